@@ -262,6 +262,12 @@ def called(folder: Path, *words: str) -> None:
     )
 
 
+def _page(folder: Path, language: str) -> Path:
+    """The report of a folder in a language: another one than that of the run stands beside."""
+    beside = folder / f"report.{language}.html"
+    return beside if beside.exists() else folder / "report.html"
+
+
 def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
     """Write every report in both languages, and take its pictures."""
     # to be named without a path
@@ -270,13 +276,13 @@ def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
         for name in RUNS:
             if (folder / name).exists() and (not only or name in only):
                 called(folder, "undogmatic.cli", "report", name, "--language", language)
-                asyncio.run(looked_at(folder / name / "report.html", out, f"{name}_{language}"))
+                asyncio.run(looked_at(_page(folder / name, language), out, f"{name}_{language}"))
         for name, (_, judges) in CHECKS.items():
             if not only or name in only:
                 chosen = [word for judge in judges for word in ("--judge", judge)]
                 written = ["--report", name, "--card", f"{name}.html", "--language", language]
                 called(folder, "undogmatic.cli", "check", "demo.csv", *chosen, *written)
-                asyncio.run(looked_at(folder / name / "report.html", out, f"{name}_{language}"))
+                asyncio.run(looked_at(_page(folder / name, language), out, f"{name}_{language}"))
                 if judges:
                     asyncio.run(looked_at(folder / f"{name}.html", out, f"card_{language}"))
 
