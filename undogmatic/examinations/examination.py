@@ -19,6 +19,7 @@ from undogmatic.examinations import (
     people,
     position,
     surface,
+    system_order,
     systems,
 )
 from undogmatic.records.added import added
@@ -45,6 +46,7 @@ OURS: tuple[Examination, ...] = (
     systems.JUDGE_MEAN,
     systems.CORRECTED_MEAN,
     systems.RANKING,
+    system_order.SYSTEM_ORDER,
     kin.OWN_FAMILY,
     alone.ITEM_INTERVAL,
     alone.DECIDES_ALONE,

@@ -39,16 +39,16 @@ WITH_MEAN: tuple[Kind, ...] = ("numeric", "ordered", "pass_fail")
 
 def _examine_judge_mean(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell the mean of the verdicts, whatever people say."""
-    own.once(_Means, options).tell_judge(told)
+    own.once(Means, options).tell_judge(told)
 
 
 def _examine_mean(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell the mean of all items, and of each system, corrected by the labels."""
-    own.once(_Means, options).tell_corrected(told)
+    own.once(Means, options).tell_corrected(told)
 
 
 @dataclass
-class _Means:
+class Means:
     """Verdicts and labels by item, and what is told of their means."""
 
     own: JudgeView
@@ -188,7 +188,7 @@ class _Means:
         if self.systems is not None and design != "all":
             # Of a system without labels nothing is known, however the verdicts of the others look.
             bare = [
-                name for name in _present(self.systems) if not labelled[self.systems == name].any()
+                name for name in present(self.systems) if not labelled[self.systems == name].any()
             ]
             share = float(np.isin(self.systems, bare).mean())
             if bare and share > corrected.TOLERATED:
@@ -259,7 +259,7 @@ class _Means:
             )
 
     def _each_system(self, design: Design, told: Told) -> None:
-        if self.systems is None or len(names := _present(self.systems)) < 2:
+        if self.systems is None or len(names := present(self.systems)) < 2:
             return
         chosen = {name: self.systems == name for name in names}
         found = {name: self._mean(design, chosen[name]) for name in names}
@@ -330,7 +330,8 @@ class _Means:
                 )
 
 
-def _present(systems: Any) -> list[str]:
+def present(systems: Any) -> list[str]:
+    """List the systems that are named, in the order in which they come."""
     return [str(name) for name in pd.unique(systems[~pd.isna(systems)])]
 
 

@@ -1,0 +1,103 @@
+"""Holds the order in which a judge puts systems against the order in which people put them.
+
+References:
+    Kendall (1938), A new measure of rank correlation. doi:10.1093/biomet/30.1-2.81
+    Fieller, Hartley and Pearson (1957), Tests for rank correlation coefficients I.
+    doi:10.1093/biomet/44.3-4.470, for the variance of the transformed coefficient
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from undogmatic.stats import corrected, means
+from undogmatic.stats.checks import Array, Rng
+from undogmatic.stats.corrected import Corrected
+from undogmatic.stats.estimate import Estimate
+
+FEWEST = 5
+"""With fewer systems the coefficient has no limits but -1 and 1."""
+_FIELLER = 0.437
+_DRAWS = 400
+
+
+def rank_correlation(
+    judge: Sequence[Corrected], people: Sequence[Corrected], rng: Rng, level: float = 0.95
+) -> Estimate | None:
+    """Estimate Kendall's rank correlation (tau b) of two means of each system, over systems and
+    items like these.
+
+    The error of drawing the systems is that of Fieller, Hartley and Pearson on the scale of
+    Fisher's transformation. The error of drawing the items is what the coefficient moves by, on
+    that scale, when all means are moved together by their errors.
+
+    Args:
+        judge, people: The judge's and people's mean of each system, in the same order, from the
+            same groups.
+    Returns:
+        None with fewer than FEWEST systems, or where one side gives all systems the same mean.
+    """
+    ours = _values(judge)
+    theirs = _values(people)
+    n = ours.size
+    if n < FEWEST or np.ptp(ours) == 0 or np.ptp(theirs) == 0:
+        return None
+    tau = float(_tau_b(ours, theirs))
+    errors = np.array([one.added for one in (*judge, *people)])
+    moved = rng.multivariate_normal(np.r_[ours, theirs], errors @ errors.T, _DRAWS, method="eigh")
+    of_moved = _transformed(_tau_b(moved[:, :n], moved[:, n:]), n)
+    reach = means.normal_quantile(level) * math.hypot(of_moved.std(), math.sqrt(_FIELLER / (n - 4)))
+    middle = float(_transformed(np.array(tau), n))
+    # Errors of means bring any order nearer to none. What moving them takes away once more, they
+    # have taken away about as much already.
+    without_errors = 2 * middle - float(of_moved.mean())
+    low = math.tanh(min(middle, without_errors) - reach)
+    high = math.tanh(max(middle, without_errors) + reach)
+    n_items = sum(one.estimate.n for one in people if one.estimate is not None)
+    return Estimate(tau, min(low, tau), max(high, tau), level, n, n_items)
+
+
+def smallest_difference(offsets: Sequence[Corrected]) -> float:
+    """Find how far two systems' means by the judge must lie apart for people's means to lie apart
+    in the same direction.
+
+    Args:
+        offsets: The mean of verdict minus label of each system, with limits of a level that allows
+            for looking at all pairs (Bonferroni).
+    Returns:
+        The limit farthest from 0 of all differences between two offsets: what two systems differ by
+        more than this, by the judge, they differ by in people's means too.
+    """
+    apart = [corrected.difference(one, other) for one, other in combinations(offsets, 2)]
+    return max(max(-one.low, one.high) for one in apart if one is not None)
+
+
+def directions(by_system: Sequence[Corrected]) -> Array:
+    """Say of every two systems (i, j), i < j, which is shown to have the higher mean: 1 the first,
+    -1 the second, 0 neither; shape (n_pairs,)."""
+    apart = [corrected.difference(one, other) for one, other in combinations(by_system, 2)]
+    signs = [0 if one is None else (one.low > 0) - (one.high < 0) for one in apart]
+    return np.array(signs, dtype=np.float64)
+
+
+def _values(by_system: Sequence[Corrected]) -> Array:
+    return np.array([np.nan if one.estimate is None else one.estimate.value for one in by_system])
+
+
+def _tau_b(x: Array, y: Array) -> Array:
+    """Compute Kendall's tau b along the last axis: concordant less discordant pairs, by the
+    geometric mean of the pairs that are no ties in either; 0 where one has nothing but ties."""
+    one, other = np.triu_indices(x.shape[-1], 1)
+    first = np.sign(x[..., one] - x[..., other])
+    second = np.sign(y[..., one] - y[..., other])
+    most = np.sqrt((first**2).sum(-1) * (second**2).sum(-1))
+    return np.asarray((first * second).sum(-1) / np.maximum(most, 1), np.float64)
+
+
+def _transformed(tau: Array, n: int) -> Array:
+    """Transform by Fisher; of an order with no exception, or with nothing else, half a pair counts
+    as if it were otherwise, as the transformation would be infinite."""
+    most = 1 - 2 / (n * (n - 1))
+    return np.arctanh(np.clip(tau, -most, most))
