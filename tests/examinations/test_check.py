@@ -244,7 +244,8 @@ def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are
     of_criteria = check(
         several_criteria([just, *(noisy(LABELS, 0.5, k) for k in range(1, 6))]), CheckOptions()
     )
-    for result in (of_judges, of_criteria):
+    of_tries = check(judged(just), CheckOptions(tried=6))
+    for result in (of_judges, of_criteria, of_tries):
         first = result.judges[0]
         assert (first.verdict.key, first.verdict.values["among"]) == ("check.verdict_several", 6)
         assert first.settle is not None and first.settle.key == "check.settle_several"

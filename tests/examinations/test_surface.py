@@ -269,15 +269,79 @@ def test_verdicts_without_a_label_teach_the_surface_too() -> None:
     )
 
 
-def test_of_many_labelled_items_some_are_drawn_in_whole_groups(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_many_labelled_items_every_group_gives_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups are what is independent: a draw that takes some of them whole loses the others, and all
+    of them where the first one drawn is larger than the draw."""
     monkeypatch.setattr(examined, "MOST_ITEMS", 100)
     table = made_table("good", 164, 0.0, 1)
     table.items["group"] = [f"g{k // 3}" for k in range(164)]
     found, told = look(table)
-    assert (found.n, found.groups, found.drawn) == (99, 33, 164)
+    assert (found.n, found.groups, found.drawn) == (100, 55, 164)
     assert "surface.drawn" in [noted.key for noted in told.findings]
+    table.items["group"] = ["all", *["all"] * 119, *(f"g{k}" for k in range(44))]
+    found, _ = look(table)
+    assert (found.n, found.groups) == (100, 45)
+
+
+def test_neither_seed_nor_order_of_rows_changes_what_is_found() -> None:
+    table = made_table("good_worded", 100, 0.1, 3)
+    shuffled = replace(
+        table,
+        verdicts=table.verdicts.sample(frac=1, random_state=1),
+        labels=table.labels.sample(frac=1, random_state=2),
+        items=table.items.sample(frac=1, random_state=3),
+    )
+    first, _ = look(table)
+    for other in (look(table, seed=7)[0], look(shuffled)[0]):
+        assert (other.outcome, other.n) == (first.outcome, first.n)
+        assert other.at_equal is not None and first.at_equal is not None
+        assert other.at_equal.interval == pytest.approx(first.at_equal.interval, abs=1e-6)
+
+
+def near(at: SurfaceRival, low: float) -> SurfaceRival:
+    """The same with a lower limit of what is left, and nothing else that decides."""
+    assert at.at_equal is not None
+    left = at.at_equal.replace(value=low + 0.1, low=low, high=low + 0.2)
+    return replace(at, at_equal=left, leaning=None, shared=None)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "past"),
+    [
+        (["beyond"] * 5, None),
+        (["beyond", "follows", "beyond", "beyond", "beyond"], 4),
+        (["follows", "open", "follows", "beyond", "open"], 1),
+        (["follows", "open", "follows", "follows", "open"], None),
+    ],
+)
+def test_at_the_edge_a_judge_is_past_it_only_in_every_deal(
+    monkeypatch: pytest.MonkeyPatch, outcomes: list[str], past: int | None
+) -> None:
+    table = made_table("good", 100, 0.0, 2)
+    found, _ = look(table)
+    at_edge = near(found, found.least_left + 0.01)
+    deals: list[int] = []
+
+    def one_deal(own: object, options: object, deal: int) -> SurfaceRival:
+        deals.append(deal)
+        return replace(at_edge, outcome=outcomes[deal])  # type: ignore[arg-type]
+
+    monkeypatch.setattr(examined, "_one_deal", one_deal)
+    found, _ = look(table)
+    assert deals == list(range(examined.DEALS)) and found.past_edge == past
+    assert found.outcome == (outcomes[0] if past is None else "open")
+    if past is not None:
+        sentence = rival_sentence(found)
+        assert sentence.key == "surface.on_edge" and sentence.values["past"] == past
+
+
+def test_far_from_the_edge_texts_are_dealt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made_table("good", 100, 0.0, 2)
+    found, _ = look(table)
+    far = near(found, found.least_left + 0.09)
+    deals: list[int] = []
+    monkeypatch.setattr(examined, "_one_deal", lambda own, options, deal: deals.append(deal) or far)
+    assert look(table)[0].past_edge is None and deals == [0]
 
 
 def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,9 @@ def invented(n: int, rng: Rng, length: int = 20) -> list[str]:
 
 
 def judge(seen: words.Marks, n: int, rng: Rng, groups: np.ndarray | None = None) -> words.Surface:
-    return words.Surface(
-        seen, np.arange(n) if groups is None else groups, np.ones(n, dtype=bool), rng
-    )
+    codes = np.arange(n) if groups is None else groups
+    dealt = rng.permutation(int(codes.max()) + 1)
+    return words.Surface(seen, codes, np.ones(n, dtype=bool), dealt)
 
 
 def test_counts_are_those_of_each_text_alone() -> None:

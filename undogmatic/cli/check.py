@@ -69,6 +69,13 @@ SETTING = {
     ),
     "alpha": ("P", "how often the judge may be wrong where it decides alone (default: 0.1)"),
     "delta": ("P", "with what probability that may fail (default: 0.05)"),
+    "tried": (
+        "N",
+        (
+            "answers that are asked of these labels in all, one for each prompt that was tried and"
+            " for each look as labels grow; each is paid for (default: 1)"
+        ),
+    ),
     "seed": ("N", "seed of every random draw (default: 0)"),
 }
 """What is asked of the check: the options of `CheckOptions`."""
@@ -92,7 +99,7 @@ def add(commands: Any) -> None:
     add_reading(parser)
     setting = parser.add_argument_group("what is asked")
     for name, (metavar, what) in SETTING.items():
-        read = of_check(name, int if name == "seed" else float, "check")
+        read = of_check(name, int if name in ("seed", "tried") else float, "check")
         setting.add_argument(f"--{name}", metavar=metavar, type=read, help=what.replace("%", "%%"))
     leave = "a column to leave out: no rival explanation and no slice; once for each column"
     setting.add_argument("--ignore", action="append", metavar="COLUMN", help=leave)

@@ -43,7 +43,7 @@ def check(table: Evidence, options: CheckOptions, against: Evidence | None = Non
             view = _of_all(table, criterion)
             examination.ask(_of_scope("table", asked), view, options, changes)
             examination.leave_out(examination.others(asked), view, together)
-        among = _at_once(table)
+        among = _at_once(table) * options.tried
         for criterion in table.criteria:
             here = Told()
             view = _of_all(table, criterion)

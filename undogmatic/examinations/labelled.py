@@ -37,8 +37,8 @@ class LabelledAnalysis(Limited):
         least: The agreement beyond chance that its lower limit must exceed; None asks for what is
             usual for the kind of verdict.
         margin: Largest difference that does not matter, in score units; None takes the rubric's.
-        level, prevalence, epsilon, alpha, delta, ignore, seed: See `CheckOptions`. The seed is not
-            the run's, so that a check of the same verdicts gives the same answer.
+        level, prevalence, epsilon, alpha, delta, ignore, seed, tried: See `CheckOptions`. The seed
+            is not the run's, so that a check of the same verdicts gives the same answer.
         nominal: What share of labels the judge's own intervals claim to hold; None: they claim
             nothing.
     """
@@ -55,6 +55,7 @@ class LabelledAnalysis(Limited):
     delta: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
     ignore: tuple[str, ...] = ()
     seed: NonNegativeInt = 0
+    tried: Annotated[int, Field(ge=1)] = 1
     nominal: Share | None = 0.9
 
     def check(self, judged: LongTable) -> None:

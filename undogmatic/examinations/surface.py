@@ -11,6 +11,7 @@ judge's favour.
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,6 +61,11 @@ NOTHING = 0.1
 """People whose agreement with each other at equal surface is surely below this share nothing there
 by which a judge could be measured."""
 NEAR = 0.05
+DEALS = 5
+EDGE = 0.4
+"""Where a limit that decides lies nearer to what must be shown than this share of its distance from
+its estimate, chance may have decided: texts are then dealt DEALS times into the parts of which the
+word counter learns one by the others. A judge is past the edge only if it is each time."""
 """A judge whose agreement lies surely this far below what is asked for is not believed, whatever
 explains it."""
 LEAST_WITHIN = 0.1
@@ -126,6 +132,23 @@ class SurfaceRival:
     by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
     least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
     shared: rival.Shared | None = None  # of items that several people labelled
+    leaning: Estimate | None = None  # how much more the surface says of the judge than of people
+    past_edge: int | None = None  # of how many of DEALS enough is left, where that differs
+
+    @property
+    def is_near_edge(self) -> bool:
+        """Whether it may hang on how the texts were dealt into parts what is decided."""
+        decides: list[tuple[Estimate | None, float]] = [(self.increment, 0.0)]
+        if self.shared is not None and self.shared.share is not None:
+            decides.append((self.shared.share, LEAST_SHARE))
+        else:
+            decides.append((self.at_equal, self.least_left))
+            if self.at_equal is not None and self.at_equal.low < LEAST_LEFT_OF_LEANING:
+                decides.append((self.leaning, 0.0))
+        return any(
+            found is not None and abs(found.low - least) < EDGE * (found.value - found.low)
+            for found, least in decides
+        )
 
     @property
     def better(self) -> bool:
@@ -192,8 +215,8 @@ class SurfaceRival:
 class _Sides:
     """Verdicts and labels by item as voices, and how what is foretold becomes a voice."""
 
-    def __init__(self, own: JudgeView, items: pd.Index, seed: int) -> None:
-        self.kind, self.seed = own.table.kind, seed
+    def __init__(self, own: JudgeView, items: pd.Index, deal: int) -> None:
+        self.kind, self.items, self.deal = own.table.kind, items, deal
         self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
         self.coefficient: rival.Coefficient = (
             "nominal" if self.nominal else "quadratic" if self.kind == "ordered" else "rank"
@@ -266,7 +289,7 @@ class _Sides:
         elif self.kind == "pairwise":
             chosen = np.where(told[0] > 0.5, 0, 1)
         else:
-            by_chance = np.random.default_rng(self.seed).random(told.shape[1])
+            by_chance = np.random.default_rng(self.deal).random(told.shape[1])
             place = np.argsort(np.lexsort((by_chance, told[0].round(9))))
             column = np.sort(like.mean[:, -1])
             if not self.nominal:
@@ -347,21 +370,58 @@ def _surface(
     further: Further,
     groups: tuple[int, ...],
     labelled: int,
-    seed: int,
+    deal: int,
 ) -> words.Surface:
     codes = np.array(groups, dtype=np.intp)
+    seen = _marks(texts, others, further)
+    names = [" ".join(pair) for pair in zip(texts, others or texts, strict=True)]
+    dealt = _dealt(names, codes, deal)
+    return words.Surface(seen, codes, np.arange(codes.size) < labelled, dealt)
+
+
+@functools.lru_cache(maxsize=2)
+def _marks(texts: tuple[str, ...], others: tuple[str, ...] | None, further: Further) -> words.Marks:
     counted = {name: np.array(values, dtype=np.float64) for name, values in further}
-    seen = words.marks(texts, others, _lists(), counted)
-    return words.Surface(seen, codes, np.arange(codes.size) < labelled, np.random.default_rng(seed))
+    return words.marks(texts, others, _lists(), counted)
+
+
+def _dealt(names: Iterable[Any], groups: Index, deal: int) -> Index:
+    """Deal groups by what stands in them, whatever the order of the rows: the place of each group,
+    shape (n_groups,). Another `deal` gives another order."""
+    digests = np.array([_digest(name, deal) for name in names], dtype=np.uint64)
+    first = np.full(int(groups.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
+    np.minimum.at(first, groups, digests)
+    return np.argsort(np.argsort(first, kind="stable")).astype(np.intp)
+
+
+def _digest(name: Any, deal: int) -> int:
+    text = f"{deal} {name}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())
 
 
 def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
     """Fit the surface judge to labels and verdicts, look at the columns, and say whether one of
-    them could explain how far this judge agrees with people."""
+    them could explain how far this judge agrees with people.
+
+    Near the edge it is done DEALS times. Where the outcomes differ in whether the judge is past
+    the edge, it is open.
+    """
+    found = _one_deal(own, options, 0)
+    if not found.is_near_edge:
+        return found
+    every = [found, *(_one_deal(own, options, deal) for deal in range(1, DEALS))]
+    past = sum(each.outcome == "beyond" for each in every)
+    if past in (0, DEALS):
+        return found
+    return replace(found, outcome="open", past_edge=past)
+
+
+def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
+    """Look for a rival once."""
     table = own.table.items
     labelled = own.labels.loc[own.labels["label"].notna(), "item"].unique()
-    items, n_labelled = _chosen(table, labelled, options)
-    sides = _Sides(own, items, options.seed)
+    items, n_labelled = _chosen(table, labelled, deal)
+    sides = _Sides(own, items, deal)
     known = ~np.isnan(sides.judge.mean[:, 0]) & (np.arange(items.size) < n_labelled)
     groups = pd.factorize(table["group"].reindex(items))[0].astype(np.intp)
     codes = pd.factorize(groups[known])[0].astype(np.intp)
@@ -686,7 +746,8 @@ class _Look:
             return None
         seen = structure.marks(aspects)
         fitted = np.arange(self.groups.size) < self.n_labelled
-        surface = words.Surface(seen, self.groups, fitted, self.options.rng())
+        dealt = _dealt(self.sides.items, self.groups, self.sides.deal)
+        surface = words.Surface(seen, self.groups, fitted, dealt)
         told, signs, controls = self.foretold(surface)
         said = (
             self.agreed(self.sides.said(own, side), side)
@@ -708,8 +769,8 @@ class _Look:
         sides, judge, people, level = self.sides, self.judge, self.people, self.options.level
         pair = sides.kind == "pairwise"
         groups = tuple(self.groups.tolist())
-        others, seed = texts[1] if pair else None, self.options.seed
-        surface = _surface(texts[0], others, further, groups, self.n_labelled, seed)
+        others, deal = texts[1] if pair else None, sides.deal
+        surface = _surface(texts[0], others, further, groups, self.n_labelled, deal)
         told, signs, controls = self.foretold(surface)
         left = self.left(controls)
         shared = self.shared(lambda rows: rival.by_controls([own[rows] for own in controls]))
@@ -762,6 +823,7 @@ class _Look:
             found,
             outcome=outcome,
             least_left=least,
+            leaning=leaning,
             shared=shared,
             agreement=self.agreed(counter, people),
             accuracy=None if accuracy is None else lost.mixed(accuracy, right.size, self.n_lost),
@@ -828,21 +890,20 @@ def _unless_rare(found: SurfaceRival, judge: rival.Voice, people: rival.Voice) -
     )
 
 
-def _chosen(
-    table: pd.DataFrame, labelled: Sequence[str], options: CheckOptions
-) -> tuple[pd.Index, int]:
+def _chosen(table: pd.DataFrame, labelled: Sequence[str], deal: int) -> tuple[pd.Index, int]:
     """The items that are looked at, labelled ones first, and how many are labelled: MOST_ITEMS at
-    most, whole groups drawn at random of more."""
+    most. Of more, every group gives one, then another one, until there are enough, as groups are
+    what is independent."""
     has = table.index.isin(labelled)
     chosen: list[pd.Index] = []
     room = MOST_ITEMS
     for part in (table[has], table[~has]):
         if len(part) > room:
-            codes, names = pd.factorize(part["group"])
-            order = options.rng().permutation(len(names))
-            fits = np.zeros(len(names), dtype=bool)
-            fits[order] = np.bincount(codes)[order].cumsum() <= room
-            chosen.append(part.index[fits[codes]])
+            codes = pd.factorize(part["group"])[0].astype(np.intp)
+            order = np.array([_digest(name, deal) for name in part.index], dtype=np.uint64)
+            turn = pd.Series(order).groupby(codes).rank(method="first").to_numpy()
+            first = np.lexsort((_dealt(part.index, codes, deal)[codes], turn))[:room]
+            chosen.append(part.index[np.sort(first)])
         else:
             chosen.append(part.index)
         room -= len(chosen[-1])
@@ -876,6 +937,7 @@ SAID = {
     "as_good_numbers": "surface.as_good_numbers",
     "beyond": "surface.beyond",
     "beyond_numbers": "surface.beyond_numbers",
+    "on_edge": "surface.on_edge",
     "as_good_number": "surface.as_good_number",
 }
 
@@ -896,6 +958,8 @@ def rival_sentence(found: SurfaceRival) -> Finding:
 
 def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     about: dict[str, Any] = {"n": found.n, "groups": found.groups}
+    if found.past_edge is not None:
+        return "on_edge", about | _on_edge(found)
     if found.outcome == "no_texts" or not found.n or found.outcome in ("few", "rare"):
         return _not_examined(found)
     accounted_for = found.outcome in ("follows", "open", "column")
@@ -911,6 +975,19 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         }
     key, values = _accounted_for(found) if accounted_for else _compared(found)
     return key, about | values
+
+
+def _on_edge(found: SurfaceRival) -> dict[str, Any]:
+    """In how many deals enough is left, and how far the one that is told lies from the edge."""
+    assert found.judge is not None
+    if found.shared is not None and found.shared.share is not None:
+        left = _shared(found.shared)
+    elif found.at_equal is not None:
+        values = found.at_equal.values("left") | {"least": found.least_left}
+        left = Finding("surface.left_alone", values)
+    else:
+        left = Finding("surface.left_nothing", {"judge": found.judge.value})
+    return {"past": found.past_edge, "deals": DEALS, "left": left}
 
 
 def _not_examined(found: SurfaceRival) -> tuple[str, dict[str, Any]]:

@@ -201,6 +201,8 @@ class CardBody(Record):
     # The figures that tell what the judge may decide alone once it is believed (`Told.promises`);
     # None on a card that was made before cards said it.
     promises: tuple[Name, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
+    # How many answers were asked of the labels; cards were made before they said it.
+    answers: int = Field(default=1, strict=True, ge=1, exclude_if=lambda n: n == 1)
     # A card of a whole check does not mention it, as one that was made before there were parts.
     unasked: tuple[Name, ...] = Field(default=(), exclude_if=lambda names: not names)
 

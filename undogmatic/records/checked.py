@@ -35,6 +35,9 @@ class CheckOptions(Record):
             probability that may fail.
         ignore: Columns that are no rival explanation and no slice. seed: Of everything that is
             drawn.
+        tried: How many answers are asked of these labels in all, such as one for each prompt that
+            was tried, or for each look as labels grow; each is paid for, as are the judges and
+            criteria of a table.
         only: Names of the examinations that are asked; none stands for all. Where one that could
             speak against the judge is not among them, there is no answer.
     """
@@ -48,6 +51,7 @@ class CheckOptions(Record):
     delta: float = Field(default=0.05, gt=0, lt=0.5)
     ignore: tuple[str, ...] = ()
     seed: int = Field(default=0, ge=0)
+    tried: int = Field(default=1, ge=1, le=100_000, exclude_if=lambda n: n == 1)
     only: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
 
     def least_of(self, kind: Kind) -> float:

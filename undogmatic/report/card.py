@@ -122,6 +122,7 @@ def _card(
         version=_version(),
         language=words.language,
         unasked=tuple(each.unasked),
+        answers=max(1, len(result.judges)) * result.options.tried,
     )
 
 
@@ -199,6 +200,7 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     data = card.data
     counts = {"n": data.n, "groups": data.groups, "labels": data.labels, "raters": data.raters}
     rows = [(text("card.field.counts"), text("card.counts", **counts))]
+    rows += [(text("card.field.answers"), words.number(card.answers, "d"))]
     rows += [(text("card.field.selection"), text(f"card.selection.{data.selection}"))]
     rows += [(name, f"SHA-256 {digest}") for name, digest in data.files.items()]
     rows += [

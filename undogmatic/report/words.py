@@ -95,7 +95,7 @@ class OwnScale(NamedTuple):
         )
 
 
-EXAMINED = ("least", "margin", "prevalence", "epsilon", "alpha", "delta", "ignore")
+EXAMINED = ("least", "margin", "prevalence", "epsilon", "alpha", "delta", "ignore", "tried")
 """Options of an examination, which sentences name."""
 READ = ("judge", "criterion", "text")
 """Options that say which column is what."""

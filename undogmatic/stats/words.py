@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from undogmatic.stats import means
-from undogmatic.stats.checks import Array, Index, Rng
+from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.surface import bent
 
 Marked = NDArray[np.float32]
@@ -574,13 +574,13 @@ class Surface:
     """The judge that reads nothing, for texts and their groups: what it says of any target is
     fitted without a row's fold, and what depends on the texts alone is made once."""
 
-    def __init__(self, seen: Marks, groups: Index, fitted: NDArray[np.bool_], rng: Rng) -> None:
+    def __init__(self, seen: Marks, groups: Index, fitted: NDArray[np.bool_], dealt: Index) -> None:
         """Prepare it: `fitted` says which rows the regressions are fitted to (those with labels);
-        boosting uses all."""
+        boosting uses all. `dealt` is the place of each group when they are dealt into folds."""
         n_groups = int(groups.max()) + 1
         n_folds = min(n_groups, 10 if groups.size <= MANY else 5)
         self.seen, self.fitted = seen, np.flatnonzero(fitted)
-        self.folds = rng.permutation(np.arange(n_groups) % n_folds)[groups]
+        self.folds = (dealt % n_folds)[groups]
         self._folds = np.unique(self.folds[self.fitted], return_inverse=True)[1]
         self._foretold: dict[tuple[bytes, bool], Array] = {}
         self._ridges = [

@@ -261,6 +261,7 @@ def _by_chance(facts: CheckFacts) -> Values:
     of_all = known(facts.of_all)
     return _agrees_enough(facts) | {
         "among": facts.among,
+        "tried": facts.options.tried,
         "level": of_all.level,
         "interval": of_all.interval,
         "all": facts.options.level,
@@ -470,6 +471,13 @@ CHECK = Rules[CheckFacts](
             lambda f: not f.agrees_enough or f.rival.undone,
             _missing,
             settle=_settle_missing,
+        ),
+        Rule(
+            "edge",
+            "undecided",
+            lambda f: f.rival.past_edge is not None,
+            _agrees,
+            settle=_settle("edge", _label),
         ),
         Rule(
             "surface_open",
