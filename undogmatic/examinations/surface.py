@@ -63,9 +63,9 @@ by which a judge could be measured."""
 NEAR = 0.05
 DEALS = 5
 EDGE = 0.4
-"""Where a limit that decides lies nearer to what must be shown than this share of its distance from
-its estimate, chance may have decided: texts are then dealt DEALS times into the parts of which the
-word counter learns one by the others. A judge is past the edge only if it is each time."""
+"""Where a limit that decides for a judge lies nearer to what must be shown than this share of its
+distance from its estimate, chance may have decided: texts are then dealt DEALS times into the parts
+of which the word counter learns one by the others."""
 """A judge whose agreement lies surely this far below what is asked for is not believed, whatever
 explains it."""
 LEAST_WITHIN = 0.1
@@ -133,7 +133,7 @@ class SurfaceRival:
     least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
     shared: rival.Shared | None = None  # of items that several people labelled
     leaning: Estimate | None = None  # how much more the surface says of the judge than of people
-    past_edge: int | None = None  # of how many of DEALS enough is left, where that differs
+    past_edge: int | None = None  # in how many deals enough was left, before one with too little
 
     @property
     def is_near_edge(self) -> bool:
@@ -403,17 +403,15 @@ def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
     """Fit the surface judge to labels and verdicts, look at the columns, and say whether one of
     them could explain how far this judge agrees with people.
 
-    Near the edge it is done DEALS times. Where the outcomes differ in whether the judge is past
-    the edge, it is open.
+    A judge that is past the edge, but near it, must be so each of DEALS times; else it is open.
     """
     found = _one_deal(own, options, 0)
-    if not found.is_near_edge:
+    if found.outcome != "beyond" or not found.is_near_edge:
         return found
-    every = [found, *(_one_deal(own, options, deal) for deal in range(1, DEALS))]
-    past = sum(each.outcome == "beyond" for each in every)
-    if past in (0, DEALS):
-        return found
-    return replace(found, outcome="open", past_edge=past)
+    for deal in range(1, DEALS):
+        if _one_deal(own, options, deal).outcome != "beyond":
+            return replace(found, outcome="open", past_edge=deal)
+    return found
 
 
 def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
@@ -979,7 +977,7 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
 
 def _on_edge(found: SurfaceRival) -> dict[str, Any]:
     """In how many deals enough is left, and how far the one that is told lies from the edge."""
-    assert found.judge is not None
+    assert found.judge is not None and found.past_edge is not None
     if found.shared is not None and found.shared.share is not None:
         left = _shared(found.shared)
     elif found.at_equal is not None:
@@ -987,7 +985,7 @@ def _on_edge(found: SurfaceRival) -> dict[str, Any]:
         left = Finding("surface.left_alone", values)
     else:
         left = Finding("surface.left_nothing", {"judge": found.judge.value})
-    return {"past": found.past_edge, "deals": DEALS, "left": left}
+    return {"past": found.past_edge, "deals": found.past_edge + 1, "left": left}
 
 
 def _not_examined(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
