@@ -1,6 +1,7 @@
 """Which trivial reading could explain a judge's agreement: judges without merit are named, good
 ones are not."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -400,3 +401,26 @@ def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None
     _, told = look(evidence_of("pass_fail", passed, passed, {"text": MADE.texts}))
     assert told.not_examined["length_bias"].key == "surface.length_unknown"
     assert not [noted for noted in told.findings if "longer" in noted.key or "length" in noted.key]
+
+
+def test_a_yes_says_whether_the_word_counter_still_learns() -> None:
+    """Labels that follow many words are learned little by little; labels without any, never."""
+    rng = np.random.default_rng(4)
+    said = [f"w{k}" for k in range(150)]
+    weights = rng.normal(0, 1, len(said))
+    uses = rng.random((400, len(said))) < 0.2
+    texts = [" ".join(itertools.compress(said, row)) + f" item {k}" for k, row in enumerate(uses)]
+    worded = uses @ weights
+    worded = (worded - worded.mean()) / worded.std()
+    beside = rng.normal(0, 1, 400)
+    keys = {}
+    for share in (0.0, 0.45):
+        truth = np.sqrt(share) * worded + np.sqrt(1 - share) * beside
+        people = {name: truth + rng.normal(0, 0.3, 400) for name in ("ana", "ben")}
+        table = evidence_of(
+            "numeric", truth + rng.normal(0, 0.3, 400), people, {"text": texts}, scale=(-9, 9)
+        )
+        found, told = look(table)
+        assert found.outcome == "beyond" and found.gained is not None
+        keys[share] = [noted.key for noted in told.findings]
+    assert "surface.still_learns" in keys[0.45] and "surface.still_learns" not in keys[0.0]

@@ -133,6 +133,7 @@ class SurfaceRival:
     least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
     shared: rival.Shared | None = None  # of items that several people labelled
     leaning: Estimate | None = None  # how much more the surface says of the judge than of people
+    gained: Estimate | None = None  # by the surface judge from twice as many labels, where it lost
     past_edge: int | None = None  # in how many deals enough was left, before one with too little
 
     @property
@@ -737,6 +738,15 @@ class _Look:
         controls = list(np.moveaxis(np.stack(said, axis=-1), 1, 0))
         return told, signs, controls
 
+    def gained(self, surface: words.Surface, whole: rival.Agreement | None) -> Estimate | None:
+        """How much further the surface judge agrees with people than one that learned from half of
+        the groups only."""
+        sides = self.sides
+        target = sides.targets(sides.people.mean)
+        told = surface.learning_from_half().foretell(target, shares=sides.nominal)
+        half = sides.said(told[:, self.known[: self.n_labelled]], self.people)
+        return self.less(whole, self.agreement(half, self.people))
+
     def together(self, aspects: Sequence[Aspect]) -> _Column | None:
         """What all that the file says beside the texts explains together; None where it says
         nothing."""
@@ -812,6 +822,9 @@ class _Look:
             outcome = "follows" if told_by_words is not None and told_by_words.low > 0 else "open"
         if shared is not None and not as_good:
             outcome = _of_shared(shared, outcome)
+        gained = None
+        if outcome == "beyond" and not leans and not self.n_lost:
+            gained = self.gained(surface, like)
         accuracy = (
             means.interval(right, level, groups=self.codes, bounds=(0, 1))
             if sides.nominal
@@ -823,6 +836,7 @@ class _Look:
             least_left=least,
             leaning=leaning,
             shared=shared,
+            gained=gained,
             agreement=self.agreed(counter, people),
             accuracy=None if accuracy is None else lost.mixed(accuracy, right.size, self.n_lost),
             increment=self.leads(counter, increment),
@@ -1094,6 +1108,15 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
         told.say("surface.column_part", weight=Weight.DETAIL, **left, level=options.level)
     if found.drawn:
         told.say("surface.drawn", weight=Weight.DETAIL, n=found.n, of=found.drawn)
+    if found.gained is not None and found.gained.low > 0 and agreement is not None:
+        told.say(
+            "surface.still_learns",
+            half=agreement.value - found.gained.value,
+            whole=agreement.value,
+            **found.gained.values("gained"),
+            n=found.n,
+            twice=2 * found.n,
+        )
     if found.shared is None and found.outcome == "beyond":
         settle = Finding("surface.settle_one_person", {"label": kinds.label_of(own.table)})
         told.say("surface.one_person", weight=Weight.LIMITS, settle=settle)

@@ -574,11 +574,20 @@ class Surface:
     """The judge that reads nothing, for texts and their groups: what it says of any target is
     fitted without a row's fold, and what depends on the texts alone is made once."""
 
-    def __init__(self, seen: Marks, groups: Index, fitted: NDArray[np.bool_], dealt: Index) -> None:
+    def __init__(
+        self,
+        seen: Marks,
+        groups: Index,
+        fitted: NDArray[np.bool_],
+        dealt: Index,
+        n_folds: int | None = None,
+    ) -> None:
         """Prepare it: `fitted` says which rows the regressions are fitted to (those with labels);
-        boosting uses all. `dealt` is the place of each group when they are dealt into folds."""
+        boosting uses all. `dealt` is the place of each group when they are dealt into folds, of
+        which there are ten, or five of many rows."""
         n_groups = int(groups.max()) + 1
-        n_folds = min(n_groups, 10 if groups.size <= MANY else 5)
+        n_folds = min(n_groups, n_folds or (10 if groups.size <= MANY else 5))
+        self.groups, self.dealt = groups, dealt
         self.seen, self.fitted = seen, np.flatnonzero(fitted)
         self.folds = (dealt % n_folds)[groups]
         self._folds = np.unique(self.folds[self.fitted], return_inverse=True)[1]
@@ -596,6 +605,12 @@ class Surface:
         if (key := (targets.tobytes(), shares)) not in self._foretold:
             self._foretold[key] = self._foretell(targets, shares=shares)
         return self._foretold[key]
+
+    def learning_from_half(self) -> Surface:
+        """The same, fitted to one half of the groups at a time."""
+        fitted = np.zeros(self.groups.size, dtype=bool)
+        fitted[self.fitted] = True
+        return Surface(self.seen, self.groups, fitted, self.dealt, 2)
 
     def _foretell(self, targets: Array, *, shares: bool) -> Array:
         of_boosting = boosted(self.seen, targets, self.folds, shares=shares)[:, self.fitted]
