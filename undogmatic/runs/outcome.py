@@ -84,7 +84,7 @@ class FinishedRun:
     rubric: Rubric
     items: Sequence[Item]  # what was judged, as loaded or made by steps
     judgments: Sequence[Judgment]  # of the items in their order, repeat by repeat
-    frame: pd.DataFrame  # `examinations.base.tabulate` of both
+    frame: pd.DataFrame  # `examinations.run_rows.tabulate` of both
     results: Sequence[Told]  # one per analysis
     metrics: Mapping[str, float]  # flat numbers of the whole run, as in metrics.json and MLflow
     prompt_id: str
