@@ -92,7 +92,7 @@ class ReliabilityAnalysis(Limited):
         if not judged.repeats:
             return None
         scores = frame.pivot(index="item_id", columns="repeat", values="score")
-        groups = judged.items["group"]
+        groups = judged.groups
         rows: list[dict[str, Any]] = []
         results = []
         for repeat in judged.repeats:

@@ -150,6 +150,11 @@ class RunEvidence(Evidence):
         """The repeats after the first, by their numbers."""
         return range(1, int(self.frame["repeat"].max()) + 1 if len(self.frame) else 1)
 
+    @property
+    def groups(self) -> pd.Series:
+        """The group of each item, by item, without a look at its text."""
+        return self.frame.drop_duplicates("item_id").set_index("item_id")["group"]
+
     def scored(self) -> pd.DataFrame:
         """The judged rows (no failures) of the first repeat."""
         rows = self.first()

@@ -280,7 +280,7 @@ def _labels(judged: RunEvidence, criterion: str) -> pd.DataFrame | None:
     if labels["rater"].nunique() < 2:
         return None
     table = labels.rename(columns={"item": "item_id", "label": "score"}).reset_index(drop=True)
-    return table.assign(group=table["item_id"].map(judged.items["group"]))
+    return table.assign(group=table["item_id"].map(judged.groups))
 
 
 def _together(frame: pd.DataFrame, facets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
