@@ -260,7 +260,7 @@ def metrics(
     seconds: float,
     results: Sequence[Told],
 ) -> dict[str, float]:
-    """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its
+    """The flat numbers of a run, from its rows, the `costs` of its judgments and of what its
     steps made, and the results of its analyses. `made` and `seconds` are the judgments made now and
     the time they took: a continued run is as fast as these, and one with nothing left has no rate.
     """
