@@ -154,7 +154,7 @@ def made_run(folder: Path, n: int) -> Path:
     """The report of a run over `n` made texts of about a thousand characters, with labels, pairs
     and exchanges."""
     from tests.report.conftest import judge, shame, verdict
-    from undogmatic.examinations.base import tabulate
+    from undogmatic.examinations.run_rows import tabulate
     from undogmatic.records.records import Call, Item
     from undogmatic.report import contents
     from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability

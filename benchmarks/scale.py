@@ -286,7 +286,9 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
     from undogmatic.config.build import build
     from undogmatic.config.door import compose_config
     from undogmatic.engine.recipe import Recipe
-    from undogmatic.examinations.base import COLUMNS, LongTable, analyse
+    from undogmatic.examinations.base import analyse
+    from undogmatic.examinations.run_evidence import RunEvidence
+    from undogmatic.examinations.run_rows import COLUMNS
 
     config = compose_config([f"analysis={analysis}", "model=patterns"])
     rng = np.random.default_rng(0)
@@ -312,7 +314,7 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
         review=False,
         error=None,
     )
-    judged = LongTable(frame, Recipe(config).build().rubric)
+    judged = RunEvidence(frame, Recipe(config).build().rubric)
     analyse(build(config["analysis"], "analysis"), judged, np.random.default_rng(0))
 
 

@@ -32,7 +32,9 @@ from omegaconf import OmegaConf
 from undogmatic.config.build import build, settings
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Recipe
-from undogmatic.examinations.base import LongTable, analyse, tabulate
+from undogmatic.examinations.base import analyse
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.safety.paths import conf_folder
 
 
@@ -83,7 +85,7 @@ def bare(given: list[str], jobs: int) -> Spent:
                 build(chosen.engine, "engine").arun(recipe, items, journals, 1, lambda *_: None)
             )
             found, judgments = journals.results(items, parts.judges, 1)
-        table = LongTable(tabulate(found, judgments, 1, parts.expected()), parts.rubric, "bare")
+        table = RunEvidence(tabulate(found, judgments, 1, parts.expected()), parts.rubric, "bare")
         analyse(build(chosen.analysis, "analysis"), table, np.random.default_rng(seed))
     return Spent(time.perf_counter() - clock, time.process_time() - processor)
 

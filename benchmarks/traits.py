@@ -24,8 +24,9 @@ from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.patterns import tfidf_ridge
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset
-from undogmatic.examinations.base import LongTable, tabulate
 from undogmatic.examinations.labelled import LabelledAnalysis
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.examinations.truth import units
 from undogmatic.fit.probe import (
     VIEWS,
@@ -119,7 +120,7 @@ def judge(rubric: Rubric, items: Sequence[Item], name: str, scores: Scores) -> R
     """The rank correlation with the labels, and what the analysis `labelled` says of these
     scores."""
     frame = tabulate(items, [_judgment(item, scores[item.id]) for item in items], 1)
-    result = LabelledAnalysis()(LongTable(frame, rubric), np.random.default_rng(SEED))[0]
+    result = LabelledAnalysis()(RunEvidence(frame, rubric), np.random.default_rng(SEED))[0]
     values, labels = (
         frame["score"].to_numpy(dtype=np.float64),
         frame["label"].to_numpy(dtype=np.float64),

@@ -615,7 +615,7 @@ def test_a_run_of_many_texts_leaves_what_one_of_few_does(
     mine = texts(tmp_path, *rows)
     for name, held in (("few", 10**9), ("many", least)):
         monkeypatch.setattr(f"undogmatic.safety.spool.{bound}", held)
-        monkeypatch.setattr("undogmatic.examinations.base._AT_ONCE", 21)
+        monkeypatch.setattr("undogmatic.examinations.run_rows._AT_ONCE", 21)
         run(tmp_path / name, "dataset=texts", mine, f"analysis={analysis}", "run.repeats=2")
     few, many = tmp_path / "few", tmp_path / "many"
     assert {p.name for p in few.iterdir()} | {".judgments.jsonl.index"} == {

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.examinations.builders import configured, repeated_run
 from undogmatic.config.build import Plan
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
-from undogmatic.examinations.plan import of_plan
+from undogmatic.examinations.plan import check_plan, of_plan
 from undogmatic.experiment import run_experiment
 from undogmatic.records.results import Told
 from undogmatic.report.words import Words
@@ -128,3 +129,13 @@ def test_two_bounds_or_names_are_refused() -> None:
             plan(wrong)
     with pytest.raises(ValueError, match="two hypotheses"):
         Plan.model_validate({"hypotheses": [{"name": "h", "test": "a.p"}] * 2})
+
+
+def test_a_number_about_what_people_said_can_be_planned() -> None:
+    """The rehearsal has everybody's labels, as the run will."""
+    rng = np.random.default_rng(1)
+    said = [{name: float(rng.integers(0, 100)) for name in ("ana", "rui")} for _ in range(12)]
+    judged, analysis = repeated_run([[50.0] * 12] * 2, said=said), configured("variance")
+    check_plan(plan({"test": "variance.phi.people", "above": 0.5}), analysis, judged, 0)
+    with pytest.raises(ConfigError, match=r"variance\.phi\.people"):
+        check_plan(plan({"test": "variance.phi.nobody", "above": 0.5}), analysis, judged, 0)

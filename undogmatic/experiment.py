@@ -8,7 +8,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
-from undogmatic.examinations.base import Analysis, LongTable, analyse, read_by, readable, tabulate
+from undogmatic.examinations.base import Analysis, analyse, read_by, readable
 from undogmatic.examinations.independence import (
     Failed,
     of_chosen_labels,
@@ -33,6 +32,8 @@ from undogmatic.examinations.independence import (
     withheld,
 )
 from undogmatic.examinations.plan import LEVEL, check_plan, of_plan, so_far
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.examinations.truth import settings as run_settings
 from undogmatic.models.hosted import HostedModel
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
@@ -189,29 +190,21 @@ class Experiment:
         # analysis reads.
         self.digest = items_digest(self.items)
         empty = tabulate(self.items, [], self.repeats, parts.expected())
-        table = self.table(self.items, empty, digest=self.digest)
+        unjudged = self.evidence(self.items, empty, digest=self.digest)
         if not parts.steps:
-            for part in read_by(self.analysis, table).values():
+            for part in read_by(self.analysis, unjudged).values():
                 self.analysis.check(readable(self.analysis, part))
         if self.plan is not None:
-            check_plan(self.plan, self.analysis, table, chosen.seed)
+            check_plan(self.plan, self.analysis, unjudged, chosen.seed)
 
     def rng(self) -> np.random.Generator:
         """A fresh source of randomness from the run's seed, for each thing that uses one."""
         return np.random.default_rng(self.chosen.seed)
 
-    def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> LongTable:
-        """The long table over these items, with what people said of them."""
-        inputs, people = by_id(items, "inputs"), by_id(items, "labels")
-        return LongTable(
-            frame,
-            self.parts.rubric,
-            self.name,
-            inputs=inputs,
-            said=people,
-            known_surface=self.parts.rivals(),
-            **known,
-        )
+    def evidence(self, items: Sequence[Item], frame: pd.DataFrame, **about: Any) -> RunEvidence:
+        """What was judged of these items, with what people said of them."""
+        about |= {"known": by_id(items), "known_surface": self.parts.rivals()}
+        return RunEvidence(frame, self.parts.rubric, self.name, **about)
 
 
 class _Judgments(NamedTuple):
@@ -400,11 +393,11 @@ def _results(
     """What the analyses make of the judgments: the plan's tests, the optimisation's gain, the
     analysis, the groups."""
     settled = run_settings(experiment.choices, experiment.config if experiment.parts.asks else {})
-    table = experiment.table(
+    evidence = experiment.evidence(
         judged.items,
         judged.frame,
         digest=manifest.dataset_digest,
-        settings=settled,
+        set_to=settled,
         folder=str(as_typed(manifest.folder)),
     )
     gains: Sequence[Told] = ()
@@ -412,10 +405,13 @@ def _results(
         gains = results_of(
             experiment.search, searched, judged.judgments, manifest.folder, experiment.rng()
         )
-        table = replace(
-            table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True)
-        )
-    results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
+        rows = judged.frame[judged.frame["judge"] == OPTIMISED]
+        evidence = evidence.with_rows(rows.reset_index(drop=True))
+    results = [
+        *gains,
+        *analyse(experiment.analysis, evidence, experiment.rng()),
+        units(judged.items),
+    ]
     if experiment.fit is not None:
         with doing("fitting to what was judged"):
             results.append(

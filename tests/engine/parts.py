@@ -13,7 +13,7 @@ import yaml
 
 from undogmatic.engine.step import Step
 from undogmatic.errors import ModelError, RefusedAnswer, TransportError, UnparseableAnswer
-from undogmatic.examinations.base import LongTable
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
@@ -121,9 +121,9 @@ class Whole:
     name = "whole"
     long = True
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Any will do."""
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         pairs = judged.frame[["judge", "criterion"]].drop_duplicates()
         return [Told(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")]

@@ -16,7 +16,8 @@ import yaml
 from tests.examinations.conftest import in_words, words_of
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
-from undogmatic.examinations.base import LongTable, tabulate
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.evidence import (
     AS_GIVEN,
     FIRST,
@@ -101,7 +102,7 @@ class Reading:
         return said
 
 
-def analysed(name: str, judged: LongTable, **changes: Any) -> Reading:
+def analysed(name: str, judged: RunEvidence, **changes: Any) -> Reading:
     """The one result of an analysis as `conf/analysis/` sets it up, with these keys changed."""
     (result,) = configured(name, **changes)(judged, np.random.default_rng(0))
     return Reading(result)
@@ -116,7 +117,7 @@ def refuses(
     error: type[Exception],
     named: str,
     analysis: str,
-    judged: LongTable | None = None,
+    judged: RunEvidence | None = None,
     **changes: Any,
 ) -> None:
     """An analysis with these keys says what it cannot read; without judgments, what it cannot be
@@ -192,9 +193,14 @@ def scored_folder(folder: Path, scores: Sequence[Score], **facts: Any) -> str:
     return run_folder(folder, [verdict(f"t{n}", score) for n, score in enumerate(scores)], **facts)
 
 
+def rated(said: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, Item]:
+    """Items by id with what people said of them: criterion -> rater -> label."""
+    return {item: Item(id=item, text="x", labels=labels) for item, labels in said.items()}
+
+
 def labelled_run(
     rows: Iterable[tuple[float | None, Score, Mapping[str, Any]]], **fields: Any
-) -> LongTable:
+) -> RunEvidence:
     """Texts i0, i1, ..., each with label, score and other fields of its item and verdict; `fields`
     are those of all items, of the rubric and of the table."""
     scale = rubric(fields.pop("direction", "higher_is_worse"), fields.pop("margin", None))
@@ -208,24 +214,28 @@ def labelled_run(
         )
         items.append(Item(label=label, **own))
         judgments.append(verdict(own["id"], score, **{key: more[key] for key in more.keys() - own}))
-    return LongTable(tabulate(items, judgments, 1), scale, **fields)
+    return RunEvidence(tabulate(items, judgments, 1), scale, **fields)
 
 
 def repeated_run(
     repeats: Sequence[Sequence[Score]],
     costs: Sequence[Cost | None] = (),
     margin: float | None = None,
+    said: Sequence[Mapping[str, float]] = (),
     **fields: Any,
-) -> LongTable:
-    """Texts t0, t1, ..., with a column of scores per repeat, and what a judgment of that repeat
-    took."""
+) -> RunEvidence:
+    """Texts t0, t1, ..., with a column of scores per repeat, what a judgment of that repeat took,
+    and what each rater `said` of each."""
     items = [Item(id=f"t{n}", text=made_up(9, str(n))) for n in range(len(repeats[0]))]
+    for n, people in enumerate(said):
+        items[n] = items[n].model_copy(update={"labels": {"overall": dict(people)}})
     judgments = [
         verdict(f"t{n}", score, repeat=repeat, cost=costs[repeat] if repeat < len(costs) else None)
         for repeat, scores in enumerate(repeats)
         for n, score in enumerate(scores)
     ]
-    return LongTable(tabulate(items, judgments, len(repeats)), rubric(margin=margin), **fields)
+    fields["known"] = {item.id: item for item in items}
+    return RunEvidence(tabulate(items, judgments, len(repeats)), rubric(margin=margin), **fields)
 
 
 def mirrored(sides: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
@@ -245,7 +255,7 @@ def paired_run(
     metadata: Mapping[str, Sequence[Any]] | None = None,
     texts: Mapping[str, Sequence[str]] | None = None,
     **fields: Any,
-) -> LongTable:
+) -> RunEvidence:
     """Pairs p0, p1, ... with one score per side; None leaves the text out of the dataset.
 
     `lengths` gives words per text (two characters each); without it, lengths vary alike on all
@@ -271,7 +281,7 @@ def paired_run(
     )
 
 
-def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> LongTable:
+def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> RunEvidence:
     """Unpaired texts: condition -> scores."""
     rows: list[Any] = []
     for condition, scores in groups.items():

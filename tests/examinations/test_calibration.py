@@ -12,14 +12,16 @@ from tests.examinations.builders import (
     Reading,
     analysed,
     labelled_run,
+    rated,
     refuses,
     rubric,
     run_folder,
     verdict,
 )
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import LongTable, Unsuited
+from undogmatic.examinations.base import Unsuited
 from undogmatic.examinations.calibration import ITEMS, choose, uncertainties
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import people_apart
 from undogmatic.records.records import ScoreDistribution
 
@@ -37,7 +39,7 @@ GIVES: dict[str, Give] = {
 }
 
 
-def simulated(give: Give | str, n: int = 300, seed: int = 3, failed: int = 0) -> LongTable:
+def simulated(give: Give | str, n: int = 300, seed: int = 3, failed: int = 0) -> RunEvidence:
     """Labels 30 to 70, normal errors of standard deviation 8; and so many texts whose judgments
     failed."""
     draw, fields = np.random.default_rng(seed), GIVES[give] if isinstance(give, str) else give
@@ -51,7 +53,7 @@ def simulated(give: Give | str, n: int = 300, seed: int = 3, failed: int = 0) ->
     )
 
 
-def analyse(judged: LongTable, **settings: Any) -> Reading:
+def analyse(judged: RunEvidence, **settings: Any) -> Reading:
     return analysed("calibration", judged, **{"resamples": 100} | settings)
 
 
@@ -193,14 +195,14 @@ def test_human_disagreement_is_that_of_all_raters() -> None:
     spread = frame.assign(**{"metadata.label_spread": apart, "metadata.label_count": 2})
     second = frame.assign(**{"metadata.second_label": frame["label"] + apart})
     for found in (
-        LongTable(frame, rubric(), said=raters),
-        LongTable(spread, rubric()),
-        LongTable(second, rubric()),
+        RunEvidence(frame, rubric(), known=rated(raters)),
+        RunEvidence(spread, rubric()),
+        RunEvidence(second, rubric()),
     ):
         assert people_apart(found, found.frame).tolist() == pytest.approx(apart.tolist())
         result = analyse(found)
         assert result["spearman_disagreement"] == pytest.approx(1) and "disagreement" in result.says
-    alone = LongTable(spread.assign(**{"metadata.label_count": 1}), rubric())
+    alone = RunEvidence(spread.assign(**{"metadata.label_count": 1}), rubric())
     assert people_apart(alone, alone.frame).isna().all()
 
 
@@ -217,7 +219,7 @@ def test_an_estimated_accuracy_is_held_against_the_truth(estimate: float, word: 
 def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path) -> None:
     judged = simulated("perfect")
     frame = judged.frame.assign(label=np.nan)
-    unlabelled = LongTable(frame, rubric())
+    unlabelled = RunEvidence(frame, rubric())
     there = [verdict(i, y) for i, y in zip(frame["item_id"], judged.frame["label"], strict=True)]
     result = analyse(unlabelled, reference=run_folder(tmp_path, there))
     assert result["review_gain"] == pytest.approx(1) and "truth_reference" in result.says
@@ -232,7 +234,7 @@ def test_truth_from_a_reference_run_or_from_conditions(tmp_path: Path) -> None:
         DataError,
         "outside the scale",
         "calibration",
-        LongTable(frame.assign(label=101.0), rubric()),
+        RunEvidence(frame.assign(label=101.0), rubric()),
     )
 
 

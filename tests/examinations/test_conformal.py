@@ -16,8 +16,9 @@ from tests.examinations.builders import analysed, labelled_run, made_up, refuses
 from tests.judges.conftest import FixedJudge
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import LongTable, Unsuited
+from undogmatic.examinations.base import Unsuited
 from undogmatic.examinations.calibration import Measure, measured
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import drawn
 from undogmatic.judges.selective import Rules, SelectiveJudge, doubt_of
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
@@ -27,7 +28,7 @@ analyse = partial(analysed, "conformal")
 
 def simulated(
     n: int, spread: dict[str, float], half_width: float | None = None, paired: bool = False
-) -> LongTable:
+) -> RunEvidence:
     """n texts per condition; the error is normal with the condition's standard deviation, clipped
     to the scale."""
     draw, rows = np.random.default_rng(5), []
@@ -63,7 +64,7 @@ def test_too_few_fitted_texts_and_a_small_group_are_refused_and_the_others_are_n
     assert result.says["refused"]["needed"] == 9 and not result.tables
     assert result.says["verdict_refused"] == {"n": 12, "needed": 9}
     frame = simulated(200, {"large": 5.0, "small": 5.0}).frame
-    result = analyse(LongTable(frame[:206], rubric()))
+    result = analyse(RunEvidence(frame[:206], rubric()))
     assert result.says["groups_refused"]["groups"] == ["small"]
     table = result.tables["coverage"]
     assert "small" not in set(table.loc[table["method"] == "mondrian", "group"])
@@ -109,7 +110,7 @@ def test_what_a_user_can_get_wrong() -> None:
         Unsuited,
         "condition_labels",
         "conformal",
-        LongTable(judged.frame.assign(label=np.nan), rubric()),
+        RunEvidence(judged.frame.assign(label=np.nan), rubric()),
     )
     truths: dict[str, Any] = {"reference": "x", "condition_labels": {"a": 5.0}}
     refuses(ConfigError, "give one of them", "conformal", judged, **truths)
@@ -134,7 +135,7 @@ alone = partial(analysed, "escalation")
 
 def doubting(
     n: int, knows: bool, seed: int = 1, labels: tuple[float, float] = (0, 100), **item: Any
-) -> LongTable:
+) -> RunEvidence:
     """Errors up to 40 points; the confidence is what is left of 100 after twice the error, or
     nothing but chance."""
     draw, rows = np.random.default_rng(seed), []
@@ -207,10 +208,10 @@ def test_texts_of_one_precedent_are_one_unit_and_without_doubt_or_truth_it_says_
     result = alone(doubting(300, knows=True, metadata={"precedent": "STF-TEMA-69"}))
     assert result.says["verdict_too_few"]["units"] == 1
     judged = doubting(60, knows=True)
-    none = LongTable(judged.frame.assign(confidence=np.nan), judged.rubric)
+    none = RunEvidence(judged.frame.assign(confidence=np.nan), judged.rubric)
     assert alone(none).ruled[0] == "no_doubt"
     with pytest.raises(Unsuited, match="right score"):
-        alone(LongTable(judged.frame.assign(label=np.nan), judged.rubric))
+        alone(RunEvidence(judged.frame.assign(label=np.nan), judged.rubric))
 
 
 def test_selective_takes_a_promise_from_a_run_that_made_one_only() -> None:

@@ -1,7 +1,6 @@
 """Controls and attacks: bands, separation and success by hand, which attack is the worst, and what
 failures do."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -258,7 +257,7 @@ def test_a_score_that_moves_with_text_that_is_put_in_is_told() -> None:
     }
     origin = judged.frame["condition"].map(sources) + "-" + judged.frame["item_id"].str[-1]
     frame = judged.frame.assign(**{"metadata.original": origin})
-    told = analysed("adversarial", replace(judged, frame=frame))
+    told = analysed("adversarial", judged.with_rows(frame))
     moved = told.tables["movement"]
     assert moved["family"].tolist() == ["json", "rain"]
     assert moved["n"].tolist() == [4, 2]
@@ -269,4 +268,4 @@ def test_a_score_that_moves_with_text_that_is_put_in_is_told() -> None:
     assert "movement" not in attacks(labelled | copied).tables
     # A sample may hold copies and none of what they were made from.
     alone = frame[frame["condition"].isin(["attack:rain", "explained_only"])].reset_index(drop=True)
-    assert "movement" not in analysed("adversarial", replace(judged, frame=alone)).tables
+    assert "movement" not in analysed("adversarial", judged.with_rows(alone)).tables

@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import Patch
 from tests.examinations.builders import Score, analysed, labelled_run, refuses, run_folder, verdict
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import LongTable
 from undogmatic.examinations.costs import FIRED, TRIGGERED, UNKNOWN
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.records.records import Cost
 
 analyse = partial(analysed, "costs")
@@ -28,7 +28,7 @@ def cost(calls: int, cached: int = 0, usd: float | None = 0.01) -> Cost:
     )
 
 
-def judged(*costs: Cost, unread: int = 0) -> LongTable:
+def judged(*costs: Cost, unread: int = 0) -> RunEvidence:
     """A text for each, and so many that could not be read."""
     rows: list[tuple[None, Score, dict[str, Any]]] = [
         (None, 50.0, {"cost": each}) for each in costs
@@ -36,7 +36,7 @@ def judged(*costs: Cost, unread: int = 0) -> LongTable:
     return labelled_run([*rows, *[(None, "input", {"cost": cost(0)})] * unread])
 
 
-def noted(notes: Iterable[Mapping[str, Any]]) -> LongTable:
+def noted(notes: Iterable[Mapping[str, Any]]) -> RunEvidence:
     """A text per set of details."""
     details = [{k.removeprefix("details."): v for k, v in note.items()} for note in notes]
     return labelled_run([(None, 50.0, {"cost": cost(1), "details": each}) for each in details])

@@ -12,7 +12,8 @@ from tests.conftest import reference
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.engine.local import NotingEngine, parts_of
-from undogmatic.examinations.base import LongTable, tabulate
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.results import Told
 
 NEAR = 1e-6
@@ -31,7 +32,7 @@ def expected() -> dict[str, Any]:
 
 
 @functools.cache
-def judged(as_given: bool = False) -> LongTable:
+def judged(as_given: bool = False) -> RunEvidence:
     """The tables as a run has them; `as_given` takes what failed for the number that was filled
     in."""
     node = config()["dataset"]
@@ -42,7 +43,7 @@ def judged(as_given: bool = False) -> LongTable:
     judgments = dataset.judgments(rubric)
     repeats = NotingEngine(judgments).repeats(1)
     frame = tabulate(items, judgments, repeats, parts_of(judgments, rubric).expected(), gaps=False)
-    return LongTable(frame, rubric, inputs={item.id: item.inputs for item in items})
+    return RunEvidence(frame, rubric, known={item.id: item for item in items})
 
 
 def run(part: str | None, as_given: bool = False, **changes: Any) -> Told:

@@ -7,14 +7,15 @@ import pytest
 
 from tests.examinations.builders import analysed, labelled_run, refuses
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import LongTable, Unsuited
+from undogmatic.examinations.base import Unsuited
+from undogmatic.examinations.run_evidence import RunEvidence
 
 analyse = partial(analysed, "few_labels")
 
 CONDITIONS = {"authority_only": 70.0, "explained_only": 30.0}
 
 
-def biased(pairs: int, labelled: int, inclusion: float | None = None) -> LongTable:
+def biased(pairs: int, labelled: int, inclusion: float | None = None) -> RunEvidence:
     """Labels around 70 and 30; the judge says 10 more on the treated side, 2 more on the other;
     some pairs labelled."""
     draw, rows = np.random.default_rng(2), []
@@ -73,7 +74,7 @@ def test_labels_of_few_groups_are_few_labels() -> None:
     frame = judged.frame.assign(
         group=np.where(judged.frame["label"].notna(), "one", judged.frame["group"])
     )
-    result = analyse(LongTable(frame, judged.rubric))
+    result = analyse(RunEvidence(frame, judged.rubric))
     assert result.says["verdict_too_few_groups"] == {"n": 40, "effective": 1, "needed": 5}
 
 

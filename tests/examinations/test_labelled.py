@@ -15,27 +15,32 @@ from tests.examinations.builders import (
     configured,
     labelled_run,
     made_up,
+    rated,
     refuses,
     verdict,
 )
 from undogmatic.errors import DataError
 from undogmatic.examinations import of_run
-from undogmatic.examinations.base import LongTable, Unsuited, analyse, tabulate
+from undogmatic.examinations.base import Unsuited, analyse
 from undogmatic.examinations.check import check
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import OrderedScale, UnorderedScale
 
 
-def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]) -> LongTable:
+def labelled(
+    gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]
+) -> RunEvidence:
     """One text per label; `condition`, `pair`, `metadata` and the verdict's own fields may be given
     per text."""
     fields = [{key: values[n] for key, values in columns.items()} for n in range(len(gold))]
     return labelled_run(zip(gold, scores, fields, strict=True), margin=10.0)
 
 
-def read(judged: LongTable, **settings: Any) -> Reading:
+def read(judged: RunEvidence, **settings: Any) -> Reading:
     return analysed("labelled", judged, **settings)
 
 
@@ -77,7 +82,8 @@ def test_a_run_is_answered_as_a_check_of_the_same_verdicts_is(raters: int) -> No
         }
         for n, gold in enumerate(GOLD)
     }
-    judged = LongTable(judged.frame, judged.rubric, said=people if raters > 1 else {})
+    known = rated(people) if raters > 1 else {}
+    judged = RunEvidence(judged.frame, judged.rubric, known=known)
     # The rubric's margin of 10 travels with the evidence.
     evidence = of_run.evidence_of(judged)
     assert evidence.labels["rater"].nunique() == raters and "slice.kind" in evidence.items
@@ -133,7 +139,7 @@ def test_what_counts_words_is_not_believed_and_the_rubric_may_add_what_it_counts
         __call__ = staticmethod(seen)
 
     rival: Any = Rivals()
-    with_rival = LongTable(fresh.frame, fresh.rubric, known_surface=rival)
+    with_rival = RunEvidence(fresh.frame, fresh.rubric, known_surface=rival)
     assert f"{COUNTED}fitted_model" in of_run.evidence_of(with_rival).items
     found = read(with_rival)
     assert found.standing != "supported" and found.ruled[0] in ("surface", "follows")
@@ -192,7 +198,9 @@ def test_calibration_is_shown_before_and_after() -> None:
     assert "calibration" not in told(gold, gold, raw_score=gold).tables
 
 
-def of_categories(scale: Any, said: Sequence[str], people: Sequence[str], **more: Any) -> LongTable:
+def of_categories(
+    scale: Any, said: Sequence[str], people: Sequence[str], **more: Any
+) -> RunEvidence:
     """A run of categories."""
     rubric = labelled_run([]).rubric.model_copy(update={"scale": scale, "guide": None, **more})
     place = {name: float(n) for n, name in enumerate(scale.categories)}
@@ -206,7 +214,7 @@ def of_categories(scale: Any, said: Sequence[str], people: Sequence[str], **more
         )
         for n, name in enumerate(said)
     ]
-    return LongTable(tabulate(items, judgments, 1), rubric)
+    return RunEvidence(tabulate(items, judgments, 1), rubric)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +256,7 @@ def test_scores_at_the_two_ends_alone_are_pass_and_fail() -> None:
 def test_several_judges_are_answered_each_and_held_against_each_other() -> None:
     judged = labelled(GOLD, list(CLOSE))
     other = judged.frame.assign(judge="other", score=NOISE)
-    both = LongTable(pd.concat([judged.frame, other], ignore_index=True), judged.rubric, said={})
+    both = judged.with_rows(pd.concat([judged.frame, other], ignore_index=True))
     results = analyse(configured("labelled"), both, np.random.default_rng(0))
     answered: Mapping[str, str | None] = {
         each.part: each.standing for each in results if each.verdict is not None

@@ -1,7 +1,6 @@
 """Repeats and other runs: hand-worked agreement, cached answers, folders that do not fit."""
 
 import os
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from tests.examinations.builders import (
     scored_folder,
 )
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import LongTable, Unsuited
+from undogmatic.examinations.base import Unsuited
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.records.records import Cost
 
 analyse = partial(analysed, "reliability")
@@ -29,7 +29,7 @@ WIDE = np.tile(SPREAD, 20)
 NOISE = np.tile([2.0, -1, -2, 1, 0.5, -0.5], 10)
 
 
-def repeats(*runs: Any, **fields: Any) -> LongTable:
+def repeats(*runs: Any, **fields: Any) -> RunEvidence:
     """One column of scores per repeat."""
     return repeated_run(runs, margin=10.0, **fields)
 
@@ -38,7 +38,7 @@ def beside(own: Any, *others: Any, digest: str | None = None) -> Reading:
     """Scores held against those of other runs, each in a folder of its own."""
     facts = {"name": "other", "dataset_digest": digest}
     against = [scored_folder(Path(str(len(os.listdir()))), scores, **facts) for scores in others]
-    return analyse(own if isinstance(own, LongTable) else repeats(own), against=against)
+    return analyse(own if isinstance(own, RunEvidence) else repeats(own), against=against)
 
 
 class TestRepeats:
@@ -79,7 +79,7 @@ class TestRepeats:
         constant = analyse(repeats([50.0] * 30, [50.0] * 30))
         assert constant.says["verdict_repeat_constant"] == {"n": 30}
         judged, even = repeats(SPREAD, SPREAD), np.linspace(20, 80, 30)
-        assert analyse(replace(judged, rubric=rubric())).ruled[0] == "repeat_no_margin"
+        assert analyse(RunEvidence(judged.frame, rubric())).ruled[0] == "repeat_no_margin"
         assert (
             analyse(repeats(even, even + np.tile([-10, 10], 15))).ruled[0] == "repeat_open_endless"
         )
@@ -187,7 +187,7 @@ class TestAgreement:
         )
         assert found(SPREAD + 8 * NOISE)["change_outcome"] == "is_open"
         assert (
-            found(SPREAD + NOISE, replace(repeats(SPREAD), rubric=rubric()))["bias_outcome"]
+            found(SPREAD + NOISE, RunEvidence(repeats(SPREAD).frame, rubric()))["bias_outcome"]
             == "no_margin"
         )
 
@@ -197,11 +197,6 @@ class TestAgreement:
         assert beside([10.0, 20, 30], ["refusal", 20.0, 30.0]).says["too_few"]["n"] == 2
         result = beside([50.0] * 4, [50.0] * 4)
         assert result.says["agreement"]["kappa"] is None and "alpha" not in result.numbers
-
-    def test_a_run_held_in_memory_serves_as_well(self) -> None:
-        scores, other = [10.0, 30, 60, 90], [0.0, 25, 50, 100]
-        held = analyse(repeats(scores, others={"other": repeats(other).frame}))
-        assert held.numbers == beside(scores, other).numbers
 
     @pytest.mark.parametrize(("digest", "other"), [("here", True), ("there", False)])
     def test_the_same_ids_over_another_dataset_are_pointed_out(

@@ -2,7 +2,6 @@
 compared."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,11 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.config.messages import combined
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import MOST_GROUPS, LongTable, Unsuited
+from undogmatic.examinations.base import MOST_GROUPS, Unsuited
 from undogmatic.examinations.calibration import CalibrationAnalysis
 from undogmatic.examinations.labelled import LabelledAnalysis
 from undogmatic.examinations.plan import so_far
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.variance import VarianceAnalysis
 from undogmatic.records.rubric import Rubric, Wording
 
@@ -35,7 +35,7 @@ SUITE = configured("suite")
 PAIRS = {"authority_only": [80.0, 70, 90, 85, 75, 60], "explained_only": [20.0, 30, 10, 40, 25, 5]}
 
 
-def suite(judged: LongTable) -> list[Reading]:
+def suite(judged: RunEvidence) -> list[Reading]:
     return [Reading(result) for result in SUITE(judged, np.random.default_rng(0))]
 
 
@@ -117,7 +117,7 @@ def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_t
         {"category": category} for category in ("claim", "reason", "claim")
     ]
     rows = [*((None, None, fields) for fields in made), (None, "refusal", {})]
-    judged = replace(labelled_run(rows, condition="humble"), rubric=kinds)  # type: ignore[arg-type]
+    judged = RunEvidence(labelled_run(rows, condition="humble").frame, kinds)  # type: ignore[arg-type]
     own, told, _ = suite(judged)
     assert own["run"] == 0
     counted = (
@@ -168,7 +168,7 @@ def test_a_stopped_run_says_the_mean_of_all() -> None:
     ],
 )
 def test_what_is_said_of_texts_to_come(
-    judged: LongTable, expected: tuple[float, ...] | None
+    judged: RunEvidence, expected: tuple[float, ...] | None
 ) -> None:
     found = so_far(judged.frame, judged.rubric)
     of = None if found is None else (found.estimate.n, found.n_total, found.estimate.value)
@@ -245,7 +245,7 @@ def test_a_sweep_over_lists_and_the_command_that_a_report_names(tmp_path: Path) 
     assert (tmp_path / "swept" / "1" / "metrics.json").is_file()
 
 
-def with_conditions(names: list[str]) -> LongTable:
+def with_conditions(names: list[str]) -> RunEvidence:
     """Two labelled texts per condition."""
     conditions = [name for name in names for _ in range(2)]
     return labelled_run(
@@ -253,7 +253,7 @@ def with_conditions(names: list[str]) -> LongTable:
     )
 
 
-def attacks(n: int) -> LongTable:
+def attacks(n: int) -> RunEvidence:
     return with_conditions(["explained_only", *(f"attack:{k}" for k in range(n))])
 
 

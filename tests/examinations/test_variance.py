@@ -12,7 +12,8 @@ import pytest
 from tests.examinations.builders import Score, analysed, refuses, repeated_run, scored_folder
 from tests.examinations.conftest import words_of
 from undogmatic.errors import ConfigError
-from undogmatic.examinations.base import LongTable, Unsuited
+from undogmatic.examinations.base import Unsuited
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import differing, settings
 from undogmatic.examinations.variance import of_scores
 from undogmatic.records.records import Cost
@@ -28,7 +29,7 @@ SHROUT = np.array(
 
 def repeated(
     scores: Sequence[Sequence[Score]], cost: Cost | None = None, **fields: Any
-) -> LongTable:
+) -> RunEvidence:
     """A row of repeats per item."""
     return repeated_run(list(zip(*scores, strict=True)), [None, *[cost] * len(scores[0])], **fields)
 
@@ -77,15 +78,13 @@ class TestWithinARun:
         assert analyse(judged).says["cached"] == {"n": 3, "total": 3}
 
 
-def labelled_by(said: np.ndarray, scores: Sequence[Sequence[Score]]) -> LongTable:
+def labelled_by(said: np.ndarray, scores: Sequence[Sequence[Score]]) -> RunEvidence:
     """Scores as `repeated`, and a column of labels per rater; NaN: that rater did not see the
     text."""
     people = [
         {f"rater {k}": float(v) for k, v in enumerate(row) if not np.isnan(v)} for row in said
     ]
-    return repeated(
-        scores, said={f"t{i}": {"overall": of_text} for i, of_text in enumerate(people)}
-    )
+    return repeated(scores, said=people)
 
 
 class TestRaters:
@@ -139,7 +138,7 @@ class TestOverRuns:
         own = repeated(
             [[float(s)] for s in scores[:, 0, 0]],
             name="own",
-            settings={"model": "a", "prompt": "p"},
+            set_to={"model": "a", "prompt": "p"},
         )
         facets = {(m, p): (i, k) for i, m in enumerate(models) for k, p in enumerate(prompts)}
         others = [
@@ -168,7 +167,7 @@ class TestOverRuns:
     def test_two_models_do_not_tell_how_many_would_be_needed(self, tmp_path: Path) -> None:
         draw = np.random.default_rng(4)
         scores = 50 + draw.normal(0, 10, (40, 1)) + draw.normal(0, 12, (40, 2))
-        own = repeated([[float(s)] for s in scores[:, 0]], name="own", settings={"model": "a"})
+        own = repeated([[float(s)] for s in scores[:, 0]], name="own", set_to={"model": "a"})
         result = analyse(
             own,
             against=[scored_folder(tmp_path / "b", scores[:, 1], name="b", choices={"model": "b"})],

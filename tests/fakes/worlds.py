@@ -10,7 +10,9 @@ from tests.fakes.judges import Scores
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, Part
-from undogmatic.examinations.base import LongTable, analyse, tabulate
+from undogmatic.examinations.base import analyse
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import Told
 
@@ -46,7 +48,7 @@ def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
     return items
 
 
-def judged(items: Sequence[Item], said: Scores) -> LongTable:
+def judged(items: Sequence[Item], said: Scores) -> RunEvidence:
     """The table of these scores, with a margin of 10 points."""
     refused = {
         score: Failure(reason=score, message="no") for score in said if isinstance(score, str)
@@ -60,7 +62,7 @@ def judged(items: Sequence[Item], said: Scores) -> LongTable:
         )
         for item, outcome in zip(items, outcomes, strict=True)
     ]
-    return LongTable(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
+    return RunEvidence(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
 
 
 def verdict_of(items: Sequence[Item], said: Scores) -> Told:

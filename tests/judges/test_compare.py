@@ -14,9 +14,11 @@ import pytest
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, ModelError, UndecidedAnswer, UnparseableAnswer
-from undogmatic.examinations.base import LongTable, Unsuited, tabulate
+from undogmatic.examinations.base import Unsuited
 from undogmatic.examinations.of_run import evidence_of
 from undogmatic.examinations.preference import PreferenceAnalysis
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.judges.compare import CompareJudge
 from undogmatic.readouts.base import Readout, categorised, entropy_verdict
 from undogmatic.records.records import (
@@ -118,7 +120,7 @@ def test_a_rubric_that_is_not_about_two_outputs_is_refused() -> None:
         CompareJudge(Told(first)).judge_by(shame)
 
 
-def judged_by(says: Says, n: int = 60) -> LongTable:
+def judged_by(says: Says, n: int = 60) -> RunEvidence:
     rng = np.random.default_rng(4)
     items, judgments = [], []
     for k in range(n):
@@ -140,9 +142,8 @@ def judged_by(says: Says, n: int = 60) -> LongTable:
             outcome = Failure(reason="undecided", message=str(found)) if failed else found
             about = {"item_id": item.id, "judge": "compare", "criterion": criterion}
             judgments.append(Judgment(**about, outcome=outcome, cost=Cost(), provenance=where))
-    said = {item.id: item.labels for item in items}
     frame = tabulate(items, judgments, 1)
-    return LongTable(frame, RUBRIC, inputs={item.id: item.inputs for item in items}, said=said)
+    return RunEvidence(frame, RUBRIC, known={item.id: item for item in items})
 
 
 def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_one_that_reads() -> (
@@ -164,7 +165,7 @@ def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_on
     assert made.kind == "pairwise" and set(made.verdicts["order"]) == {"as_given", "swapped"}
     assert {"text_1", "text_2", "system_1", "system_2"} <= set(made.items)
     with pytest.raises(Unsuited, match="judge=compare"):
-        analysis.check(LongTable(table.frame[table.frame["criterion"] == OVERALL], RUBRIC))
+        analysis.check(RunEvidence(table.frame[table.frame["criterion"] == OVERALL], RUBRIC))
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])

@@ -10,8 +10,10 @@ from tests.conftest import Patch
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.errors import StorageError
-from undogmatic.examinations.base import LongTable, analyse, tabulate
+from undogmatic.examinations.base import analyse
 from undogmatic.examinations.labelled import LabelledAnalysis
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.examinations.suite import NoAnalysis
 from undogmatic.records.kept import gathered, joined
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
@@ -63,7 +65,7 @@ def tables(monkeypatch: Patch) -> tuple[pd.DataFrame, StoredTable]:
     given = [judged(item, n, repeat) for repeat in (0, 1) for n, item in enumerate(items)]
     held = tabulate(items, given, 2)
     monkeypatch.setattr("undogmatic.safety.spool.HELD", 7)
-    monkeypatch.setattr("undogmatic.examinations.base._AT_ONCE", 10)
+    monkeypatch.setattr("undogmatic.examinations.run_rows._AT_ONCE", 10)
     return held, tabulate(gathered(iter(items)), given, 2)
 
 
@@ -150,8 +152,8 @@ def test_an_analysis_that_reads_a_sample_says_so(
     tables: tuple[pd.DataFrame, StoredTable], monkeypatch: Patch
 ) -> None:
     config = compose_config(["analysis=none", "model=patterns"])
-    table = LongTable(tables[1], build(config["rubric"], "rubric"))
-    monkeypatch.setattr("undogmatic.examinations.base.MOST_READ", 40)
+    table = RunEvidence(tables[1], build(config["rubric"], "rubric"))
+    monkeypatch.setattr("undogmatic.examinations.run_evidence.MOST_READ", 40)
     (result,) = analyse(LabelledAnalysis(), table, np.random.default_rng(0))
     n = len(tables[1].sample(40))
     assert result.findings[0].key == "analyses.sampled"

@@ -12,7 +12,7 @@ import yaml
 
 from undogmatic.config.build import build
 from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.examinations.base import tabulate
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import (
     Cost,
     Failure,

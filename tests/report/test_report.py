@@ -21,7 +21,8 @@ from undogmatic.constructs.shame.patterns import PatternsModel
 from undogmatic.datasets.base import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.examinations.ab import AbAnalysis
-from undogmatic.examinations.base import LongTable, analyse
+from undogmatic.examinations.base import analyse
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.models.base import Model
 from undogmatic.records.records import Failure, Item, Verdict
 from undogmatic.records.results import Finding, Told
@@ -386,7 +387,7 @@ def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(
     module: Any, finished: Build
 ) -> None:
     run = finished()
-    results = analyse(module.Spread(), LongTable(run.frame, run.rubric), np.random.default_rng(0))
+    results = analyse(module.Spread(), RunEvidence(run.frame, run.rubric), np.random.default_rng(0))
     markdown, shown = written(finished(results=results, texts=results[0].texts))
     assert markdown.startswith("# How far apart does local score?\n")
     assert "From 1.0 to 9.5 points." in shown and "[spread.odd] n = 3" in shown and "Range" in shown

@@ -21,7 +21,7 @@ from tests.examinations.builders import evidence_of
 from tests.report import checks
 from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
-from undogmatic.examinations.base import tabulate
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Call, Failure, Item, LabelScale
 from undogmatic.report import contents, listed, sweep, workbench
 from undogmatic.report.document import Document, Table, rendered

@@ -14,8 +14,9 @@ from tests.examinations.builders import made_up
 from tests.examinations.builders import rubric as hundred
 from tests.review.conftest import MakeRun, Outcome, judgment, line_rows, sheet_rows, sure
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import LongTable, tabulate
 from undogmatic.examinations.calibration import CalibrationAnalysis
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.review import queue
@@ -104,7 +105,7 @@ class TestSelect:
         items = [
             Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0) for k in range(len(verdicts))
         ]
-        judged = LongTable(
+        judged = RunEvidence(
             tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred()
         )
         (result,) = CalibrationAnalysis(resamples=100)(judged, np.random.default_rng(0))

@@ -20,7 +20,7 @@ from tests.conftest import Patch, environment
 from tests.report.conftest import Build, asked
 from tests.report.conftest import finished as reported  # noqa: F401  the fixture
 from undogmatic.errors import ConfigError
-from undogmatic.examinations.base import tabulate
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.redaction import redact_judgment
 from undogmatic.records.results import Told

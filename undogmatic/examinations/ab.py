@@ -11,20 +11,14 @@ from pydantic import Field, NonNegativeFloat
 
 from undogmatic.errors import ConfigError
 from undogmatic.examinations import rivals
-from undogmatic.examinations.base import (
-    FEWEST_DRAWN,
-    Limited,
-    LongTable,
-    Share,
-    count,
-    texts_of,
-    too_few,
-)
+from undogmatic.examinations.base import FEWEST_DRAWN, Limited, Share, count, draw, need, too_few
 from undogmatic.examinations.comparison import PairComparison, compare, of_groups
 from undogmatic.examinations.pairs import Names, Pairs, contrast, listed, match, numbers
 from undogmatic.examinations.rivals import PairSettings
 from undogmatic.examinations.ruling import Ruling, verdict
 from undogmatic.examinations.ruling.ab import AB, AbFacts
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import texts_of
 from undogmatic.examinations.truth import check_order, margin_of, units
 from undogmatic.records.results import Told
 from undogmatic.stats import claims, means, paired
@@ -85,14 +79,14 @@ class AbAnalysis(Limited):
                 " analysis.hybrid=null), and none may be named twice."
             )
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises DataError if the conditions are missing or a pair is not complete."""
         check_order(self.name, judged.rubric)
-        judged.need(self.name, "condition", contrast(self.treatment, self.baseline, judged.frame))
-        judged.need(self.name, "pair_id")
+        need(judged, self.name, "condition", contrast(self.treatment, self.baseline, judged.frame))
+        need(judged, self.name, "pair_id")
         self.matched(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `ab.share_expected`, absent where no pair is complete."""
         self.check(judged)
         pairs, tell = self.matched(judged), Told(self.name)
@@ -155,7 +149,7 @@ class AbAnalysis(Limited):
         _draw(tell, judged, pairs, treatment, baseline)
         return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
 
-    def matched(self, judged: LongTable) -> Pairs:
+    def matched(self, judged: RunEvidence) -> Pairs:
         """The pairs of the contrast that counts, with a hybrid that stands with it in a pair."""
         frame = judged.frame
         two = contrast(self.treatment, self.baseline, frame)
@@ -165,13 +159,15 @@ class AbAnalysis(Limited):
         present = set(frame.loc[together, "condition"])
         return match(judged, two, [name for name in listed(self.hybrid) if name in present][:1])
 
-    def ruling(self, judged: LongTable, pairs: Pairs, rng: np.random.Generator) -> Ruling[AbFacts]:
+    def ruling(
+        self, judged: RunEvidence, pairs: Pairs, rng: np.random.Generator
+    ) -> Ruling[AbFacts]:
         """The verdict alone, by the same rules, without what only a report needs; scores are those
         of `pairs`."""
         evidence = examine(pairs, self._settings(judged), rng, for_report=False)
         return _ruled(judged, evidence, rng)
 
-    def _settings(self, judged: LongTable) -> PairSettings:
+    def _settings(self, judged: RunEvidence) -> PairSettings:
         margin = margin_of(judged.rubric, self.margin)
         seen = rivals.seen_of(judged, texts_of(judged.first()))
         return PairSettings(
@@ -292,7 +288,7 @@ def withheld(ruling: Ruling[AbFacts], at_worst: Ruling[AbFacts]) -> Ruling[AbFac
     return verdict(AB, replace(ruling.facts, otherwise=f"alone_{ruling.key}"))
 
 
-def _filled(judged: LongTable, pairs: Pairs) -> list[Pairs]:
+def _filled(judged: RunEvidence, pairs: Pairs) -> list[Pairs]:
     """The pairs with every failed judgment at the end of the scale that speaks most against the
     claim that the treatment scores on the expected side of all others, and most for it."""
     treatment, ends = (
@@ -302,14 +298,14 @@ def _filled(judged: LongTable, pairs: Pairs) -> list[Pairs]:
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
-def _draw(tell: Told, judged: LongTable, pairs: Pairs, treatment: str, baseline: str) -> None:
+def _draw(tell: Told, judged: RunEvidence, pairs: Pairs, treatment: str, baseline: str) -> None:
     """Scores by condition, and a line for each pair."""
     sides = {c: side.dropna(subset="score") for c, side in pairs.sides.items()}
     scores, ids = (
         {c: numbers(side, "score") for c, side in sides.items()},
         {c: [*s["item_id"]] for c, s in sides.items()},
     )
-    judged.draw(tell, scores, "box", "histogram", ids=ids)
+    draw(judged, tell, scores, "box", "histogram", ids=ids)
     first, second = pairs.between(treatment, baseline)
     if len(first) < FEWEST_DRAWN:
         tell.findings.append(too_few("slope", len(first)))
@@ -321,7 +317,7 @@ def _draw(tell: Told, judged: LongTable, pairs: Pairs, treatment: str, baseline:
     tell.draw("slope", "slope", pairs=lines, ids=list(first.index), **ends)
 
 
-def _ruled(judged: LongTable, evidence: PairEvidence, rng: Rng) -> Ruling[AbFacts]:
+def _ruled(judged: RunEvidence, evidence: PairEvidence, rng: Rng) -> Ruling[AbFacts]:
     """The verdict, or what is left of it with failed judgments at their worst for it."""
     facts = evidence.facts
     ruling = verdict(AB, facts)
@@ -332,7 +328,7 @@ def _ruled(judged: LongTable, evidence: PairEvidence, rng: Rng) -> Ruling[AbFact
     return withheld(ruling, verdict(AB, at_worst.facts))
 
 
-def _say_failures(tell: Told, judged: LongTable, evidence: PairEvidence, rng: Rng) -> None:
+def _say_failures(tell: Told, judged: RunEvidence, evidence: PairEvidence, rng: Rng) -> None:
     """Tell what failed judgments of the two sides could do: bounds, whether they depend on the
     condition, the estimate over all pairs."""
     settings, pairs = evidence.settings, evidence.pairs

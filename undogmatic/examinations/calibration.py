@@ -14,10 +14,11 @@ import pandas as pd
 from pydantic import Field, NonNegativeFloat
 
 from undogmatic.errors import ConfigError
-from undogmatic.examinations.base import LongTable, Share, columns, count
+from undogmatic.examinations.base import Share, columns, count
 from undogmatic.examinations.pairs import numbers
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.calibration import CALIBRATION, CalibrationFacts, IfFailed
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import AgainstTruth, units
 from undogmatic.records.results import Told
 from undogmatic.records.rubric import Rubric
@@ -77,7 +78,7 @@ class CalibrationAnalysis(AgainstTruth):
     level: Share = 0.95
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 2000
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `calibration.review_gain`, absent where no order of review can gain
         anything."""
         truth = self.truth(judged)

@@ -16,7 +16,7 @@ from pydantic import Field, NonNegativeFloat
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.alone import WIDE
-from undogmatic.examinations.base import FEWEST_DRAWN, LongTable, Share, check_groups, count
+from undogmatic.examinations.base import FEWEST_DRAWN, Share, check_groups, count
 from undogmatic.examinations.calibration import Choice, choose, uncertainties
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.conformal import (
@@ -26,6 +26,7 @@ from undogmatic.examinations.ruling.conformal import (
     EscalationFacts,
     SplitIntervals,
 )
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import AgainstTruth, Truth, drawn, margin_of, units
 from undogmatic.records.records import text_mark
 from undogmatic.records.results import Told
@@ -85,7 +86,7 @@ class ConformalAnalysis(AgainstTruth):
     level: Share = 0.95
     coverage_margin: Share = 0.05
 
-    def truth(self, judged: LongTable) -> Truth:
+    def truth(self, judged: RunEvidence) -> Truth:
         """Raises Unsuited without labels, ConfigError for an unknown `by`, DataError for too many
         groups."""
         truth = super().truth(judged)
@@ -104,7 +105,7 @@ class ConformalAnalysis(AgainstTruth):
             )
         return truth
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; no headline, since every valid method covers alike."""
         truth = self.truth(judged)
         rows, needed, tell = truth.judged, conformal.items_needed(self.nominal), Told(self.name)
@@ -278,7 +279,7 @@ class EscalationAnalysis(AgainstTruth):
     tolerance: NonNegativeFloat | None = None
     uncertainty: Choice = "auto"
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `escalation.share`, the share that the judge may decide alone."""
         truth = self.truth(judged)
         tolerance = margin_of(judged.rubric).value if self.tolerance is None else self.tolerance

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.base import (
     Limited,
-    LongTable,
     Share,
     Unsuited,
     check_groups,
     columns,
     count,
+    draw,
     family_level,
     quoted,
-    texts_of,
 )
 from undogmatic.examinations.pairs import numbers
 from undogmatic.examinations.rivals import (
@@ -40,6 +39,8 @@ from undogmatic.examinations.ruling.controls import (
     OpenClasses,
     SurfaceFacts,
 )
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import texts_of
 from undogmatic.examinations.truth import check_order, units
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import checks, jackknife, limits, means, paired, ranking, surface
@@ -89,7 +90,7 @@ class ControlsAnalysis(Limited):
                     f"`analysis.bands.{condition}` is [{low}, {high}]; the lower end comes first."
                 )
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside
         the scale."""
         check_order(self.name, judged.rubric)
@@ -115,7 +116,7 @@ class ControlsAnalysis(Limited):
                     f" rubric={rubric.name} runs from {rubric.minimum:g} to {rubric.maximum:g}."
                 )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `controls.in_band`, the share of all control texts in their band."""
         self.check(judged)
         tell, conditions = Told(self.name), self._present(judged)
@@ -187,7 +188,7 @@ class ControlsAnalysis(Limited):
             verdict(CONTROLS, facts), judged, [self.worst], list(areas), self.level, rng
         )
         ids = {c: judged.scored().query("condition == @c")["item_id"].tolist() for c in conditions}
-        judged.draw(tell, {c: judged.scores(c) for c in conditions}, "box", ids=ids)
+        draw(judged, tell, {c: judged.scores(c) for c in conditions}, "box", ids=ids)
         if rows:
             data = columns(
                 bands,
@@ -199,7 +200,7 @@ class ControlsAnalysis(Limited):
             tell.draw("bands", "bars", **data, y_label="share")
         return [tell.result(*ruling.decided, headline="controls.in_band" if rows else None)]
 
-    def _present(self, judged: LongTable) -> list[str]:
+    def _present(self, judged: RunEvidence) -> list[str]:
         present = judged.conditions()
         return [c for c in self.bands if c in present]
 
@@ -225,7 +226,7 @@ class AdversarialAnalysis(Limited):
     success: Success = "midpoint"
     level: Share = 0.95
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited if the dataset has no attacks or no baseline to compare them with,
         DataError for too many."""
         check_order(self.name, judged.rubric)
@@ -250,7 +251,7 @@ class AdversarialAnalysis(Limited):
         judged.check_surface()
         check_groups(self.name, "condition", _attacks(judged), "choose another `analysis=`")
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `adversarial.auc_worst`, the AUC of the attack that works best on
         this judge."""
         self.check(judged)
@@ -317,7 +318,7 @@ class AdversarialAnalysis(Limited):
         return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
 
     def _table(
-        self, judged: LongTable, honest: "Class", treatment: NDArray[np.float64]
+        self, judged: RunEvidence, honest: "Class", treatment: NDArray[np.float64]
     ) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
         classes, sign, rows = judged_classes(judged, _attacks(judged)), judged.sign, []
@@ -345,7 +346,7 @@ class AdversarialAnalysis(Limited):
         )
 
 
-def tell_movement(tell: Told, judged: LongTable) -> None:
+def tell_movement(tell: Told, judged: RunEvidence) -> None:
     """Tell how far scores move when text that has no part in a text is put into it, the worst
     family first.
 
@@ -389,7 +390,7 @@ class Class:
     turned so that high means more of the fault, and the `groups` that the texts belong to; shape
     (n,) each."""
 
-    def __init__(self, judged: LongTable, *conditions: str) -> None:
+    def __init__(self, judged: RunEvidence, *conditions: str) -> None:
         rows = judged.first(*conditions)
         self.scores, self.groups, self.ends = (
             judged.sign * numbers(rows, "score"),
@@ -407,7 +408,7 @@ class Class:
         return limits.area(self.scores, better.scores, self.groups, better.groups, self.ends, level)
 
 
-def judged_classes(judged: LongTable, conditions: Sequence[str]) -> dict[str, Class]:
+def judged_classes(judged: RunEvidence, conditions: Sequence[str]) -> dict[str, Class]:
     """The texts of each condition of which one was judged."""
     classes = {condition: Class(judged, condition) for condition in conditions}
     return {condition: own for condition, own in classes.items() if not own.failed.all()}
@@ -417,7 +418,7 @@ def _of(outcome: limits.Outcome, held: Mapping[str, Held]) -> list[str]:
     return [condition for condition, one in held.items() if one.outcome == outcome]
 
 
-def _attacks(judged: LongTable) -> list[str]:
+def _attacks(judged: RunEvidence) -> list[str]:
     return [c for c in judged.conditions() if c.startswith(PREFIX)]
 
 
@@ -440,7 +441,7 @@ def _shown(
 
 def beyond_surface(
     ruling: Ruling[OfClasses],
-    judged: LongTable,
+    judged: RunEvidence,
     worse: list[str],
     better: list[str],
     level: float,
@@ -457,7 +458,7 @@ def beyond_surface(
 
 
 def surface_of_classes(
-    judged: LongTable, worse: list[str], better: list[str], level: float, rng: Rng
+    judged: RunEvidence, worse: list[str], better: list[str], level: float, rng: Rng
 ) -> LabelledRival:
     """Hold the judge against a surface judge fitted to tell the conditions `worse` from `better`.
 

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.errors import DataError
-from undogmatic.examinations.base import Limited, LongTable, Share, columns
+from undogmatic.examinations.base import Limited, Share, columns
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import units
 from undogmatic.records.records import Cost, Judgment
 from undogmatic.records.results import Told
@@ -49,11 +50,11 @@ class CostsAnalysis(Limited):
     baseline: str | None = None
     level: Share = 0.95
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises ConfigError or DataError for a baseline that is no run over the same texts."""
         self._baseline(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result without headline: what is cheap is not therefore good."""
         frame = judged.frame
         rows = read(frame[frame["error"].ne("not_judged")])
@@ -125,7 +126,7 @@ class CostsAnalysis(Limited):
             data = columns(shown, labels="rule", values="share", low="share_low", high="share_high")
             tell.draw("rules", "bars", **data, y_label="share")
 
-    def _baseline(self, judged: LongTable) -> dict[str, float]:
+    def _baseline(self, judged: RunEvidence) -> dict[str, float]:
         if self.baseline is None:
             return {quantity: np.nan for quantity in QUANTITIES} | {"calls": 1.0}
         judgments = RunFolder.open(self.baseline, "`analysis.baseline`", [JOURNAL]).judgments

@@ -9,10 +9,11 @@ import pandas as pd
 from pydantic import Field
 
 from undogmatic.errors import DataError
-from undogmatic.examinations.base import Limited, LongTable, Share, Unsuited
+from undogmatic.examinations.base import Limited, Share, Unsuited, need
 from undogmatic.examinations.pairs import Names, contrast, listed, numbers, refuse_twice
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.few_labels import FEW_LABELS, FewLabelsFacts
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import check_order, check_scale
 from undogmatic.records.results import Told
 from undogmatic.stats import few_labels, means
@@ -59,11 +60,11 @@ class FewLabelsAnalysis(Limited):
     target_width: Annotated[float, Field(gt=0)] | None = None
     level: Share = 0.95
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited without labels, DataError for a label off the scale, an impossible
         probability or a pair with two texts of a condition."""
         check_order(self.name, judged.rubric)
-        judged.need(self.name, "label")
+        need(judged, self.name, "label")
         labelled = judged.frame[judged.frame["label"].notna()]
         check_scale(labelled, "label", "label", judged.rubric)
         if INCLUSION in labelled:
@@ -82,7 +83,7 @@ class FewLabelsAnalysis(Limited):
                 f" has {len(labelled)}."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result without headline: an estimate of the texts, not a merit of the judge."""
         self.check(judged)
         rows, tell = judged.scored().reset_index(drop=True), Told(self.name)

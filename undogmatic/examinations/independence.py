@@ -312,7 +312,7 @@ OF_LABELS = ("labelled", "calibration", "conformal", "escalation")
 def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
     """The results of all analyses of a run, none of which supports a judge by labels of items that
     were chosen for a review queue rather than drawn, or by labels that were given with its score in
-    view; `frame` is that of the long table."""
+    view; `frame` has the run's rows."""
     if not any(each.name in OF_LABELS and each.standing == "supported" for each in results):
         return list(results)
     labelled = np.asarray(frame["label"].notna())
@@ -353,7 +353,7 @@ class Failed(NamedTuple):
 
     @classmethod
     def of(cls, errors: Iterable[pd.Series]) -> "Failed":
-        """From the column `error` of the long table, in parts. A judge that chose differently in
+        """From the column `error` of the run's rows, in parts. A judge that chose differently in
         the two orders of two outputs did answer; what that means is told by `analysis=preference`.
         """
         reasons, total = Counter[str](), 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from undogmatic.examinations.base import tabulate
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Item, Judgment
 from undogmatic.records.stored import whole
 from undogmatic.safety.secrets import scrub

@@ -9,19 +9,11 @@ import pandas as pd
 from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
 from undogmatic.examinations import of_run
-from undogmatic.examinations.base import (
-    FEWEST_DRAWN,
-    Limited,
-    LongTable,
-    Share,
-    columns,
-    count,
-    too_few,
-)
+from undogmatic.examinations.base import FEWEST_DRAWN, Limited, Share, columns, count, need, too_few
 from undogmatic.examinations.check_figures import figures_of
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import check_scale, units
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import agreement, limits
 
@@ -58,13 +50,13 @@ class LabelledAnalysis(Limited):
     tried: Annotated[int, Field(ge=1)] = 1
     nominal: Share | None = 0.9
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
-        judged.need(self.name, "label")
+        need(judged, self.name, "label")
         judged.check_surface()  # which reads the texts that a rival was fitted on
         check_scale(judged.frame, "label", "label", judged.rubric)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result per judge and criterion; headline the agreement with people."""
         self.check(judged)
         chosen, left_out = self._chosen(judged)
@@ -76,16 +68,13 @@ class LabelledAnalysis(Limited):
         # What is as usual is not stated: sentences say of it that it is the default.
         stated = {name: value for name, value in asked.items() if value != usual[name]}
         options = CheckOptions(**stated)
-        evidence = of_run.evidence_of(chosen)
         parts = chosen.parts()
         return [
-            each
-            if each.verdict is None
-            else self._beside(each, parts[each.part], evidence, left_out)
-            for each in of_run.answers(self.name, evidence, options)
+            each if each.verdict is None else self._beside(each, parts[each.part], left_out)
+            for each in of_run.answers(self.name, chosen, options)
         ]
 
-    def _chosen(self, judged: LongTable) -> tuple[LongTable, int]:
+    def _chosen(self, judged: RunEvidence) -> tuple[RunEvidence, int]:
         """The run without the texts of other conditions, and how many labelled texts these are."""
         if self.prefix is None:
             return judged, 0
@@ -94,9 +83,9 @@ class LabelledAnalysis(Limited):
         if not (begins & labelled).any():
             return judged, 0
         others = judged.frame.loc[~begins & labelled, "item_id"].nunique()
-        return replace(judged, frame=judged.frame[begins].reset_index(drop=True)), others
+        return judged.with_rows(judged.frame[begins].reset_index(drop=True)), others
 
-    def _beside(self, tell: Told, part: LongTable, evidence: Evidence, left_out: int) -> Told:
+    def _beside(self, tell: Told, part: RunEvidence, left_out: int) -> Told:
         """The answer with what a run alone can say: failures, errors by class, the judge's own
         intervals, calibration, pictures."""
         labelled = part.first().dropna(subset="label")
@@ -115,10 +104,10 @@ class LabelledAnalysis(Limited):
             tell = replace(tell, verdict=Finding("labelled.verdict_promise", values, answer))
         if len(rows) < FEWEST_DRAWN:
             tell.findings.append(too_few("scatter", len(rows)))
-        elif evidence.kind == "numeric":
+        elif tell.evidence.kind == "numeric":
             _draw(tell, part, rows)
         else:
-            tell.drawings += figures_of(evidence.of(tell.judge, tell.criterion))
+            tell.drawings += figures_of(tell.evidence.of(tell.judge, tell.criterion))
         _tell_calibration(tell, part, rows)
         return tell
 
@@ -157,7 +146,7 @@ def _by_class(rows: pd.DataFrame) -> pd.DataFrame:
     return table.rename_axis("class").reset_index()
 
 
-def _draw(tell: Told, part: LongTable, rows: pd.DataFrame) -> None:
+def _draw(tell: Told, part: RunEvidence, rows: pd.DataFrame) -> None:
     """Draw score against label."""
     data = columns(rows, x="label", y="score", ids="item_id")
     if rows["condition"].notna().all():
@@ -166,7 +155,7 @@ def _draw(tell: Told, part: LongTable, rows: pd.DataFrame) -> None:
     tell.draw("scatter", "scatter", **data, **axes)
 
 
-def _tell_calibration(tell: Told, part: LongTable, rows: pd.DataFrame) -> None:
+def _tell_calibration(tell: Told, part: RunEvidence, rows: pd.DataFrame) -> None:
     """Tell what calibration changed, on the texts that have a score from before it."""
     both = rows[rows["raw_score"].notna()]
     if both.empty or (both["raw_score"] == both["score"]).all():

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.errors import DataError
-from undogmatic.examinations.base import LongTable
+from undogmatic.examinations.run_evidence import RunEvidence
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def contrast(treatments: Names, baselines: Names, rows: pd.DataFrame) -> tuple[s
     return (together or known or possible)[0]
 
 
-def match(judged: LongTable, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
+def match(judged: RunEvidence, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
     """Arrange the first repeat by pair: rows of the conditions that every pair must have and of
     those that it may have.
 

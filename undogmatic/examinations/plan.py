@@ -4,7 +4,6 @@ is exploratory."""
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ from scipy import special
 
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
-from undogmatic.examinations.base import Analysis, LongTable, analyse
+from undogmatic.examinations.base import Analysis, analyse
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.plan import PLAN, PlanFacts
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.records.records import turns
 from undogmatic.records.results import Told
 from undogmatic.records.rubric import Rubric
@@ -31,7 +31,7 @@ LEVEL = 0.95
 """
 
 
-def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> None:
+def check_plan(plan: Plan, analysis: Analysis, judged: RunEvidence, seed: int) -> None:
     """Raise ConfigError for a hypothesis on a number that this analysis does not give of such data.
 
     What it gives is found in a rehearsal: on the table of what is to be judged, with scores drawn
@@ -42,7 +42,7 @@ def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> 
     frame["score"] = rng.uniform(rubric.minimum, rubric.maximum, len(frame))
     frame["confidence"] = rng.uniform(50, 100, len(frame))
     frame["error"] = pd.Series([None] * len(frame), index=frame.index, dtype=object)
-    rehearsed = replace(judged, frame=frame, others={}, settings={}, said={})
+    rehearsed = judged.with_rows(frame)
     try:
         metrics = _metrics(analyse(analysis, rehearsed, rng))
     except (UndogmaticError, ValueError, KeyError):
@@ -178,8 +178,8 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
     judged ones, nothing is said.
 
     Args:
-        frame: `LongTable.frame` of one judge and criterion; failures that a continued run would not
-            mend are left out.
+        frame: `RunEvidence.frame` of one judge and criterion; failures that a continued run would
+            not mend are left out.
         rubric: For the scale.
         level: Confidence level, for all looks together.
     Returns:

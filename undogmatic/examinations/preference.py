@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from undogmatic.examinations import of_run
-from undogmatic.examinations.base import Limited, LongTable, Share, Unsuited
+from undogmatic.examinations.base import Limited, Share, Unsuited
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.records.checked import LEAST_AGREEMENT, CheckOptions
-from undogmatic.records.evidence import AS_GIVEN
 from undogmatic.records.results import Told
 
 
@@ -28,18 +28,18 @@ class PreferenceAnalysis(Limited):
     margin: Annotated[float, Field(gt=0)] | None = None
     level: Share = 0.95
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited for a run without choices of two outputs in a known order."""
-        if AS_GIVEN not in set(judged.frame["criterion"]):
+        if judged.kind != "pairwise":
             raise Unsuited(
                 "analysis=preference reads choices of two outputs in a known order, which"
                 " judge=compare makes. Choose judge=compare rubric=preference, or another"
                 " `analysis=`."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result per judge; headline `preference.agreement.pairwise_kappa` where there are
         labels."""
         self.check(judged)
         options = CheckOptions(least=self.least, margin=self.margin, level=self.level)
-        return of_run.answers(self.name, of_run.evidence_of(judged), options)
+        return of_run.answers(self.name, judged, options)

@@ -9,15 +9,7 @@ import numpy as np
 import pandas as pd
 from pydantic import NonNegativeFloat
 
-from undogmatic.examinations.base import (
-    Limited,
-    LongTable,
-    Runs,
-    Share,
-    Unsuited,
-    family_level,
-    from_cache,
-)
+from undogmatic.examinations.base import Limited, Runs, Share, Unsuited, family_level, from_cache
 from undogmatic.examinations.ruling import Ruling, verdict
 from undogmatic.examinations.ruling.reliability import (
     AGREEMENT,
@@ -26,6 +18,7 @@ from undogmatic.examinations.ruling.reliability import (
     Repeated,
     RepeatsFacts,
 )
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import Margin, bounded, check_order, margin_of, read_runs, units
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import agreement, checks, limits, rated
@@ -64,11 +57,11 @@ class ReliabilityAnalysis(Limited):
     margin: NonNegativeFloat | None = None
     level: Share = 0.95
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run
         that does not fit."""
         check_order(self.name, judged.rubric)
-        if judged.frame["repeat"].max() < 1 and not self.against and not judged.others:
+        if not judged.repeats and not self.against:
             raise Unsuited(
                 "analysis=reliability compares repeats or runs, and there is one run with"
                 " run.repeats=1. Set run.repeats=2, or name the folders of other runs over the same"
@@ -76,7 +69,7 @@ class ReliabilityAnalysis(Limited):
             )
         read_runs(judged, self.against)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `reliability.alpha` with other runs, else
         `reliability.repeat.exact_match`."""
         self.check(judged)
@@ -93,17 +86,16 @@ class ReliabilityAnalysis(Limited):
             )
         ]
 
-    def _repeats(self, tell: Told, judged: LongTable) -> Ruling[RepeatsFacts] | None:
+    def _repeats(self, tell: Told, judged: RunEvidence) -> Ruling[RepeatsFacts] | None:
         """Every later repeat against the first; the metrics are those of the worst."""
         frame, margin = judged.frame, margin_of(judged.rubric, self.margin)
-        last = int(frame["repeat"].max())
-        if last < 1:
+        if not judged.repeats:
             return None
         scores = frame.pivot(index="item_id", columns="repeat", values="score")
-        groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
+        groups = judged.groups
         rows: list[dict[str, Any]] = []
         results = []
-        for repeat in range(1, last + 1):
+        for repeat in judged.repeats:
             both = scores[[0, repeat]].dropna()
             again = frame[(frame["repeat"] == repeat) & frame["item_id"].isin(both.index)]
             n_cached = int(from_cache(again).sum())
@@ -157,8 +149,8 @@ class ReliabilityAnalysis(Limited):
             tell.table("repeats", pd.DataFrame(rows), exact_match_rate="share")
         # Each at a level that makes their intervals hold together.
         moved = [
-            repeated(judged, repeat, margin, family_level(self.level, last))
-            for repeat in range(1, last + 1)
+            repeated(judged, repeat, margin, family_level(self.level, len(judged.repeats)))
+            for repeat in judged.repeats
         ]
         claims = [(one.judged, one) for one in moved if one.judged is not None]
         _, worst_moved = max(
@@ -180,7 +172,7 @@ class ReliabilityAnalysis(Limited):
         return verdict(REPEATS, facts)
 
     def _agreement(
-        self, tell: Told, judged: LongTable, again: Finding
+        self, tell: Told, judged: RunEvidence, again: Finding
     ) -> Ruling[AgreementFacts] | None:
         """Every pair of runs, and all runs at once."""
         others = read_runs(judged, self.against)
@@ -244,7 +236,7 @@ class ReliabilityAnalysis(Limited):
     def _together(
         self,
         tell: Told,
-        judged: LongTable,
+        judged: RunEvidence,
         scores: pd.DataFrame,
         groups: pd.Series,
         again: Finding,
@@ -320,7 +312,7 @@ class ReliabilityAnalysis(Limited):
         return row | {"max_difference": float(np.max(np.abs(a - b)))}
 
 
-def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> Repeated:
+def repeated(judged: RunEvidence, repeat: int, margin: Margin, level: float) -> Repeated:
     """Hold the mean absolute difference of the scores of a text in a repeat and in the first
     against the margin, from FEWEST_GROUPS groups on."""
     frame, rubric = judged.frame, judged.rubric

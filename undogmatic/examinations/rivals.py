@@ -17,8 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.config.build import counter
-from undogmatic.examinations.base import LongTable, texts_of
 from undogmatic.examinations.pairs import Pairs, numbers
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import texts_of
 from undogmatic.examinations.truth import Margin, units
 from undogmatic.records.results import Told
 from undogmatic.stats import agreement, checks, confound, jackknife, means, paired, surface
@@ -55,7 +56,7 @@ SMALL_CORRELATION = 0.1
 class Seen(NamedTuple):
     """What the surface judge sees beside what any text has: the words of the rubric's field
     (`Rubric.field_words`), and what models that were fitted elsewhere say
-    (`LongTable.known_surface`), shape (n_texts, n_models).
+    (`RunEvidence.known_surface`), shape (n_texts, n_models).
     """
 
     field_words: str | None = None
@@ -544,7 +545,7 @@ def _rank_columns(columns: Array) -> tuple[float, float, float]:
     return judge, judge - max(0.0, rival), part
 
 
-def seen_of(judged: LongTable, texts: Sequence[str]) -> Seen:
+def seen_of(judged: RunEvidence, texts: Sequence[str]) -> Seen:
     """What the surface judge of a run sees of texts with labels."""
     known = judged.known_surface
     return Seen(judged.rubric.field_words, None if known is None else known(texts))

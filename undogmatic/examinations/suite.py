@@ -15,9 +15,9 @@ from undogmatic.examinations.ab import AbAnalysis
 from undogmatic.examinations.base import (
     MOST_GROUPS,
     Analysis,
-    LongTable,
     Unsuited,
     analyse,
+    draw,
     read_by,
     readable,
     tell_failed,
@@ -26,6 +26,7 @@ from undogmatic.examinations.controls import AdversarialAnalysis, ControlsAnalys
 from undogmatic.examinations.costs import CostsAnalysis
 from undogmatic.examinations.labelled import LabelledAnalysis
 from undogmatic.examinations.plan import so_far
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts
@@ -43,10 +44,10 @@ class NoAnalysis:
     name: ClassVar[str] = "none"
     reads_all: ClassVar[bool] = True
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Any dataset will do."""
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result without headline."""
         tell, (first, failures) = Told(self.name), _first(judged)
         groups = {str(c): rows for c, rows in first.groupby("condition", sort=False, observed=True)}
@@ -77,11 +78,11 @@ class NoAnalysis:
         # More groups than can be told apart are drawn as one; the table has them all.
         drawn = groups if len(groups) <= MOST_GROUPS else {"all": first}
         scores = {c: rows["score"].dropna().to_numpy(dtype=np.float64) for c, rows in drawn.items()}
-        judged.draw(tell, scores, "histogram")
+        draw(judged, tell, scores, "histogram")
         return [tell.result()]
 
 
-def _first(judged: LongTable) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]:
+def _first(judged: RunEvidence) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]:
     """The rows of the first repeat in little memory: condition ("all" for none), score or category,
     and whether it was judged; and how many of a condition failed for which reason."""
     scale, told, failed = judged.rubric.scale, dict[str, list[Any]](), Counter[tuple[str, str]]()
@@ -176,13 +177,13 @@ class SuiteAnalysis:
     costs: CostsAnalysis
     also: Mapping[str, Analysis] = field(default_factory=dict)
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Any dataset will do; raises DataError where one has what an analysis reads, but
         damaged."""
         divided(self.parts, judged)
         self.costs.check(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """The suite's own result (what was run, what left out), then one per analysis, then the
         costs."""
         suited, left_out = divided(self.parts, judged)
@@ -201,7 +202,7 @@ class SuiteAnalysis:
 
 
 def divided(
-    analyses: Sequence[Analysis], judged: LongTable
+    analyses: Sequence[Analysis], judged: RunEvidence
 ) -> tuple[list[Analysis], dict[str, str | Finding]]:
     """Those that these data suit, and by name why the others are left out."""
     runnable: list[Analysis] = []
@@ -217,7 +218,7 @@ def divided(
 
 
 def run_each(
-    analyses: Sequence[Analysis], judged: LongTable, rng: np.random.Generator
+    analyses: Sequence[Analysis], judged: RunEvidence, rng: np.random.Generator
 ) -> list[Told]:
     """The results of all. Each starts from the same state, so that its intervals are those of a run
     with it alone."""
@@ -255,12 +256,12 @@ class SeveralAnalyses:
                 " out."
             )
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises what the first analysis raises that cannot read the dataset."""
         for analysis in self.analyses:
             for part in read_by(analysis, judged).values():
                 analysis.check(readable(analysis, part))
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """The results of each, with the numbers of a run with it alone."""
         return run_each(self.analyses, judged, rng)

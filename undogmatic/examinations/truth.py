@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import Limited, LongTable, Unsuited
+from undogmatic.examinations.base import Limited, Unsuited
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
@@ -25,7 +26,7 @@ Source = Literal["label", "reference", "condition"]
 
 
 class Truth(NamedTuple):
-    """`rows`: first-repeat rows of `LongTable.frame` with a finite column `truth` (score units),
+    """`rows`: first-repeat rows of `RunEvidence.frame` with a finite column `truth` (score units),
     judged or failed, and `people_apart` (`people_apart`).
 
     `source` says where the truth comes from, `name` which reference run it was ("" otherwise).
@@ -61,12 +62,12 @@ class AgainstTruth(Limited):
     reference: str | None = None
     condition_labels: dict[str, float] | None = None
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where no true score is known, ConfigError or DataError for one off the
         scale."""
         self.truth(judged)
 
-    def truth(self, judged: LongTable) -> Truth:
+    def truth(self, judged: RunEvidence) -> Truth:
         """The items whose truth is known.
 
         Raises:
@@ -86,7 +87,7 @@ class AgainstTruth(Limited):
         source: Source = "label"
         name, truth = "", rows["label"]
         if self.reference is not None:
-            (other,) = read_runs(replace(judged, others={}), [self.reference], "analysis.reference")
+            (other,) = read_runs(judged, [self.reference], "analysis.reference")
             source, name, truth = "reference", other.name, rows["item_id"].map(other.scores)
         elif labels:
             for condition, label in labels.items():
@@ -110,7 +111,7 @@ class AgainstTruth(Limited):
         return Truth(known.assign(people_apart=people_apart(judged, known)), source, name)
 
 
-def people_apart(judged: LongTable, rows: pd.DataFrame) -> pd.Series:
+def people_apart(judged: RunEvidence, rows: pd.DataFrame) -> pd.Series:
     """How far apart people were on each text: the largest label less the smallest, in score units,
     shape (n_rows,).
 
@@ -123,14 +124,10 @@ def people_apart(judged: LongTable, rows: pd.DataFrame) -> pd.Series:
         columns=[f"metadata.{name}" for name in ("label_spread", "label_count", "second_label")]
     )
     spread, n_labels, second = (pd.to_numeric(known[name], errors="coerce") for name in known)
-    apart = []
-    for item, criterion in zip(
-        rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True
-    ):
-        labels = judged.said.get(item, {}).get(criterion, {}).values()
-        numbers = [float(label) for label in labels if not isinstance(label, str)]
-        apart.append(max(numbers) - min(numbers) if len(numbers) > 1 else np.nan)
-    of_raters = pd.Series(apart, rows.index, dtype=np.float64)
+    labels = judged.labels.groupby(["item", "criterion"])["label"]
+    apart = (labels.max() - labels.min())[labels.size() > 1]
+    keys = pd.MultiIndex.from_frame(rows[["item_id", "criterion"]].astype(str))
+    of_raters = pd.Series(apart.reindex(keys).to_numpy(dtype=np.float64), rows.index)
     of_two = (pd.to_numeric(rows["label"]) - second).abs()
     return of_raters.fillna(spread.where(n_labels.fillna(2) >= 2)).fillna(of_two)
 
@@ -275,9 +272,9 @@ class OtherRun:
 
 
 def read_runs(
-    judged: LongTable, folders: Sequence[str], key: str = "analysis.against[{}]"
+    judged: RunEvidence, folders: Sequence[str], key: str = "analysis.against[{}]"
 ) -> list[OtherRun]:
-    """The runs in `judged.others` and in `folders`, first repeats, each under a name of its own.
+    """The runs in `folders`, first repeats, each under a name of its own.
 
     Args:
         judged: This run.
@@ -288,34 +285,23 @@ def read_runs(
         DataError: A run is over other items, or on another scale.
     """
     here, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
-    for where, run in itertools.chain(
-        (
-            (f"the run {name!r}", OtherRun(name, _first(frame)))
-            for name, frame in judged.others.items()
-        ),
-        (
-            (f"`{key.format(n)}`: {folder}", _read(folder, judged, key.format(n)))
-            for n, folder in enumerate(folders)
-        ),
-    ):
+    for n, folder in enumerate(folders):
+        option = key.format(n)
+        run = _read(folder, judged, option)
         there = set(run.scores.index)
         if there != here:
             raise DataError(
-                f"{where} shares {len(here & there)} items with this run, which has {len(here)};"
-                f" that one has {len(there)}. Agreement needs the same items: judge the same"
-                " dataset with both, to the end."
+                f"`{option}`: {folder} shares {len(here & there)} items with this run, which has"
+                f" {len(here)}; that one has {len(there)}. Agreement needs the same items: judge"
+                " the same dataset with both, to the end."
             )
-        names = itertools.chain([run.name], (f"{run.name} ({n})" for n in itertools.count(2)))
+        names = itertools.chain([run.name], (f"{run.name} ({k})" for k in itertools.count(2)))
         runs.append(replace(run, name=next(name for name in names if name not in taken)))
         taken.add(runs[-1].name)
     return runs
 
 
-def _first(frame: pd.DataFrame) -> pd.Series:
-    return frame[frame["repeat"] == 0].set_index("item_id")["score"]
-
-
-def _read(typed: str, judged: LongTable, key: str) -> OtherRun:
+def _read(typed: str, judged: RunEvidence, key: str) -> OtherRun:
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
     own, other = judged.rubric.scale, folder.rubric.scale
     if own.span() != other.span():

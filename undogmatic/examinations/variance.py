@@ -4,24 +4,16 @@ to average."""
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.examinations.base import (
-    Limited,
-    LongTable,
-    Runs,
-    Share,
-    Unsuited,
-    columns,
-    from_cache,
-    listed,
-)
+from undogmatic.examinations.base import Limited, Runs, Share, Unsuited, columns, from_cache, listed
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.variance import VARIANCE, VARIANCE_OF_PEOPLE, VarianceFacts
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import check_order, differing, read_runs
 from undogmatic.records.results import Finding, Told, metric_name
 from undogmatic.stats.estimate import Unit
@@ -82,15 +74,14 @@ class VarianceAnalysis(Limited):
     target: Share = TARGET
     level: Share = 0.95
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited with one judge, one repeat, no other run and no second rater, else as
         `read_runs`."""
         check_order(self.name, judged.rubric)
         several = judged.frame.groupby("criterion")[["judge"]].nunique().max().max() > 1
-        people = any(len(raters) > 1 for own in judged.said.values() for raters in own.values())
-        if not (
-            several or judged.frame["repeat"].max() > 0 or self.against or judged.others or people
-        ):
+        raters = judged.labels.groupby(["item", "criterion"]).size()
+        people = bool((raters > 1).any())
+        if not (several or judged.repeats or self.against or people):
             raise Unsuited(
                 "analysis=variance divides what repeats, judges or settings make of the same texts,"
                 " and this run has one score per text. Set run.repeats=3, give several judges"
@@ -102,7 +93,7 @@ class VarianceAnalysis(Limited):
         for part in judged.parts().values():
             read_runs(part, self.against)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `variance.phi` of the first criterion."""
         self.check(judged)
         tell, criteria = Told(self.name), judged.frame["criterion"].unique()
@@ -112,11 +103,11 @@ class VarianceAnalysis(Limited):
                 drop=True
             )
             before = [str(criterion)] if len(criteria) > 1 else []
-            scores, facets, notes = self._scores(replace(judged, frame=of_criterion))
+            scores, facets, notes = self._scores(judged.with_rows(of_criterion))
             divided = {"": of_scores(scores, facets, self.target, self.level)}
             if before:
                 tell.say("criterion", criterion=criterion)
-            people = _labels(judged, str(criterion), of_criterion)
+            people = _labels(judged, str(criterion))
             if people is None or any(scores[facet].nunique() > 1 for facet in facets):
                 tell.findings += [*notes, *divided[""].findings]
             if people is not None:
@@ -185,10 +176,10 @@ class VarianceAnalysis(Limited):
         )
         return [tell.result(sentence, headline=headline)]
 
-    def _scores(self, judged: LongTable) -> tuple[pd.DataFrame, list[str], list[Finding]]:
+    def _scores(self, judged: RunEvidence) -> tuple[pd.DataFrame, list[str], list[Finding]]:
         """Scores with their facets, and what is to be said of how they were put together."""
         frame = judged.frame
-        if not self.against and not judged.others:
+        if not self.against:
             again = frame[frame["repeat"] > 0]
             cached = int(from_cache(again).sum())
             notes = (
@@ -198,7 +189,7 @@ class VarianceAnalysis(Limited):
         rows = []
         for part in judged.parts().values():
             first = part.first().set_index("item_id")
-            voices = {judged.name: (first["score"], judged.settings)}
+            voices = {judged.name: (first["score"], judged.set_to)}
             voices |= {
                 run.name: (run.scores, run.settings) for run in read_runs(part, self.against)
             }
@@ -282,18 +273,14 @@ def _study(tell: Told, frame: pd.DataFrame, facets: Sequence[str], level: float)
     return None if study.constant else study
 
 
-def _labels(judged: LongTable, criterion: str, frame: pd.DataFrame) -> pd.DataFrame | None:
+def _labels(judged: RunEvidence, criterion: str) -> pd.DataFrame | None:
     """What each rater said of each item, in the columns that `of_scores` reads; None with fewer
     than two raters."""
-    groups = frame.drop_duplicates("item_id").set_index("item_id")["group"]
-    labels = [
-        {"item_id": item, "group": group, "rater": rater, "score": float(label)}
-        for item, group in groups.items()
-        for rater, label in judged.said.get(str(item), {}).get(criterion, {}).items()
-        if not isinstance(label, str)
-    ]
-    table = pd.DataFrame(labels, columns=["item_id", "group", "rater", "score"])
-    return table if table["rater"].nunique() > 1 else None
+    labels = judged.labels[judged.labels["criterion"] == criterion]
+    if labels["rater"].nunique() < 2:
+        return None
+    table = labels.rename(columns={"item": "item_id", "label": "score"}).reset_index(drop=True)
+    return table.assign(group=table["item_id"].map(judged.groups))
 
 
 def _together(frame: pd.DataFrame, facets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:

@@ -160,7 +160,7 @@ class StudentFit:
         self.out, self.judge, self.criterion, self.most = out, judge, criterion, most
 
     def __call__(self, items: Sequence[Item], frame: Any, chosen: Settings, folder: Path) -> Told:
-        """The report on a student of what the long table of a run says of its items. Raises
+        """The report on a student of what the rows of a run say of its items. Raises
         DataError."""
         rubric: Rubric = build(chosen.rubric, "rubric")
         kept, found = list[np.ndarray](), dict[str, None]()

@@ -8,9 +8,9 @@ program.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -149,11 +149,17 @@ class Evidence:
             for rater in self.labels.loc[self.labels["criterion"] == criterion, "rater"].unique()
         ]
 
-    def without_texts(self) -> Self:
-        """The same without what was judged."""
-        return replace(self, items=self.items.drop(columns=list(TEXTS), errors="ignore"))
+    def changed(self, **changes: Any) -> Evidence:
+        """The same with other values of some fields; of a run a copy that its rows have no part
+        in."""
+        kept = {own.name: getattr(self, own.name) for own in fields(Evidence)}
+        return Evidence(**kept | changes)
 
-    def in_order(self) -> Self:
+    def without_texts(self) -> Evidence:
+        """The same without what was judged."""
+        return self.changed(items=self.items.drop(columns=list(TEXTS), errors="ignore"))
+
+    def in_order(self) -> Evidence:
         """The same table in an order that the order of the rows of its files does not change, as
         what is drawn at random hangs on it: by the items' ids, or by what is known of the items
         where ids are but the places of rows.
@@ -186,7 +192,7 @@ class Evidence:
             by |= {name: rows[name].to_numpy() for name in ("repeat", "order") if name in rows}
             turned = pd.DataFrame(by).sort_values(list(by), kind="stable").index
             ordered.append(rows.reset_index(drop=True).loc[turned].reset_index(drop=True))
-        return replace(self, verdicts=ordered[0], labels=ordered[1], items=items)
+        return self.changed(verdicts=ordered[0], labels=ordered[1], items=items)
 
     def of(self, judge: str, criterion: str) -> JudgeView:
         """What one judge said on one criterion, beside the labels."""
@@ -195,7 +201,7 @@ class Evidence:
         ]
         labels = self.labels[self.labels["criterion"] == criterion]
         scale = self.criterion_scales.get(criterion, self.scale)
-        whole = replace(self, scale=scale)
+        whole = self.changed(scale=scale)
         return JudgeView(
             whole, judge, criterion, verdicts.reset_index(drop=True), labels.reset_index(drop=True)
         )

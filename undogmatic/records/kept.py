@@ -43,18 +43,14 @@ def joined(datasets: Sequence[Sequence[Item]]) -> Sequence[Item]:
     )
 
 
-def by_id(items: Sequence[Item], field: str) -> Mapping[str, Any]:
-    """A field of each item by its id: a dictionary of a list, else read when it is asked for."""
-    return (
-        {item.id: getattr(item, field) for item in items}
-        if not spool.many(items)
-        else _ById(items, field)
-    )
+def by_id(items: Sequence[Item]) -> Mapping[str, Item]:
+    """Each item by its id: a dictionary of a list, else read when it is asked for."""
+    return _ById(items) if spool.many(items) else {item.id: item for item in items}
 
 
-class _ById(Mapping[str, Any]):
-    def __init__(self, items: Sequence[Item], field: str) -> None:
-        self._items, self._field = items, field
+class _ById(Mapping[str, Item]):
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
         self._marks: Any = (
             None  # of the ids, in order, and where each stands: made when something is looked up
         )
@@ -66,7 +62,7 @@ class _ById(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return (item.id for item in self._items)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Item:
         import numpy as np
 
         if self._marks is None:
@@ -76,6 +72,6 @@ class _ById(Mapping[str, Any]):
         first = int(np.searchsorted(self._marks, hash(name)))
         while first < len(self._marks) and self._marks[first] == hash(name):
             if (item := self._items[int(self._places[first])]).id == name:
-                return getattr(item, self._field)
+                return item
             first += 1
         raise KeyError(name)

@@ -1,5 +1,5 @@
-"""Keeps the long table of many judgments on disk, as Parquet, and reads from it only what is asked
-for.
+"""Keeps the rows of a run with many judgments on disk, as Parquet, and reads from them only what
+is asked for.
 
 A column is read when it is looked at, some rows with all their columns when they are chosen by
 their places. What the items and verdicts of a run hold besides the columns of every run stands in

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import tabulate
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import FigureData, Finding, Told, Weight
 from undogmatic.records.stored import voices

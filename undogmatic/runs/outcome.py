@@ -84,7 +84,7 @@ class FinishedRun:
     rubric: Rubric
     items: Sequence[Item]  # what was judged, as loaded or made by steps
     judgments: Sequence[Judgment]  # of the items in their order, repeat by repeat
-    frame: pd.DataFrame  # `examinations.base.tabulate` of both
+    frame: pd.DataFrame  # `examinations.run_rows.tabulate` of both
     results: Sequence[Told]  # one per analysis
     metrics: Mapping[str, float]  # flat numbers of the whole run, as in metrics.json and MLflow
     prompt_id: str
@@ -260,7 +260,7 @@ def metrics(
     seconds: float,
     results: Sequence[Told],
 ) -> dict[str, float]:
-    """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its
+    """The flat numbers of a run, from its rows, the `costs` of its judgments and of what its
     steps made, and the results of its analyses. `made` and `seconds` are the judgments made now and
     the time they took: a continued run is as fast as these, and one with nothing left has no rate.
     """

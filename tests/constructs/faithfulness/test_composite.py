@@ -16,8 +16,10 @@ from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.association import associate, partial
-from undogmatic.examinations.base import LongTable, Unsuited, tabulate
+from undogmatic.examinations.base import Unsuited
 from undogmatic.examinations.ruling import verdict
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.examinations.truth import margin_of
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import Told
@@ -38,7 +40,7 @@ def run(
     later: Mapping[tuple[str, str], float] | None = None,
     words: Callable[[int, float], int] = lambda case, score: 100,
     **details: str,
-) -> LongTable:
+) -> RunEvidence:
     """Systems by their scores per case, which every criterion gives; `failed` are (item, judge,
     criterion)."""
     pairs = [(judge, c) for judge in judges for c in ("factual_accuracy", "completeness")]
@@ -66,10 +68,10 @@ def run(
                     again = Verdict(score=later[name, judge])
                     judgments.append(Judgment(outcome=again, cost=Cost(), repeat=1, **where))
     rubric = build(compose_config(["rubric=faithfulness"])["rubric"], "rubric")
-    return LongTable(tabulate(items, judgments, 2, asked, gaps=False), rubric)
+    return RunEvidence(tabulate(items, judgments, 2, asked, gaps=False), rubric)
 
 
-def asked(part: str, judged: LongTable, **changes: Any) -> Told:
+def asked(part: str, judged: RunEvidence, **changes: Any) -> Told:
     (result,) = configured(part, **changes)(judged, np.random.default_rng(0))
     return result  # type: ignore[no-any-return]
 
@@ -253,7 +255,7 @@ def test_a_criterion_or_judge_that_is_not_there_and_two_texts_of_one_system_abou
         composite(judged)
 
 
-def with_judges(*columns: np.ndarray, **more: Any) -> LongTable:
+def with_judges(*columns: np.ndarray, **more: Any) -> RunEvidence:
     """One system, a judge per column; NLI and coverage follow the first."""
     judged = run({"a": columns[0]}, judges=tuple("jklm"[: len(columns)]), **more)
     for name, column in zip("jklm", columns, strict=False):
@@ -267,24 +269,24 @@ def buckets(n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(1, 6, n) / 5
 
 
-def with_pillar(judged: LongTable, change: Callable[[pd.Series], Any]) -> LongTable:
+def with_pillar(judged: RunEvidence, change: Callable[[pd.Series], Any]) -> RunEvidence:
     nli = judged.frame["judge"] == "nli"
     judged.frame.loc[nli, "score"] = change(judged.frame.loc[nli, "score"])
     return judged
 
 
-def turned_pillar() -> LongTable:
+def turned_pillar() -> RunEvidence:
     return with_pillar(run({"a": noise(40, 0.5, 0.2, 0)}), lambda scores: 1 - scores)
 
 
-def pillar_by_chance() -> LongTable:
+def pillar_by_chance() -> RunEvidence:
     scores = {name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")}
     return with_pillar(
         run(scores), lambda scores: np.random.default_rng(7).uniform(size=len(scores))
     )
 
 
-def again(change: Callable[[int], float], n: int = 20) -> LongTable:
+def again(change: Callable[[int], float], n: int = 20) -> RunEvidence:
     """A judge that judges every text twice."""
     own = buckets(n, 1)
     later = {
@@ -293,7 +295,7 @@ def again(change: Callable[[int], float], n: int = 20) -> LongTable:
     return run({"a": own}, later=later)
 
 
-def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> LongTable:
+def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> RunEvidence:
     return run({name: noise(n, 0.5, 0.2, seed) for seed, name in enumerate(systems)}, words=words)
 
 
@@ -362,7 +364,7 @@ def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> L
 )
 def test_the_verdict_is_that_of_scores_whose_answer_is_known(
     part: str,
-    judged: Callable[[], LongTable],
+    judged: Callable[[], RunEvidence],
     changes: dict[str, Any],
     standing: str,
     keys: str,
@@ -424,17 +426,17 @@ class TestAgreement:
 
 
 class TestBaselines:
-    def judged(self, scores: np.ndarray) -> LongTable:
+    def judged(self, scores: np.ndarray) -> RunEvidence:
         words = (
             "the board granted the permit because the plan kept the old trees near the mill".split()
         )
         judged = run({"a": scores})
         kept = [max(1, round(score * len(words))) for score in scores]
-        inputs = {
-            f"c{n}/a": {"summary": " ".join(words[:k]), "reference": " ".join(words)}
-            for n, k in enumerate(kept)
-        }
-        return LongTable(judged.frame, judged.rubric, inputs=inputs)
+        whole, known = " ".join(words), dict[str, Item]()
+        for n, k in enumerate(kept):
+            inputs = {"summary": " ".join(words[:k]), "reference": whole}
+            known[f"c{n}/a"] = Item(id=f"c{n}/a", inputs=inputs)
+        return RunEvidence(judged.frame, judged.rubric, known=known)
 
     def test_rouge_from_the_texts_stands_in_where_it_follows_as_a_criterion_of_the_run_may(
         self, said: Said
@@ -456,7 +458,7 @@ class TestBaselines:
         shuffled = judged.frame.assign(
             score=np.random.default_rng(3).permutation(judged.frame["score"])
         )
-        result = asked("baselines", LongTable(shuffled, judged.rubric, inputs=judged.inputs))
+        result = asked("baselines", judged.with_rows(shuffled))
         assert result.standing == "supported" and "baselines.verdict_none" in said(result)
 
     def test_stored_values_are_held_against_computed_ones(self, said: Said) -> None:
@@ -553,11 +555,11 @@ class TestTaxonomy:
             "j",
             "c/a",
         )
-        result = asked("taxonomy", LongTable(frame, judged.rubric))
+        result = asked("taxonomy", RunEvidence(frame, judged.rubric))
         assert result.standing == "supported"
         assert (result.headline, result.metrics["taxonomy.kappa"]) == ("taxonomy.kappa", 1)
         frame["category"] = np.random.default_rng(0).permutation(frame["category"])
-        assert asked("taxonomy", LongTable(frame, judged.rubric)).standing == "refuted"
+        assert asked("taxonomy", RunEvidence(frame, judged.rubric)).standing == "refuted"
         said(result)
 
 

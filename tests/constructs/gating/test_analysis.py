@@ -14,7 +14,9 @@ from tests.examinations.builders import ORIGIN, configured
 from undogmatic.config.build import build
 from undogmatic.config.groups import plain
 from undogmatic.constructs.gating.dataset import GatingDataset
-from undogmatic.examinations.base import LongTable, Unsuited, analyse, tabulate
+from undogmatic.examinations.base import Unsuited, analyse
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import Told
 
@@ -22,7 +24,7 @@ RUBRIC = build(plain("rubric", "gating", "rubric"), "rubric")
 Says = Callable[[Item], float | None]
 
 
-def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one") -> LongTable:
+def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one") -> RunEvidence:
     """A run in which a judge says these things of the items; None is a failure."""
     judgments = []
     for item in items:
@@ -34,10 +36,10 @@ def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one")
             outcome: Any = failure if score is None else Verdict(score=score)
             where = {"item_id": item.id, "judge": judge, "criterion": criterion}
             judgments.append(Judgment(outcome=outcome, cost=Cost(), provenance=ORIGIN, **where))
-    return LongTable(tabulate(items, judgments, 1), RUBRIC)
+    return RunEvidence(tabulate(items, judgments, 1), RUBRIC)
 
 
-def found(run: LongTable, **changes: Any) -> Told:
+def found(run: RunEvidence, **changes: Any) -> Told:
     return analyse(configured("gating", **changes), run, np.random.default_rng(0))[0]
 
 
@@ -130,7 +132,7 @@ def test_of_two_judges_the_worse_decides_and_failures_that_could_turn_one_count_
         judged(items, {"overall": noisy_f1}),
         judged(items, {"overall": lambda i: 10 - noisy_f1(i)}, "two"),
     )
-    result = found(LongTable(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC))
+    result = found(RunEvidence(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC))
     assert (
         result.standing == "refuted"
         and result.verdict is not None

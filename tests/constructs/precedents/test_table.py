@@ -15,7 +15,8 @@ from tests.examinations.conftest import words_of
 from undogmatic.cli import main
 from undogmatic.constructs.precedents.table import OUTCOMES, Precedents
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import LongTable, Unsuited
+from undogmatic.examinations.base import Unsuited
+from undogmatic.examinations.run_evidence import RunEvidence
 
 HEAD = "court,kind,number,leading_case,status,date\n"
 OWN = (
@@ -171,7 +172,7 @@ def test_the_facts_that_were_checked_can_be_read_as_a_table() -> None:
 TEXTS = ["Tema 793 do STF e Tema 69 do STF.", "Tema 1118 do STJ.", "Nada aqui."]
 
 
-def judged(texts: list[str]) -> LongTable:
+def judged(texts: list[str]) -> RunEvidence:
     return labelled_run([(None, 50.0, {"text": text}) for text in texts])
 
 

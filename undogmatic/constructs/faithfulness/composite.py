@@ -14,16 +14,17 @@ from pydantic import Field, NonNegativeFloat
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.base import (
-    DIGITS,
     Limited,
-    LongTable,
     Share,
     Unsuited,
     check_groups,
     columns,
     family_level,
+    need,
 )
 from undogmatic.examinations.ruling import Rule, Rules, Ruling, Values, always, known, verdict
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import DIGITS
 from undogmatic.examinations.truth import Margin, check_order, margin_of
 from undogmatic.records.results import Told, metric_name
 from undogmatic.runs.folder import RunFolder
@@ -356,7 +357,7 @@ class CompositeAnalysis(Limited):
         """The criteria of a pillar."""
         return list(self.criteria.get(pillar, [pillar]))
 
-    def scores(self, judged: LongTable, repeat: int = 0) -> Scores:
+    def scores(self, judged: RunEvidence, repeat: int = 0) -> Scores:
         """Pillars and composite of every item, from one repeat."""
         about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
         wide = scored.pivot(
@@ -396,11 +397,11 @@ class CompositeAnalysis(Limited):
         composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
         return pillars, composite if patch else composite.where(pillars.notna().all(axis=1))
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not
         there."""
         check_order(self.name, judged.rubric)
-        judged.need(self.name, SYSTEM)
+        need(judged, self.name, SYSTEM)
         frame, there = judged.frame, set(judged.frame["criterion"].dropna())
         for pillar in self.weights:
             lacking = [criterion for criterion in self.of(pillar) if criterion not in there]
@@ -418,7 +419,7 @@ class CompositeAnalysis(Limited):
         made = frame[SYSTEM].dropna().unique()
         check_groups(self.name, SYSTEM.removeprefix("metadata."), made, "compare fewer systems")
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `composite.best`, the mean of the system that comes first."""
         self.check(judged)
         tell, scores, margin = (
@@ -483,7 +484,7 @@ class CompositeAnalysis(Limited):
     def _rank(
         self,
         tell: Told,
-        judged: LongTable,
+        judged: RunEvidence,
         scores: Scores,
         systems: CompositeFacts,
         rng: np.random.Generator,
@@ -575,7 +576,7 @@ class CompositeAnalysis(Limited):
             tell, "pillars", ranking.set_index("system")[[*pillars, "composite"]], "mean_of_cases"
         )
 
-    def _tell_bands(self, tell: Told, judged: LongTable) -> None:
+    def _tell_bands(self, tell: Told, judged: RunEvidence) -> None:
         """Say what a bad score of the heaviest pillar alone does to the band: a mean can hide a
         grave error."""
         worst, best = judged.scale[:: -judged.sign]
@@ -593,7 +594,7 @@ class CompositeAnalysis(Limited):
             band=f"band_{self.band(whole)}",
         )
 
-    def _by_judge(self, tell: Told, judged: LongTable, scores: Scores) -> None:
+    def _by_judge(self, tell: Told, judged: RunEvidence, scores: Scores) -> None:
         """Tell the composite of every case, and with each judge alone of pillars with several: of
         every case, and the means and places of the systems over what that judge judged."""
         about, cases = scores.about, crossed(scores.about, scores.composite)
@@ -655,7 +656,7 @@ class CompositeAnalysis(Limited):
     def _withheld(
         self,
         systems: CompositeFacts,
-        judged: LongTable,
+        judged: RunEvidence,
         scores: Scores,
         groups: pd.Series,
         margin: Margin,
@@ -681,7 +682,7 @@ class CompositeAnalysis(Limited):
         return ruling
 
     def _compare_with_earlier(
-        self, tell: Told, judged: LongTable, scores: Scores, margin: Margin
+        self, tell: Told, judged: RunEvidence, scores: Scores, margin: Margin
     ) -> None:
         """Tell of each system now and in earlier runs, over the items that both have."""
         rows = []

@@ -20,10 +20,8 @@ from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.association import associate, partial
 from undogmatic.examinations.base import (
-    DIGITS,
     Correlation,
     Limited,
-    LongTable,
     Share,
     Unsuited,
     columns,
@@ -31,6 +29,8 @@ from undogmatic.examinations.base import (
 )
 from undogmatic.examinations.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
 from undogmatic.examinations.ruling import Rule, Rules, Ruling, Values, always, known, verdict
+from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.examinations.run_rows import DIGITS
 from undogmatic.examinations.suite import divided, run_each
 from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.records.results import Told
@@ -261,10 +261,10 @@ class OfComposite(Limited):
     composite: CompositeAnalysis
     level: Share = 0.95
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         self.composite.check(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         self.check(judged)
         tell = Told(self.name)
         found = self.find(tell, judged, self.composite.scores(judged), rng)
@@ -273,7 +273,7 @@ class OfComposite(Limited):
         return [tell.result(*found.ruling.decided, headline=headline, items=found.items)]
 
     def find(
-        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: RunEvidence, scores: Scores, rng: np.random.Generator
     ) -> Found:
         """Add to what is told, and rule on it."""
         raise NotImplementedError
@@ -294,7 +294,7 @@ class AgreementAnalysis(OfComposite):
     pillar: str = "judge"
     categories: Sequence[float] = ()
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited with fewer than two judges of the pillar."""
         super().check(judged)
         voices = self.composite.scores(judged).voices.get(self.pillar, pd.DataFrame())
@@ -306,7 +306,7 @@ class AgreementAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: RunEvidence, scores: Scores, rng: np.random.Generator
     ) -> Found:
         voices, groups, criteria = (
             scores.voices[self.pillar],
@@ -433,10 +433,10 @@ class ConsistencyAnalysis(OfComposite):
     close: NonNegativeFloat = 0.1
     margin: NonNegativeFloat | None = None
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where nothing was judged a second time."""
         super().check(judged)
-        if judged.frame["repeat"].max() < 1:
+        if not judged.repeats:
             raise Unsuited(
                 "analysis=consistency compares judgments of the same texts by the same judges, and"
                 " each was made once. Set run.repeats=2, or give the table the later judgments (a"
@@ -444,10 +444,10 @@ class ConsistencyAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: RunEvidence, scores: Scores, rng: np.random.Generator
     ) -> Found:
         margin, firsts = margin_of(judged.rubric, self.margin), pd.concat(scores.voices, axis=1)
-        repeats = range(1, int(judged.frame["repeat"].max()) + 1)
+        repeats = judged.repeats
         later = [
             pd.concat(self.composite.scores(judged, repeat).voices, axis=1) - firsts
             for repeat in repeats
@@ -519,7 +519,7 @@ class CorrelationsAnalysis(OfComposite):
     name, headline = "pillars", "lowest"
 
     def find(
-        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: RunEvidence, scores: Scores, rng: np.random.Generator
     ) -> Found:
         groups, weights = scores.about["group"], self.composite.weighing
         named: dict[
@@ -588,10 +588,10 @@ class BaselinesAnalysis(OfComposite):
     order: Correlation = 0.5
     rounding: int = 4
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where there is no baseline."""
         super().check(judged)
-        texts = any(inputs.keys() >= PAIR for inputs in (judged.inputs or {}).values())
+        texts = any(item.inputs.keys() >= PAIR for item in judged.known.values())
         if not texts and not any(self._stored(judged, name) is not None for name in self.of):
             raise Unsuited(
                 "analysis=baselines needs texts with a reference, or one of the columns"
@@ -600,10 +600,11 @@ class BaselinesAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: RunEvidence, scores: Scores, rng: np.random.Generator
     ) -> Found:
         groups, index = scores.about["group"], scores.composite.index
-        texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
+        items = (judged.known.get(str(item_id)) for item_id in index)
+        texts = [{} if item is None else item.inputs for item in items]
         computed = any(name in ROUGE for name in self.of) and any(
             inputs.keys() >= PAIR for inputs in texts
         )
@@ -660,7 +661,7 @@ class BaselinesAnalysis(OfComposite):
         facts = BaselinesFacts(len(table), self.order, self.level, above, open_)
         return Found(verdict(BASELINES, facts), items)
 
-    def _stored(self, judged: LongTable, name: str) -> pd.Series | None:
+    def _stored(self, judged: RunEvidence, name: str) -> pd.Series | None:
         """A criterion of this name, or what the items' metadata say; None where neither is
         there."""
         frame = judged.first()
@@ -701,7 +702,7 @@ class LengthBiasAnalysis(OfComposite):
                 )
 
     def find(
-        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: RunEvidence, scores: Scores, rng: np.random.Generator
     ) -> Found:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
         criteria = self.composite.of(self.pillar)
@@ -783,13 +784,13 @@ class MetaAnalysis:
     consistency: ConsistencyAnalysis
     taxonomy: TaxonomyAnalysis
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where there is no composite, and what is wrong with a dataset
         otherwise."""
         self.composite.check(judged)
         divided([*vars(self).values()], judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """The composite, then what is asked of it, then what was left out and why."""
         _, *further = vars(self).values()
         runnable, left_out = divided(further, judged)

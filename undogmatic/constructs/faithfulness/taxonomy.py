@@ -13,8 +13,9 @@ import pandas as pd
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.base import Limited, LongTable, Share, Unsuited
+from undogmatic.examinations.base import Limited, Share, Unsuited
 from undogmatic.examinations.ruling import Rule, Rules, Values, always, known, verdict
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.results import Finding, Standing, Told
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml
@@ -247,7 +248,7 @@ class TaxonomyAnalysis(Limited):
         super().__post_init__()
         QuoteClasses(self.rules, "analysis.rules")
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where no judge quotes anything, or what judges quote was hidden."""
         if any(
             judged.frame[column].map(is_redacted).any()
@@ -271,7 +272,7 @@ class TaxonomyAnalysis(Limited):
                 " classify those of another run: dataset=quotes dataset.path=RUN."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `taxonomy.kappa` where there are two classifiers, else
         `taxonomy.quotes`."""
         self.check(judged)
@@ -319,7 +320,7 @@ class TaxonomyAnalysis(Limited):
         )
         return [tell.result(*decided, headline=headline)]
 
-    def _quotes(self, judged: LongTable) -> pd.DataFrame:
+    def _quotes(self, judged: RunEvidence) -> pd.DataFrame:
         """A row per quote: of a judge, where what it keeps beside several criteria counts once; or
         of those that a model was asked for the class of, where one that it did not answer is left
         out."""
@@ -387,7 +388,7 @@ class TaxonomyAnalysis(Limited):
         )
 
 
-def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
+def _modes(judged: RunEvidence, table: pd.DataFrame) -> pd.DataFrame:
     """Count how summaries fail: a row per judge (and system, where there are any) has how many
     summaries it read, and with errors, omissions and hedging (by a quote of that class, or because
     the judge says so of the whole).

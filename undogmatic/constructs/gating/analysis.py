@@ -12,13 +12,14 @@ from undogmatic.examinations.association import partial
 from undogmatic.examinations.base import (
     Correlation,
     Limited,
-    LongTable,
     Share,
     check_groups,
     family_level,
+    need,
 )
 from undogmatic.examinations.reliability import FEWEST_GROUPS
 from undogmatic.examinations.ruling import Rule, Rules, Values, always, known, verdict
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import check_order, units
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Told
@@ -162,11 +163,11 @@ class GatingAnalysis(Limited):
     order: Correlation = 0.5
     level: Share = 0.95
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited without F1 per item, DataError for more conditions or systems than can be
         compared."""
         check_order(self.name, judged.rubric)
-        judged.need(self.name, F1)
+        need(judged, self.name, F1)
         for column in ("condition", "metadata.system"):
             if column in judged.frame:
                 check_groups(
@@ -176,7 +177,7 @@ class GatingAnalysis(Limited):
                     "leave the column out",
                 )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `gating.spearman`, the lowest of the judges'."""
         self.check(judged)
         tell = Told(self.name)
@@ -297,7 +298,7 @@ class GatingAnalysis(Limited):
     def _tell_tracking(
         self,
         tell: Told,
-        judged: LongTable,
+        judged: RunEvidence,
         known: pd.DataFrame,
         rng: np.random.Generator,
         level: float,

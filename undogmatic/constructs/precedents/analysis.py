@@ -11,7 +11,8 @@ import pandas as pd
 from undogmatic.constructs.precedents.describes import SAYINGS, Measured
 from undogmatic.constructs.precedents.table import OUTCOMES, STATUSES, LookedUp, Precedents
 from undogmatic.errors import ConfigError
-from undogmatic.examinations.base import LongTable, Unsuited
+from undogmatic.examinations.base import Unsuited
+from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.records.results import Told
 
 
@@ -33,7 +34,7 @@ class PrecedentsAnalysis:
     required: bool = True
     redact: bool = False
 
-    def check(self, judged: LongTable) -> None:
+    def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where no text cites anything and that is not `required`; ConfigError,
         DataError."""
         _ = self.lookup.entries
@@ -50,7 +51,7 @@ class PrecedentsAnalysis:
                 f"analysis={self.name} looks up what texts cite, and none here cites a precedent."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
+    def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result without headline."""
         found = {item: self.lookup.look_up(text) for item, text in _texts(judged).items()}
         items = pd.DataFrame([{"item_id": item} | counts(cited) for item, cited in found.items()])
@@ -61,13 +62,10 @@ class PrecedentsAnalysis:
         return [tell.result(summary, items=items)]
 
 
-def _texts(judged: LongTable) -> dict[str, str]:
+def _texts(judged: RunEvidence) -> dict[str, str]:
     """What is judged of each item, all inputs together."""
-    texts = judged.frame.drop_duplicates("item_id").set_index("item_id")["text"].astype(str)
-    return {
-        str(item): "\n\n".join(judged.inputs.get(str(item), {}).values()) or text
-        for item, text in texts.items()
-    }
+    first = judged.frame.drop_duplicates("item_id")
+    return dict(zip(first["item_id"].astype(str), first["text"].astype(str), strict=True))
 
 
 def counts(cited: Sequence[LookedUp]) -> dict[str, int]:
