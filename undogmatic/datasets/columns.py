@@ -15,6 +15,7 @@ import pandas as pd
 from undogmatic.datasets.cells import unread
 from undogmatic.datasets.doors import CHECK, Door, Doubt, Question, Way, spelled
 from undogmatic.datasets.names import (
+    MODEL_NAME,
     PARTS,
     is_aggregate,
     is_fact,
@@ -315,6 +316,8 @@ class _OfVerdicts(Search):
         typed_judges, typed_people = bool(found.verdicts), bool(self.options.human)
         if not (judges or people or neutral or typed_judges or typed_people):
             judges, people = self._measured_on_both()
+        if found.judges is None and not typed_judges and not typed_people:
+            judges, people, neutral = self._called_after_others(judges, people, neutral)
         self._check_mute(
             typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
         )
@@ -407,6 +410,47 @@ class _OfVerdicts(Search):
             own = self._as_labels(neutral)
             raise self._which(JUDGE, OF_JUDGE, [*own, *(n for n in neutral if n not in own)])
         raise self._which(JUDGE, OF_JUDGE, self._values())
+
+    def _called_after_others(
+        self, judges: list[str], people: list[str], neutral: list[str]
+    ) -> tuple[list[str], list[str], list[str]]:
+        """The same columns where some are called as another is, with a word for a judge or a model
+        before or behind it: `gpt4_quality` beside `quality`, `model_stars` beside `stars`. They say
+        what a judge says, and the others what stands in the data; these are labels where no column
+        is called a person's."""
+        stems: dict[str, str] = {}
+        for name in self.free():
+            if name in self.facts or is_measured(name) or not self.is_value(name):
+                continue
+            stem = next((other for other in self.free() if self._is_called_after(name, other)), None)
+            if stem is not None:
+                stems[name] = stem
+        after = [name for name in stems if stems[name] not in stems]
+        if not after:
+            return judges, people, neutral
+        judges = [name for name in self.free() if name in {*judges, *after}]
+        people = [name for name in people if name not in after]
+        plain = [name for name in dict.fromkeys(stems[one] for one in after) if name not in people]
+        neutral = [name for name in neutral if name not in after]
+        if not people:
+            people = list(self._take(plain))
+            neutral = [name for name in neutral if name not in people]
+        return judges, people, neutral
+
+    def _is_called_after(self, name: str, other: str) -> bool:
+        """Whether a column is called as the other one, with a word for a judge or a model before or
+        behind it, and says what that says."""
+        # `model_label` is called as `human_label` is, but for who gave it.
+        short = tuple(part for part in self.names[other] if part not in PARTS["human"])
+        long, n = self.names[name], len(short)
+        if not n or len(long) <= n or other in self.facts or is_measured(other):
+            return False
+        if side_of(other) == 1 or {*short} & {"id", "ids"} or not self.is_value(other):
+            return False
+        rest = long[:-n] if long[-n:] == short else long[n:] if long[:n] == short else ()
+        told = [part for part in rest if part in PARTS["judge"] | {*MODEL.names}]
+        named = told or [part for part in rest if MODEL_NAME.match(part)]
+        return bool(named) and not {*rest} & PARTS["human"] and self.says_as(name, [other])
 
     def _measured_on_both(self) -> tuple[list[str], list[str]]:
         """The columns of a judge and of people where both are called what else is measured beside
@@ -760,10 +804,16 @@ def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice
     if len(shared) < 2 or any(key not in shared for key in keys[1].values()):
         return {}
     voices: dict[str, Voice] = {}
-    for side, named in zip(sides, keys, strict=True):
+    for side, named, nobody in zip(sides, keys, (JUDGE.name, LABEL.name), strict=True):
+        rests = {
+            name: "_".join(part for part in side[name] if part not in key)
+            for name, key in named.items()
+        }
+        # Columns that are called by their criteria alone, such as `style`, are one voice.
+        if not any(rests.values()):
+            rests = dict.fromkeys(rests, nobody)
         for name, key in named.items():
-            rest = [part for part in side[name] if part not in key]
-            voices[name] = Voice("_".join(rest) or name, " ".join(key) or None)
+            voices[name] = Voice(rests[name] or name, " ".join(key) or None)
         told = [(voice.name, voice.criterion) for name, voice in voices.items() if name in side]
         if len(set(told)) < len(told):
             return {}
