@@ -192,6 +192,8 @@ class _OfVerdicts(Search):
         others = found.texts or found.context or any(map(self.is_prose, self.free()))
         if found.item is not None and not others and self.is_prose(found.item):
             found.texts = (found.item,)  # items are called by their texts
+        if not found.texts:
+            found.texts = self._only_text()
         self._verdicts_and_labels()
         self._leave_echoes()
         found.confidences = self._confidences()
@@ -264,6 +266,31 @@ class _OfVerdicts(Search):
         if any(own & self.sample(other).distinct_words().keys() for other in labels):
             return False
         return any(side_of(other) in (0, 1) and self.is_value(other) for other in self.free())
+
+    def _only_text(self) -> tuple[str, ...]:
+        """The text where no column is called one: what was asked, or the one column with
+        sentences. What was said of an item by judges, or of all items alike, is none."""
+        found = self.found
+        if found.context is not None and self.is_prose(found.context):
+            name, found.context = found.context, None
+            return (name,)
+        prose = [
+            name
+            for name in self.free()
+            if self.is_prose(name) and not is_measured(name) and side_of(name) is None
+            if not {*self.names[name]} & PARTS["remark"]
+        ]
+        if len(prose) != 1 or found.context is not None or self._is_constant(prose[0]):
+            return ()
+        (name,) = prose
+        if found.item is not None:
+            of_item = self.cells.groupby(found.item, sort=False)[name].nunique()
+            if int(of_item.max()) > 1:
+                return ()
+        option = self.door.typed(TEXT, name)
+        facts = {"column": name, "role": self.door.called(TEXT), "option": option}
+        found.notes.append(Finding("items.only", facts))
+        return self._take([name])
 
     # Verdicts and labels
 

@@ -29,6 +29,7 @@ from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.joined import NONE, by_texts_or_rows
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
+from undogmatic.datasets.preferences import oriented
 from undogmatic.datasets.roles import (
     CHOSEN,
     CRITERION,
@@ -76,6 +77,7 @@ __all__ = ["TableOptions", "columns_of", "read_table", "table_of"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
     *(
+        "preferences",
         "choices_given",
         "rows_are_repeats",
         "read_files",
@@ -260,6 +262,8 @@ class _Builder:
         if not any(frame.is_log for frame in self.frames):
             self.cells, spread_notes = spread(self.cells, self.frames[0].name)
             self.notes += spread_notes
+            self.cells, turned_notes = oriented(self.cells, self.options, self.frames[0].name)
+            self.notes += turned_notes
         kept, options = of_criterion(self.cells, options, door)
         self.cells, self.file, self.places = (
             self.cells[kept].reset_index(drop=True),
