@@ -238,7 +238,9 @@ class _Builder:
         self.reading = _reading(options)
         frames, options = with_labels(with_ids(frames, options.item, door), options)
         options = _without_roles(frames, options)
-        frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
+        frames = list(frames)
+        if len(frames) > 1:
+            frames = aligned(frames, options.item, options.judge, options.human, door)
         if (joined := by_texts_or_rows(frames, options.item, door)) is not None:
             frames, options = joined.frames, options.model_copy(update={"item": joined.item})
         self.alone = options.group == NONE
