@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,9 @@ from undogmatic.datasets.columns import (
     Columns,
     find_columns,
 )
-from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, Doubt, Question, Way, spelled
+from undogmatic.datasets.doors import CHECK, NONE, OF_TEXTS, Door, Doubt, Question, Way, spelled
 from undogmatic.datasets.frames import Frame, aligned, read_frame
-from undogmatic.datasets.joined import NONE, by_texts_or_rows
+from undogmatic.datasets.joined import by_texts_or_rows
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.preferences import oriented
@@ -198,6 +198,11 @@ def _as_stated(
             more["scales"] = {name: own for name, own in ends.items() if own is not None}
         elif "scale" in more:
             typed_scale(more["scale"], f"{file}: `{STATED}scale`")
+    final = named.get("group", [None])[0]
+    if options.group is None and final == NONE:
+        more["group"] = NONE
+    elif options.group is None and final and any(GROUP.name in frame.cells for frame in frames):
+        more["group"] = GROUP.name
     margins = named.get("margin", [])
     if not margins:
         return options.model_copy(update=more), None
@@ -487,6 +492,7 @@ class _Builder:
             },
             margin=self.margin,
             selection=self.selection,
+            grouping=self._grouping(),
             rows=sum(len(frame.cells) + frame.unread for frame in self.frames),
             unread=unread,
             unaccounted=faults.unaccounted(verdicts, labels, unread),
@@ -943,6 +949,7 @@ class _Builder:
         told: dict[str, Any] = {"columns": marked, "example": " = ".join(map(str, alike))}
         told |= spelled(self.door, GROUP)
         if self.alone:
+            told |= {"option": self.door.typed(GROUP, NONE)}
             self.problems.append(Finding("table.group_none", told))
             return
         groups = int(items["group"].nunique())
@@ -956,6 +963,13 @@ class _Builder:
         if found.shared:
             names = [marked[place] for place in found.shared]
             self.notes.append(Finding("table.group_shared", {"columns": names}))
+
+    def _grouping(self) -> Literal["found", "typed", "none"]:
+        """Whether somebody named the groups, or said that there are none."""
+        if self.alone:
+            return "none"
+        typed = self.options.group is not None and self.columns.group is not None
+        return "typed" if typed else "found"
 
     def _named_groups(self, item: np.ndarray) -> tuple[np.ndarray | None, str | None]:
         """What a column says belongs together, and which column that is ("": the texts say it;

@@ -18,12 +18,12 @@ from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.cells import ABSTAINED, EMPTY, NOT_APPLICABLE, NOTHING, read_cell
 from undogmatic.datasets.frames import cells_of
-from undogmatic.datasets.items import already_judged, find_roles
+from undogmatic.datasets.items import already_judged, find_roles, stands_alone
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.rows import Names, beside_tables, empty, table_file, table_rows, tables_in
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
+from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import spool
@@ -158,6 +158,8 @@ class TextsDataset:
         roles = {
             role: names for role, names in found.columns.items() if role not in ("label", "rater")
         }
+        group = typed.get("group")
+        alone = stands_alone(group, list(map(str, cells.columns)))
         merged: dict[Any, tuple[str, str, dict[str, Any]]] = {}
         lacking, example, total = 0, "", 0
 
@@ -173,6 +175,8 @@ class TextsDataset:
             for role, columns in roles.items():
                 if filled := [name for name in columns if name in known]:
                     own[role] = known.pop(filled[0])
+            if group:  # what somebody named is final, also where texts are alike
+                own[TYPED_GROUP] = "" if alone else str(own.get("group", ""))
             who = next((str(known.pop(name)) for name in raters if name in known), UNNAMED)
             labels = {
                 name: _label(place, name, known.pop(name, None))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from undogmatic.config.build import counter
 from undogmatic.datasets import faults
 from undogmatic.datasets.cells import as_slice
+from undogmatic.datasets.doors import NONE, RUN
+from undogmatic.datasets.roles import GROUP
 from undogmatic.examinations import examination
 from undogmatic.examinations.base import LongTable, texts_of
 from undogmatic.examinations.check import check
@@ -34,8 +36,8 @@ from undogmatic.records.evidence import (
     Evidence,
     Kind,
 )
-from undogmatic.records.records import OVERALL, UNNAMED
-from undogmatic.records.results import Told, part_names
+from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED
+from undogmatic.records.results import Finding, Told, part_names
 from undogmatic.records.rubric import Rubric
 
 PARTS = (
@@ -159,8 +161,24 @@ def _scores(judged: LongTable) -> Evidence:
         categories=categories,
         # Of categories it is a share, and the rubric states an amount.
         margin=margin_of(judged.rubric, None).stated if kind == "numeric" else None,
-        problems=problems,
+        grouping=_grouping(rows),
+        problems=[*problems, *_stand_alone(rows)],
     )
+
+
+def _grouping(rows: pd.DataFrame) -> Literal["found", "typed", "none"]:
+    """Whether somebody named the groups of the items, or said that there are none."""
+    column = METADATA + TYPED_GROUP
+    if column not in rows:
+        return "found"
+    return "none" if (rows[column] == "").all() else "typed"
+
+
+def _stand_alone(rows: pd.DataFrame) -> list[Finding]:
+    """That nothing was taken to belong together, where somebody said so: a limit of the answer."""
+    if _grouping(rows) != "none":
+        return []
+    return [Finding("table.group_none", {"option": RUN.typed(GROUP, NONE)})]
 
 
 def _kind(rubric: Rubric, values: NDArray[np.float64]) -> tuple[Kind, tuple[str, ...]]:
@@ -223,7 +241,7 @@ def _items(judged: LongTable) -> pd.DataFrame:
     known: dict[str, Any] = {"group": first["group"].astype(str).to_numpy(), "text": texts}
     for column in map(str, first.columns):
         key = column.removeprefix(METADATA)
-        if not column.startswith(METADATA) or key in TOGETHER or "label" in key:
+        if not column.startswith(METADATA) or key in (*TOGETHER, TYPED_GROUP) or "label" in key:
             continue
         if first[column].notna().any():
             known["system" if key == "system" else SLICE + key] = as_slice(first[column])
@@ -276,4 +294,12 @@ def _choices(judged: LongTable) -> Evidence:
     )
     labels = pd.DataFrame(said, columns=list(LABEL_COLUMNS))
     ties = (TIE,) if CHOICES["tie"] in {*places, *labels["label"]} else ()
-    return Evidence("pairwise", verdicts, labels, items, categories=(FIRST, SECOND, *ties))
+    return Evidence(
+        "pairwise",
+        verdicts,
+        labels,
+        items,
+        categories=(FIRST, SECOND, *ties),
+        grouping=_grouping(rows),
+        problems=_stand_alone(rows),
+    )
