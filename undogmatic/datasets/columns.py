@@ -20,6 +20,7 @@ from undogmatic.datasets.names import (
     is_aggregate,
     is_fact,
     is_measured,
+    may_be_id,
     names_a_role,
     own_words,
     side_of,
@@ -174,6 +175,8 @@ class _OfVerdicts(Search):
         found.systems = self._sides(options.system, SYSTEM)
         for role in _SINGLE:
             setattr(found, role.name, self._single(role, getattr(options, role.name)))
+        if found.item is None and options.item is None:
+            found.item = self._only_ids()
         self._judges_by_name(judged)
         found.settings = self._take(
             n for n in self.free() if self.joined[n] in SETTINGS or n.startswith(SETTING_PREFIX)
@@ -223,6 +226,21 @@ class _OfVerdicts(Search):
         if name is not None:
             self.taken.add(name)
         return name
+
+    def _only_ids(self) -> str | None:
+        """The one column whose name says in other words than those known that it holds ids."""
+        named = [name for name in self.free() if may_be_id(name) and not self.is_prose(name)]
+        if len(named) != 1:
+            return None
+        held = self.cells[named[0]]
+        found = self.found
+        apart = (found.rater, found.criterion, found.repeat, found.order)
+        again = any(name is not None for name in (*apart, self.called(JUDGE, anything)))
+        # Where nothing tells rows of one id apart, it may be that of a document with several items.
+        if held.isna().any() or (held.duplicated().any() and not again):
+            return None
+        self.taken.add(named[0])
+        return named[0]
 
     def _sides(self, typed: Sequence[str], role: Role) -> tuple[str, ...]:
         """Two columns of one stem for the two outputs that are compared (`text_1`, `text_2`), or
@@ -380,11 +398,15 @@ class _OfVerdicts(Search):
         single = [name for name in people if not is_aggregate(name)]
         if len(single) < 2:
             return []
-        free = [name for name in (*people, *neutral, *self._unnamed()) if name not in self.taken]
+        named = [name for name in self.free() if is_aggregate(name) and not is_measured(name)]
+        free = [name for name in (*people, *neutral, *named) if name not in self.taken]
+        # Of a column that is called a majority it is told even where people settled it otherwise;
+        # one that is called a score is a total only where it is computed.
         summed = [
             name
             for name in dict.fromkeys(free)
-            if is_aggregate(name) and self.sums_up(name, single)
+            if (is_aggregate(name) and self.says_as(name, single))
+            or ((is_aggregate(name) or name in neutral) and self.sums_up(name, single))
         ]
         if summed:
             self.found.remarks = (*self.found.remarks, *self._take(summed))
@@ -469,7 +491,10 @@ class _OfVerdicts(Search):
         behind it, and says what that says."""
         # `model_label` is called as `human_label` is, but for who gave it.
         short = tuple(part for part in self.names[other] if part not in PARTS["human"])
-        long, n = self.names[name], len(short)
+        # and `is_toxic_gpt4` as `toxic`
+        long = self.names[name][int(is_fact(name)) :]
+        short = short[int(is_fact(other)) :]
+        n = len(short)
         if not n or len(long) <= n or other in self.facts or is_measured(other):
             return False
         if side_of(other) == 1 or {*short} & {"id", "ids"} or not self.is_value(other):
@@ -477,7 +502,7 @@ class _OfVerdicts(Search):
         rest = long[:-n] if long[-n:] == short else long[n:] if long[:n] == short else ()
         told = [part for part in rest if part in PARTS["judge"] | {*MODEL.names}]
         named = told or [part for part in rest if MODEL_NAME.match(part)]
-        return bool(named) and not {*rest} & PARTS["human"] and self.says_as(name, [other])
+        return bool(named) and not {*rest} & PARTS["human"] and self.grades_alike(name, other)
 
     def _measured_on_both(self) -> tuple[list[str], list[str]]:
         """The columns of a judge and of people where both are called what else is measured beside
@@ -508,6 +533,7 @@ class _OfVerdicts(Search):
             and self.joined[name] not in known
             and name not in self.facts
             and not set(self.names[name]) & {"id", "ids"}
+            and not is_aggregate(name)
         ]
 
     def _as_labels(self, names: Sequence[str]) -> list[str]:
@@ -532,6 +558,14 @@ class _OfVerdicts(Search):
             if is_fact(name) and {*self.names[name][1:]} & about - PARTS["fact"]
             if name not in self.facts and self.says_as(name, found.verdicts)
         ]
+        # A majority, a consensus: what several people's labels came to.
+        came_to = [
+            name
+            for name in self.free()
+            if is_aggregate(name) and not is_measured(name) and self.says_as(name, found.verdicts)
+        ]
+        if len(came_to) == 1:
+            return (came_to[0],)
         if not same:
             return ()
         if found.rater is not None and len(same) == 1:
