@@ -80,8 +80,8 @@ class Voice(NamedTuple):
 class Columns:
     """Which column has which role.
 
-    `judges` holds the names of judges (long form), of which `only` some may count; `among_raters`:
-    they stand among the names of raters. `others` are of judges or people that were not asked for.
+    `judges` holds the names of judges (long form), of which `only` some may count, and some may be
+    those of `people`, who are typed; `among_raters`: they stand among the names of raters. `others` are of judges or people that were not asked for.
     `pairwise`: two outputs are compared. `voices`: what single columns of verdicts and labels are
     about, by their names. `confidences`: the column of its confidence, by that of the verdict.
     """
@@ -99,6 +99,7 @@ class Columns:
     context: str | None = None
     judges: str | None = None
     only: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
     among_raters: bool = False
     verdicts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
@@ -166,7 +167,10 @@ class _OfVerdicts(Search):
         """Find them: what is typed, then what its name tells, then verdicts and labels among what
         is left."""
         found, options = self.found, self.options
-        found.labels = tuple(self.named(name, LABEL) for name in options.human if name)
+        found.people = self._names_of_people()
+        found.labels = tuple(
+            self.named(name, LABEL) for name in options.human if name and name not in found.people
+        )
         found.only = self._names_of_judges()
         judged = tuple(self.named(name, JUDGE) for name in options.judge if name not in found.only)
         found.verdicts = () if options.verdict is None else (self.named(options.verdict, VERDICT),)
@@ -181,7 +185,7 @@ class _OfVerdicts(Search):
         found.settings = self._take(
             n for n in self.free() if self.joined[n] in SETTINGS or n.startswith(SETTING_PREFIX)
         )
-        if not found.texts and (text := self.called(TEXT)):
+        if not found.texts and (text := self._made_text() or self.called(TEXT)):
             found.texts = self._take([text])
         if not found.systems and (system := self.called(SYSTEM)):
             found.systems = self._take([system])
@@ -270,6 +274,14 @@ class _OfVerdicts(Search):
         held = set(self.cells[column]) if typed and column is not None else set()
         return tuple(name for name in typed if name in held)
 
+    def _names_of_people(self) -> tuple[str, ...]:
+        """The people that are named, where the option names no column but what stands in the column
+        of judges or raters."""
+        typed = [name for name in self.options.human if name and name not in self.names]
+        columns = [self.called(role, anything) for role in (JUDGE, RATER)] if typed else []
+        held = {cell for column in columns if column is not None for cell in self.cells[column]}
+        return tuple(name for name in typed if name in held)
+
     def _is_constant(self, name: str) -> bool:
         """Whether a column says one thing, or one for each judge."""
         judges = self.found.judges
@@ -284,6 +296,21 @@ class _OfVerdicts(Search):
         if any(own & self.sample(other).distinct_words().keys() for other in labels):
             return False
         return any(side_of(other) in (0, 1) and self.is_value(other) for other in self.free())
+
+    def _made_text(self) -> str | None:
+        """The one column that is called what a model made, such as `predicted` or `model answer`,
+        and holds texts that differ from row to row: beside it an `answer` is what was expected."""
+        named = [
+            name
+            for name in self.free()
+            if {*self.names[name]} & PARTS["made"]
+            and {*self.names[name]} & (PARTS["made_text"] | {"predicted", "prediction"})
+            and {*self.names[name]} <= PARTS["made"] | PARTS["made_text"]
+            and TEXT.holds(self, name)
+            and 2 * len(self.sample(name).distinct_words()) > self.sample(name).said
+            and self.sample(name).numeric == 0
+        ]
+        return named[0] if len(named) == 1 else None
 
     def _only_text(self) -> tuple[str, ...]:
         """The text where no column is called one: what was asked, or the one column with
@@ -302,7 +329,8 @@ class _OfVerdicts(Search):
             return ()
         (name,) = prose
         if found.item is not None:
-            of_item = self.cells.groupby(found.item, sort=False)[name].nunique()
+            keys = [found.item, *found.systems]
+            of_item = self.cells.groupby(keys, sort=False, dropna=False)[name].nunique()
             if int(of_item.max()) > 1:
                 return ()
         option = self.door.typed(TEXT, name)
@@ -330,8 +358,8 @@ class _OfVerdicts(Search):
                 found.verdicts = tuple(judged)
             return
         rater = found.rater
-        if rater is not None and any(
-            side_of(str(name)) == 1 for name in self.cells[rater].unique()
+        if rater is not None and (
+            found.people or any(side_of(str(name)) == 1 for name in self.cells[rater].unique())
         ):
             found.judges, found.rater, found.among_raters = rater, None, True
             return

@@ -59,6 +59,17 @@ def may_be_id(name: str) -> bool:
     return bool(words & PARTS["id"]) and not words & PARTS["id_of_others"] and side_of(name) is None
 
 
+_PERSON = re.compile(
+    r"[A-ZÀ-Ý][a-zà-ÿ]+(?: [A-ZÀ-Ý][a-zà-ÿ]*\.?)*|(?:author|autor|autora|participant|participante|subject|user"
+    r"|usuario|student|aluno|p|r|a|w)[_ -]?\d+",
+)
+
+
+def may_be_person(name: str) -> bool:
+    """Whether a name among those of judges may be that of a person: Ana, author_1."""
+    return _PERSON.fullmatch(name) is not None
+
+
 def is_aggregate(name: str) -> bool:
     """Whether a column's name says that it holds what several labels come to: `majority_label`."""
     return bool(set(tokens(name)) & PARTS["aggregate"])

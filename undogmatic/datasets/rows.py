@@ -542,7 +542,10 @@ def table_rows(
     if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
         return gathered(_of_json(path, encoding, problems, notes), list, tuple)
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
-        return gathered(_of_json_lines(path, encoding, problems), list, tuple)
+        rows = gathered(_of_json_lines(path, encoding, problems), list, tuple)
+        # What is judged may be a list, such as the messages of a conversation: of a file that holds
+        # verdicts alone the lists inside of rows are opened.
+        return rows if problems is None else shapes.opened(rows, path.name, notes)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
         return _of_csv(path, needed, filled, notes, problems, cut)
     if suffix in (".jsonl", ".json") and not begins:

@@ -7,12 +7,12 @@ cells beside a list of names. What each column holds is found elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.names import side_of, tokens
-from undogmatic.datasets.roles import EVERY, ITEM
+from undogmatic.datasets.roles import EVERY, ITEM, JUDGE
 from undogmatic.errors import DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import Doubled, brief
@@ -148,6 +148,22 @@ _VOICES = "judge rater annotator model evaluator author user name grader reviewe
 MOST_PLACES = 8
 
 
+_LINE = "\0line"
+FIRST_ROWS = 200
+"""So many rows tell whether lists stand inside of them."""
+
+
+def opened(
+    rows: Sequence[tuple[int, dict[str, Any]]], place: str, notes: list[Finding]
+) -> Sequence[tuple[int, dict[str, Any]]]:
+    """Rows with their lines, with the lists of objects in them opened as those of a JSON file."""
+    first = [rows[n][1] for n in range(min(FIRST_ROWS, len(rows)))]
+    if not any(_is_list(held) for row in first for held in row.values()):
+        return rows
+    marked = _opened([{_LINE: line, **row} for line, row in rows], place, notes)
+    return [(row.pop(_LINE), row) for row in marked]
+
+
 def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     """The rows with the lists of objects in them opened: a list of one is its entry; both orders of
     a choice are a row each; entries that say whose they are are a row each; else the entries are
@@ -164,13 +180,16 @@ def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     several = dict.fromkeys(name for row in plain for name, held in row.items() if _is_list(held))
     for name in several:
         entries = [entry for row in plain for entry in row.get(name) or () if _is_list(row[name])]
-        if not _has_verdicts(entries):
+        # Grades on several criteria are a judge's or a person's where the list is called so.
+        graded = side_of(str(name)) is not None and _are_grades(entries)
+        if not _has_verdicts(entries) and not graded:
             continue
         whose = _whose(plain, name)
         if whose is not None:
             values = {"file": place, "name": name, "whose": whose}
             notes.append(Finding("table.entries_inside", values))
-            return [one for row in rows for one in _by_entry(row, name)]
+            renamed = _of_judges(plain, name, whose, entries)
+            return [one for row in rows for one in _by_entry(row, name, renamed)]
         if max(len(row[name]) for row in plain if _is_list(row.get(name))) <= MOST_PLACES:
             notes.append(Finding("table.places_inside", {"file": place, "name": name}))
             rows = [_with(row, name, _by_place(row.get(name))) for row in rows]
@@ -252,13 +271,34 @@ def _whose(rows: list[dict[str, Any]], name: str) -> str | None:
     return None
 
 
-def _by_entry(row: Any, name: str) -> Iterator[Any]:
+def _of_judges(
+    rows: list[dict[str, Any]], name: str, whose: str, entries: list[dict[str, Any]]
+) -> dict[str, str]:
+    """New names for fields of entries that are judges', where the row has a label of its own: what
+    each calls its `label` is a verdict, and its `model` a judge."""
+    of_rows = {side_of(str(key)) for row in rows[:20] for key in row if key != name}
+    if not {*tokens(whose)} & {"model", "judge", "evaluator", "grader"} or -1 not in of_rows:
+        return {}
+    fields = dict.fromkeys(str(key) for entry in entries[:20] for key in entry)
+    own = {key: f"verdict_{key}" for key in fields if side_of(key) == -1}
+    return own | ({whose: JUDGE.name} if own else {})
+
+
+def _are_grades(entries: list[dict[str, Any]]) -> bool:
+    """Whether entries hold numbers, two at least, and nothing else."""
+    cells = [cell for entry in entries for cell in entry.values() if cell is not None]
+    plain = all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells)
+    return bool(cells) and plain and max(map(len, entries)) > 1
+
+
+def _by_entry(row: Any, name: str, renamed: Mapping[str, str]) -> Iterator[Any]:
     held = row.get(name) if isinstance(row, dict) else None
     if not _is_list(held) or held is None:
         yield row
         return
     rest = {key: value for key, value in row.items() if key != name}
-    for number, entry in enumerate(held):
+    for number, told in enumerate(held):
+        entry = {renamed.get(key, key): value for key, value in told.items()}
         # What stands in the row by itself, such as its label, stands once.
         yield rest | entry if number == 0 else _shared(rest) | entry
 

@@ -25,10 +25,12 @@ from undogmatic.datasets.columns import (
     find_columns,
 )
 from undogmatic.datasets.doors import CHECK, NONE, OF_TEXTS, Door, Doubt, Question, Way, spelled
-from undogmatic.datasets.frames import Frame, aligned, read_frame
+from undogmatic.datasets.frames import Frame, aligned, column_of, read_frame
 from undogmatic.datasets.joined import by_texts_or_rows
-from undogmatic.datasets.names import side_of, tokens
+from undogmatic.datasets.names import may_be_person, side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
+from undogmatic.datasets.one_hot import merged
+from undogmatic.datasets.outputs import apart
 from undogmatic.datasets.preferences import oriented
 from undogmatic.datasets.roles import (
     CHOSEN,
@@ -266,11 +268,19 @@ class _Builder:
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
         ]
+        split = False
         if not any(frame.is_log for frame in self.frames):
             self.cells, spread_notes = spread(self.cells, self.frames[0].name)
             self.notes += spread_notes
+            self.cells, merged_notes = merged(self.cells)
+            self.notes += merged_notes
             self.cells, turned_notes = oriented(self.cells, self.options, self.frames[0].name)
             self.notes += turned_notes
+            item = column_of(self.cells, ITEM)
+            self.cells, rows, apart_notes = apart(self.cells, self.options, item)
+            self.file, self.places = self.file[rows], self.places[rows]
+            self.notes += apart_notes
+            split = bool(apart_notes)
         kept, options = of_criterion(self.cells, options, door)
         self.cells, self.file, self.places = (
             self.cells[kept].reset_index(drop=True),
@@ -291,7 +301,8 @@ class _Builder:
                 "the files have different columns, and no column with the ids of the items by"
                 f" which they could be joined. Columns: {', '.join(map(str, self.cells.columns))}",
             ).at(door)
-        self._leave_out_cut(kept)
+        if not split:
+            self._leave_out_cut(kept)
         self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
 
@@ -734,6 +745,13 @@ class _Builder:
         people = [
             n for n in names if side_of(n) == -1 or (self.columns.among_raters and side_of(n) != 1)
         ]
+        if self.columns.people:
+            people = [n for n in names if n in self.columns.people]
+        elif column is not None and not self.columns.only and not self.options.human:
+            unknown = [n for n in names if side_of(n) != 1 and n not in people and may_be_person(n)]
+            self._check_names(column, names, unknown, people)
+            # Beside people and models author_1 is a person.
+            people = [n for n in names if n in people or (people and n in unknown)]
         if not people or len(people) == len(names):
             return verdicts, labels
         facts = {"judge": f"`{column}`", "raters": people, "n": len(people)}
@@ -742,6 +760,23 @@ class _Builder:
         theirs = verdicts["judge"].isin(people).to_numpy(dtype=bool)
         own = verdicts[~theirs].reset_index(drop=True)
         return own, verdicts[theirs].rename(columns={"judge": "rater"}).reset_index(drop=True)
+
+    def _check_names(
+        self, column: str, names: Sequence[str], unknown: Sequence[str], people: Sequence[str]
+    ) -> None:
+        """Ask about `unknown` names among those of judges that may well be people's, beside names
+        of models, where none is known to be a person's."""
+        models = [name for name in names if side_of(name) == 1]
+        if not models or not unknown or people:
+            return
+        raise Question(
+            f"`{column}` holds names of models ({', '.join(models[:3])}), and nothing says whether"
+            f" {', '.join(unknown[:3])} {'is a person' if len(unknown) == 1 else 'are people'}.",
+            [
+                Way("If so, type", [(LABEL, ",".join(unknown))]),
+                Way("if not:", [(LABEL, NONE)]),
+            ],
+        ).at(self.door)
 
     def _named(self, column: str | None, default: str) -> np.ndarray:
         if column is None:
