@@ -288,7 +288,8 @@ def _plain_number(text: str) -> float | None:
 
 
 _OF_GRADES = re.compile(
-    r"(?<=[\d.,]) ?-?(?:stars?|estrelas?|estrellas?|points?|pontos?|puntos?|pts?)\.?$", re.IGNORECASE
+    r"(?<=[\d.,]) ?-?(?:stars?|estrelas?|estrellas?|points?|pontos?|puntos?|pts?)\.?$",
+    re.IGNORECASE,
 )
 """What a grade is counted in: "4 stars"."""
 _STARS = re.compile("[★⭐]+☆*\N{VARIATION SELECTOR-16}?")

@@ -63,6 +63,8 @@ _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "se
 _SINGLE = (ITEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
 """The roles that one column has, in the order in which they are looked for."""
 OF_JUDGE = "the verdicts of the judge"
+_INITIALS = re.compile(r"[A-Z]{1,3}\.?\d?")
+"""A column that is called so may be a person's: JB, A1."""
 STRAY_CHOICES = 0.05
 """The share of choices that may be no choice, as where a judge's answer could not be read."""
 
@@ -363,6 +365,12 @@ class _OfVerdicts(Search):
         ):
             found.judges, found.rater, found.among_raters = rater, None, True
             return
+        about = found.criterion
+        if about is not None and rater is None and self.options.criterion is None:
+            sides = {side_of(str(name)) for name in self.cells[about].unique()}
+            if {1, -1} <= sides:  # a column `metric` with what judges and people said
+                found.judges, found.criterion, found.among_raters = about, None, True
+                return
         named = (n for known in JUDGE.names for n in self.free() if self.joined[n] == known)
         for name in named:
             if JUDGE.holds(self, name) and self._judges_what(name):
@@ -426,6 +434,7 @@ class _OfVerdicts(Search):
         single = [name for name in people if not is_aggregate(name)]
         if len(single) < 2:
             return []
+        own = [name for name in single if {*self.names[name]} & PARTS["human"]]
         named = [name for name in self.free() if is_aggregate(name) and not is_measured(name)]
         free = [name for name in (*people, *neutral, *named) if name not in self.taken]
         # Of a column that is called a majority it is told even where people settled it otherwise;
@@ -433,7 +442,7 @@ class _OfVerdicts(Search):
         summed = [
             name
             for name in dict.fromkeys(free)
-            if (is_aggregate(name) and self.says_as(name, single))
+            if (is_aggregate(name) and len(own) > 1 and self.says_as(name, own))
             or ((is_aggregate(name) or name in neutral) and self.sums_up(name, single))
         ]
         if summed:
@@ -499,7 +508,9 @@ class _OfVerdicts(Search):
         for name in self.free():
             if name in self.facts or is_measured(name) or not self.is_value(name):
                 continue
-            stem = next((other for other in self.free() if self._is_called_after(name, other)), None)
+            stem = next(
+                (other for other in self.free() if self._is_called_after(name, other)), None
+            )
             if stem is not None:
                 stems[name] = stem
         after = [name for name in stems if stems[name] not in stems]
@@ -523,6 +534,8 @@ class _OfVerdicts(Search):
         long = self.names[name][int(is_fact(name)) :]
         short = short[int(is_fact(other)) :]
         n = len(short)
+        if is_fact(other) and not is_fact(name):
+            return False  # of a fact it is asked whether people said it
         if not n or len(long) <= n or other in self.facts or is_measured(other):
             return False
         if side_of(other) == 1 or {*short} & {"id", "ids"} or not self.is_value(other):
@@ -561,7 +574,8 @@ class _OfVerdicts(Search):
             and self.joined[name] not in known
             and name not in self.facts
             and not set(self.names[name]) & {"id", "ids"}
-            and not is_aggregate(name)
+            # of several people a majority is theirs, of several judges it is one more
+            and not (is_aggregate(name) and len(self.found.labels) > 1)
         ]
 
     def _as_labels(self, names: Sequence[str]) -> list[str]:
@@ -598,9 +612,12 @@ class _OfVerdicts(Search):
             return ()
         if found.rater is not None and len(same) == 1:
             return (same[0],)
-        # Numbers 0 and 1 may say anything of an item.
-        if all(self.sample(name).distinct_words().keys() <= {"0", "1"} for name in same):
+        # Numbers 0 and 1 may say anything of an item; initials are people's.
+        initials = [name for name in same if _INITIALS.fullmatch(name)]
+        binary = all(self.sample(name).distinct_words().keys() <= {"0", "1"} for name in same)
+        if binary and not initials:
             return ()
+        same = initials if binary else same
         raise self.doubt(LABEL, OF_PEOPLE, same, none=True)
 
     def _are_criteria(self, judges: Sequence[str], people: Sequence[str]) -> bool:

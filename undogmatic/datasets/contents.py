@@ -83,7 +83,9 @@ class Contents:
         both = [self.sample(name), self.sample(other)]
         if min(cells.numeric for cells in both) < 0.9:
             return False
-        ends = [(numbers[0], numbers[-1]) for numbers in (cells.distinct_numbers() for cells in both)]
+        ends = [
+            (numbers[0], numbers[-1]) for numbers in (cells.distinct_numbers() for cells in both)
+        ]
         shared = min(high for _, high in ends) - max(low for low, _ in ends)
         whole = max(high for _, high in ends) - min(low for low, _ in ends)
         return bool(shared > 0 and 2 * shared >= whole)
@@ -175,7 +177,8 @@ class Contents:
     def says_what_judges_say(self, name: str) -> bool:
         """Whether it holds the words of another column, which is called a judge's."""
         others = [n for n in self.free() if n != name and side_of(n) == 1 and self.is_value(n)]
-        return self.is_value(name) and self.says_as(name, others)
+        words = self.sample(name).numeric < 0.5 and self.is_value(name)
+        return words and self.says_as(name, others)
 
     def has_labels_beside(self, name: str, not_called: Collection[str]) -> bool:
         """Whether another free column, which is called none of these names, is clearly one of

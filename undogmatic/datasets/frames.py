@@ -263,7 +263,9 @@ def aligned(
     told = {1, -1} <= set(sides)
     # Two judges' files with a column `label`, which would be people's.
     judges = set(sides) == {1} and all(side_of(name) == -1 for own in held for name in own)
-    whole = {f"{_stem(frame)}.{name}" for frame, own in zip(frames, held, strict=True) for name in own}
+    whole = {
+        f"{_stem(frame)}.{name}" for frame, own in zip(frames, held, strict=True) for name in own
+    }
     judges = judges or (set(sides) == {1} and bool(whole & {*judge}))
     result = []
     for n, frame in enumerate(frames):
@@ -274,7 +276,11 @@ def aligned(
         )
         if (told and sides[n] in (1, -1)) or judges:
             others = set().union(
-                *(held[m] for m in range(len(frames)) if m != n and (judges or sides[m] != sides[n]))
+                *(
+                    held[m]
+                    for m in range(len(frames))
+                    if m != n and (judges or sides[m] != sides[n])
+                )
             )
             names |= {name: f"{_stem(frame)}.{name}" for name in held[n] & others}
         result.append(frame._replace(cells=frame.cells.rename(columns=names)))

@@ -116,8 +116,10 @@ def _tell_roles(names: Sequence[str]) -> bool:
 
 def _below_title(lines: Sequence[str], marks: Sequence[str]) -> tuple[int, str | None]:
     """How many lines a title takes that stands above the names, and the title."""
-    for mark in marks:
-        rows = _rows(lines, mark)
+    parted = {mark: _rows(lines, mark) for mark in marks}
+    if any(map(_is_plain, parted.values())):
+        return 0, None
+    for rows in parted.values():
         titles = 0
         while titles < min(MOST_TITLES, len(rows) - 2) and _is_title(rows[titles][1]):
             titles += 1
@@ -129,6 +131,14 @@ def _below_title(lines: Sequence[str], marks: Sequence[str]) -> tuple[int, str |
         if fits and _are_names(names) and _tell_roles(names):
             return rows[titles - 1][0], rows[0][1][0]
     return 0, None
+
+
+def _is_plain(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
+    """Whether the first line is one of names already: filled, and as wide as most below it."""
+    if not rows or sum(map(bool, rows[0][1])) < 2:
+        return bool(rows) and rows[0][1][0].lower().startswith("sep=")
+    same = sum(len(row) == len(rows[0][1]) for _, row in rows)
+    return same >= SAME_WIDTH * len(rows)
 
 
 def _is_title(cells: Sequence[str]) -> bool:

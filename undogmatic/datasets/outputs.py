@@ -43,7 +43,9 @@ def apart(
         graded = {
             stem: side_of(" ".join(stem))
             for stem, pair in pairs.items()
-            if all(contents.sample(name).numeric >= 0.9 and contents.is_value(name) for name in pair)
+            if all(
+                contents.sample(name).numeric >= 0.9 and contents.is_value(name) for name in pair
+            )
         }
         numbers = {
             number
@@ -81,12 +83,16 @@ def _stacked(
     parts = []
     for place, side in enumerate(sides):
         renamed = {pair[place]: "_".join(stem) for stem, pair in pairs.items()}
-        own: dict[str, Any] = {ITEM.name if item is None else item: [f"{each}/{side}" for each in ids]}
+        own: dict[str, Any] = {
+            ITEM.name if item is None else item: [f"{each}/{side}" for each in ids]
+        }
         own |= {GROUP.name: ids, OUTPUT: side}
         part = pd.concat([rest, cells[list(renamed)].rename(columns=renamed)], axis=1)
         parts.append(part.assign(**own))
     order = np.arange(2 * len(cells)).reshape(2, -1).T.ravel()
     whole = pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True).astype(object)
-    graded = [f"`{name}`" for stem, pair in pairs.items() if side_of("_".join(stem)) for name in pair]
+    graded = [
+        f"`{name}`" for stem, pair in pairs.items() if side_of("_".join(stem)) for name in pair
+    ]
     note = Finding("table.outputs_apart", {"columns": graded[:8]})
     return whole, np.repeat(np.arange(len(cells)), 2), [note]

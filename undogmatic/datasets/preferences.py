@@ -128,9 +128,7 @@ def _as_given(places: np.ndarray, pair: _Pair) -> np.ndarray:
     return np.array([None if np.isnan(n) else ways[int(n)] for n in turned], dtype=object)
 
 
-def _choices(
-    contents: Contents, pair: _Pair
-) -> dict[str, tuple[np.ndarray, Sequence[str]]]:
+def _choices(contents: Contents, pair: _Pair) -> dict[str, tuple[np.ndarray, Sequence[str]]]:
     """The choices that columns hold, by the name of the column that is made, and the columns in
     whose place it stands."""
     made: dict[str, tuple[np.ndarray, Sequence[str]]] = {}
@@ -146,7 +144,9 @@ def _choices(
         target = scores if not (places == 1).any() else made
         target[_without(one, pair.words[0])] = (_as_given(places, pair), (one, two))
     for name in contents.names:
-        if name in pair.columns or any(name in gone for _, gone in (*made.values(), *scores.values())):
+        if name in pair.columns or any(
+            name in gone for _, gone in (*made.values(), *scores.values())
+        ):
             continue
         read = _reader(contents, name, pair.words)
         if read is not None:
@@ -166,9 +166,7 @@ def _numbers(contents: Contents, name: str) -> np.ndarray:
     return np.array([np.nan if number is None else number for number in read], dtype=float)
 
 
-def _reader(
-    contents: Contents, name: str, words: tuple[str, str]
-) -> Callable[[Any], float] | None:
+def _reader(contents: Contents, name: str, words: tuple[str, str]) -> Callable[[Any], float] | None:
     """What reads a cell of a column as the place of the output that is preferred there; None where
     the column does not say that."""
     said = contents.sample(name).distinct_words().keys()

@@ -355,6 +355,8 @@ def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[st
     outer, inner = list(value), list(dict.fromkeys(key for held in value.values() for key in held))
     if (matrix := _of_matrix(value, outer, inner, place)) is not None:
         return matrix
+    if (rows := _of_levels(value, outer, inner)) is not None:
+        return rows
     if _counts(inner) != _counts(outer):
         by_column = _counts(inner)
     elif _known(outer) != _known(inner):
@@ -400,6 +402,29 @@ def _of_matrix(
         rows = [{_rater(name, place): cell for name, cell in row.items()} for row in value.values()]
         return _with_ids(rows, outer)
     return None
+
+
+def _of_levels(
+    value: Mapping[str, dict[str, Any]], outer: list[str], inner: list[str]
+) -> list[dict[str, Any]] | None:
+    """The rows where two levels lead to the fields of a row, such as model -> item -> fields; None
+    where they do not. Of the two the one with more names is the items. The other names who made
+    what was judged, where a row has both verdict and label, and else who said it."""
+    cells = [cell for held in value.values() for cell in held.values()]
+    if not cells or not all(isinstance(cell, dict) and cell for cell in cells):
+        return None
+    fields = list(dict.fromkeys(str(key) for cell in cells for key in cell))
+    if _known(fields) < FIELDS or _counts(outer) and _counts(inner) or len(outer) == len(inner):
+        return None
+    both = {1, -1} <= {side_of(name) for name in fields}
+    who = "system" if both else JUDGE.name
+    items_inside = len(inner) > len(outer)
+    rows = []
+    for name, held in value.items():
+        for key, cell in held.items():
+            item, other = (key, name) if items_inside else (name, key)
+            rows.append({"id": item, who: other, **cell})
+    return rows
 
 
 def _rater(name: str, place: str) -> str:
