@@ -63,6 +63,8 @@ _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "se
 _SINGLE = (ITEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
 """The roles that one column has, in the order in which they are looked for."""
 OF_JUDGE = "the verdicts of the judge"
+MOST_LISTED = 30
+"""Columns that a message lists where none seems to be the one."""
 _INITIALS = re.compile(r"[A-Z]{1,3}\.?\d?")
 """A column that is called so may be a person's: JB, A1."""
 STRAY_CHOICES = 0.05
@@ -83,9 +85,10 @@ class Columns:
     """Which column has which role.
 
     `judges` holds the names of judges (long form), of which `only` some may count, and some may be
-    those of `people`, who are typed; `among_raters`: they stand among the names of raters. `others` are of judges or people that were not asked for.
-    `pairwise`: two outputs are compared. `voices`: what single columns of verdicts and labels are
-    about, by their names. `confidences`: the column of its confidence, by that of the verdict.
+    those of `people`, who are typed; `among_raters`: they stand among the names of raters. `others`
+    are of judges or people that were not asked for. `pairwise`: two outputs are compared. `voices`:
+    what single columns of verdicts and labels are about, by their names. `confidences`: the column
+    of its confidence, by that of the verdict.
     """
 
     item: str | None = None
@@ -241,7 +244,7 @@ class _OfVerdicts(Search):
         held = self.cells[named[0]]
         found = self.found
         apart = (found.rater, found.criterion, found.repeat, found.order)
-        again = any(name is not None for name in (*apart, self.called(JUDGE, anything)))
+        again = any(name is not None for name in (*apart, self.called(JUDGE)))
         # Where nothing tells rows of one id apart, it may be that of a document with several items.
         if held.isna().any() or (held.duplicated().any() and not again):
             return None
@@ -506,7 +509,9 @@ class _OfVerdicts(Search):
         is called a person's."""
         stems: dict[str, str] = {}
         for name in self.free():
-            if name in self.facts or is_measured(name) or not self.is_value(name):
+            if not _told_of_judges(self.names[name]) or name in self.facts or is_measured(name):
+                continue
+            if not self.is_value(name):
                 continue
             stem = next(
                 (other for other in self.free() if self._is_called_after(name, other)), None
@@ -538,12 +543,11 @@ class _OfVerdicts(Search):
             return False  # of a fact it is asked whether people said it
         if not n or len(long) <= n or other in self.facts or is_measured(other):
             return False
-        if side_of(other) == 1 or {*short} & {"id", "ids"} or not self.is_value(other):
+        if side_of(other) == 1 or {*short} & {"id", "ids"}:
             return False
         rest = long[:-n] if long[-n:] == short else long[n:] if long[:n] == short else ()
-        told = [part for part in rest if part in PARTS["judge"] | {*MODEL.names}]
-        named = told or [part for part in rest if MODEL_NAME.match(part)]
-        return bool(named) and not {*rest} & PARTS["human"] and self.grades_alike(name, other)
+        named = _told_of_judges(rest) and not {*rest} & PARTS["human"]
+        return named and self.is_value(other) and self.grades_alike(name, other)
 
     def _measured_on_both(self) -> tuple[list[str], list[str]]:
         """The columns of a judge and of people where both are called what else is measured beside
@@ -831,17 +835,39 @@ class _OfVerdicts(Search):
 
     def _which(self, role: Role, what: str, names: Sequence[str]) -> ConfigError:
         """That several columns may hold what a judge or people said, or none seems to."""
+        if role is JUDGE and len(names) == 2 and not self.found.labels and self._say_alike(names):
+            return self._one_each(names)
         if names:
             return self.doubt(role, f"which column holds {what}", names)
-        listed = ", ".join(f"`{name}`" for name in self.names)
-        if self.found.labels:
-            people = ", ".join(f"`{name}`" for name in self.found.labels)
-            return Doubt(
-                role,
-                f"no column seems to hold {what}; {people} are labels of people. Name the file with"
-                f" the verdicts beside this one, if they are in another. Columns: {listed}",
-            ).at(self.door)
-        return Doubt(role, f"no column seems to hold {what}. Columns: {listed}").at(self.door)
+        listed = ", ".join(f"`{name}`" for name in list(self.names)[:MOST_LISTED])
+        listed += f", ... ({len(self.names):,})" if len(self.names) > MOST_LISTED else ""
+        why = f"no column seems to hold {what}"
+        empty = [n for n in self.free() if side_of(n) == 1 and not self.sample(n).said]
+        why += f"; `{empty[0]}` is empty in every row" if empty else ""
+        people = ", ".join(f"`{name}`" for name in self.found.labels)
+        why += f"; {people} are labels of people" if people else ""
+        way = "Name the file with the verdicts beside this one, if they are in another"
+        return Doubt(role, f"{why}. {way}. Columns: {listed}").at(self.door)
+
+    def _say_alike(self, names: Sequence[str]) -> bool:
+        """Whether two columns say the same, and no name tells whose either is."""
+        one, two = names
+        plain = all(side_of(name) in (None, 0) for name in names)
+        return plain and (self.says_as(one, [two]) or self.says_as(two, [one]))
+
+    def _one_each(self, names: Sequence[str]) -> ConfigError:
+        """That one of two columns may be a judge's and the other people's."""
+        one, two = names
+        both = self.door.all_of(JUDGE, names)
+        shown = "; ".join(f"`{name}` (e.g. {self.shown(name)})" for name in names)
+        asked = Question(
+            f"two columns say the same, and nothing tells whose they are: {shown}.",
+            [
+                Way("If the first is a judge's and the second people's, type", _whose(one, two)),
+                Way("if it is the other way round:", _whose(two, one)),
+            ],
+        ).at(self.door)
+        return asked if both is None else ConfigError(f"{asked} If both are judges': {both}.")
 
     def _pairwise(self) -> bool:
         found = self.found
@@ -880,6 +906,12 @@ class _OfVerdicts(Search):
         return bool(coded) and all(side in CODES or side <= CHOICES.keys() for side in sides)
 
 
+def _told_of_judges(words: Iterable[str]) -> bool:
+    """Whether one of the words is said of judges or models."""
+    known = PARTS["judge"] | {*MODEL.names}
+    return any(word in known or MODEL_NAME.match(word) for word in words)
+
+
 def _by_their_words(people: Sequence[str]) -> tuple[list[str], list[str]]:
     """Columns that are called labels: those of people, and those that may be judges' labels. Beside
     a column that is called a person's, or a label and nothing else, `nova_label` is what something
@@ -887,6 +919,10 @@ def _by_their_words(people: Sequence[str]) -> tuple[list[str], list[str]]:
     others = [name for name in people if own_words(name) and not set(tokens(name)) & PARTS["human"]]
     own = [name for name in people if name not in others]
     return (own, others) if own else (list(people), [])
+
+
+def _whose(judge: str, human: str) -> list[tuple[Role, str]]:
+    return [(JUDGE, judge), (LABEL, human)]
 
 
 def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice]:

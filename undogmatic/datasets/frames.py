@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,15 @@ from undogmatic.datasets.raw import read_raw
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.readers.log import Unread
 from undogmatic.datasets.roles import CRITERION, ITEM, JUDGE, LABEL, RATER, Role
-from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_rows, unread_rows
+from undogmatic.datasets.rows import (
+    LARGEST,
+    SUFFIXES,
+    check_size,
+    have,
+    table_rows,
+    tables_in,
+    unread_rows,
+)
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
@@ -85,7 +94,13 @@ def read_frame(
     if (reader := find(path)) is not None:
         return _log(str(path), reader.read(path), path)
     if not path.is_file():
-        raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(SUFFIXES)}.")
+        inside = [str(file) for file in tables_in(str(path))]
+        way = f"Name a table: {', '.join(SUFFIXES)}"
+        if inside:
+            # Files with the same columns may be versions of one table, so that none is chosen.
+            shown = ", ".join(Path(name).name for name in inside[:8])
+            way = f"Tables in it: {shown}. Name those that are meant, e.g. {shlex.quote(inside[0])}"
+        raise ConfigError(f"{brief(str(source))} is a folder. {way}.")
     if (judged := trec.cells_in(path)) is not None:
         cells, numbers = judged
         digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()

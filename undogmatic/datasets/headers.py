@@ -51,6 +51,8 @@ def above(lines: Sequence[str], marks: Iterable[str]) -> Above:
         begin += 1
     comments = sum(map(_is_comment, lines[:begin]))
     if comments and begin < len(lines):
+        if any(uncommented(lines[begin - 1]).startswith(mark) for mark in marks):
+            return Above(begin - 1, comments - 1)  # a column is called #
         if _is_commented_header(lines[begin - 1], lines[begin:], marks):
             return Above(begin - 1, comments - 1, None, True)
         below = _below_title(lines[begin:], marks)
@@ -95,8 +97,6 @@ def _is_commented_header(line: str, below: Sequence[str], marks: Sequence[str]) 
     it has as many cells, and is no line of names."""
     bare = uncommented(line)
     for mark in marks:
-        if bare.startswith(mark):  # a column is called #
-            continue
         names, rows = _rows([bare], mark), _rows(below, mark)
         if not names or not rows or not _are_names(names[0][1]):
             continue

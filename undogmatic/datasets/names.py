@@ -60,8 +60,8 @@ def may_be_id(name: str) -> bool:
 
 
 _PERSON = re.compile(
-    r"[A-ZÀ-Ý][a-zà-ÿ]+(?: [A-ZÀ-Ý][a-zà-ÿ]*\.?)*|(?:author|autor|autora|participant|participante|subject|user"
-    r"|usuario|student|aluno|p|r|a|w)[_ -]?\d+",
+    r"[A-ZÀ-Ý][a-zà-ÿ]+(?: [A-ZÀ-Ý][a-zà-ÿ]*\.?)*|(?:author|autor|autora|participant|participante"
+    r"|subject|user|usuario|student|aluno|p|r|a|w)[_ -]?\d+",
 )
 
 

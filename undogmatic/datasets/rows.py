@@ -546,6 +546,8 @@ def table_rows(
         # What is judged may be a list, such as the messages of a conversation: of a file that holds
         # verdicts alone the lists inside of rows are opened.
         return rows if problems is None else shapes.opened(rows, path.name, notes)
+    if (no_table := _no_table(begins)) is not None:
+        raise DataError(f"{path} {no_table}.")
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
         return _of_csv(path, needed, filled, notes, problems, cut)
     if suffix in (".jsonl", ".json") and not begins:
@@ -561,6 +563,16 @@ def table_rows(
     raise ConfigError(
         f"{brief(str(path))} is of no known format. Known formats: {', '.join(SUFFIXES)}."
     )
+
+
+def _no_table(begins: str) -> str | None:
+    """What a file is that was saved in place of a table; None for any other."""
+    start = begins[:200].lower()
+    if start.startswith(("<!doctype html", "<html")):
+        return "is a web page, not a table. Download the file itself, e.g. by its link `raw`"
+    if start.startswith("version https://git-lfs"):
+        return "is a pointer of Git LFS, not the table. Fetch the table itself: git lfs pull"
+    return None
 
 
 def _is_lines(begins: str) -> bool:
@@ -675,7 +687,7 @@ def _of_csv(
     cut: dict[int, bool] | None,
 ) -> Sequence[tuple[int, dict[str, Any]]]:
     above = list[headers.Above]()
-    lines = (
+    lines: Iterator[Line] = (
         row
         for row in csv_rows(path, MARKS, problems, above)
         if any(cell.strip() for cell in row.cells)
@@ -688,7 +700,7 @@ def _of_csv(
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     written = header.cells
-    header, lines = _whole_header(header, lines, path, above[0], notes)
+    header, following = _whole_header(header, lines, path, above[0], notes)
     width, mark = len(header.cells), header.mark
     have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
     # without cells, too, they are no columns
@@ -697,7 +709,7 @@ def _of_csv(
 
     def kept() -> Iterator[tuple[int, list[str]]]:
         below, short = header.last, 0
-        for row, later in pairwise(chain(lines, (None,))):
+        for row, later in pairwise(chain(following, (None,))):
             assert row is not None, "nothing comes behind the end"
             apart, below = row.first > below + 1 or row.cells[0].startswith("#"), row.last
             if any(row.cells[width:]):
@@ -743,9 +755,7 @@ def _of_csv(
             yield row.first, row.cells
 
     rows = gathered(kept(), list, tuple)
-    if repeated:
-        facts = {"file": path.name, "n": len(repeated), "line": repeated[0]}
-        notes.append(Finding("table.repeated_header", facts))
+    notes += _told_of_headers(path.name, repeated)
     columns = [name.strip() or f"column {n}" for n, name in enumerate(header.cells, 1)]
     shown = [n not in unnamed for n in range(width)]
 
@@ -760,6 +770,12 @@ def _of_csv(
     return mapped(named, rows)
 
 
+def _told_of_headers(file: str, lines: Sequence[int]) -> list[Finding]:
+    """That the names of the columns stand again in these lines."""
+    facts = {"file": file, "n": len(lines), "line": lines[0] if lines else 0}
+    return [Finding("table.repeated_header", facts)] if lines else []
+
+
 def _whole_header(
     header: Line, lines: Iterator[Line], path: Path, above: headers.Above, notes: list[Finding]
 ) -> tuple[Line, Iterator[Line]]:
@@ -769,7 +785,7 @@ def _whole_header(
     if above.comments:
         notes.append(Finding("table.comments", {"file": file, "n": above.comments}))
     if above.title is not None:
-        facts = {"file": file, "title": brief(above.title, 40), "line": header.first}
+        facts = {"file": file, "title": above.title[:40], "line": header.first}
         notes.append(Finding("table.sheet_title", facts))
     start = list(islice(lines, HEAD))
     if (joined := headers.joined_names(header.cells, [row.cells for row in start])) is not None:

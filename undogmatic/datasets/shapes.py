@@ -414,7 +414,8 @@ def _of_levels(
     if not cells or not all(isinstance(cell, dict) and cell for cell in cells):
         return None
     fields = list(dict.fromkeys(str(key) for cell in cells for key in cell))
-    if _known(fields) < FIELDS or _counts(outer) and _counts(inner) or len(outer) == len(inner):
+    numbered = _counts(outer) and _counts(inner)
+    if _known(fields) < FIELDS or numbered or len(outer) == len(inner):
         return None
     both = {1, -1} <= {side_of(name) for name in fields}
     who = "system" if both else JUDGE.name

@@ -645,14 +645,14 @@ class _Builder:
             if who == "judge" and own.failed
             else None
         )
-        by_file = who == "judge" and self._judges_are_files(item)
+        by_file = self._judges_are_files(item) if who == "judge" else self._people_are_files(item)
         parts = []
         for column in columns:
             rows = np.flatnonzero(
                 self._present(column) & np.array([each is not None for each in item], dtype=bool)
             )
             voice = own.voices.get(column)
-            if who == "judge" and by_file:
+            if by_file:
                 name: Any = np.array(
                     [Path(frame.name).stem for frame in self.frames], dtype=object
                 )[self.file[rows]]
@@ -722,6 +722,31 @@ class _Builder:
         if same:
             self.notes.append(Finding("table.read_files", spelled(self.door, JUDGE)))
         return same
+
+    def _people_are_files(self, item: np.ndarray) -> bool:
+        """Whether files of labels with the same columns speak of the same items, and say something
+        else, so that each is one person's."""
+        own = self.columns
+        if own.rater is not None or own.item is None or len(own.labels) != 1:
+            return False
+        there = [
+            n
+            for n, frame in enumerate(self.frames)
+            if own.labels[0] in frame.cells and not {*own.verdicts} & {*map(str, frame.cells)}
+        ]
+        if len(there) < 2 or any(frame.is_log for frame in self.frames):
+            return False
+        ids = [set(item[self.file == n]) for n in there]
+        if not all(len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:]):
+            return False
+        said = self.cells[own.labels[0]].to_numpy(dtype=object)
+        first, *others = (
+            dict(zip(item[self.file == n], said[self.file == n], strict=True)) for n in there
+        )
+        differ = any(each.get(key, one) != one for each in others for key, one in first.items())
+        if differ:
+            self.notes.append(Finding("table.people_files", spelled(self.door, RATER)))
+        return differ
 
     def _raw(self, column: str, failed: np.ndarray | None) -> np.ndarray:
         """The cells of a column of verdicts or labels; where the judge failed, an error; the name

@@ -158,8 +158,6 @@ class TextsDataset:
         roles = {
             role: names for role, names in found.columns.items() if role not in ("label", "rater")
         }
-        group = typed.get("group")
-        alone = stands_alone(group, list(map(str, cells.columns)))
         merged: dict[Any, tuple[str, str, dict[str, Any]]] = {}
         lacking, example, total = 0, "", 0
 
@@ -175,8 +173,7 @@ class TextsDataset:
             for role, columns in roles.items():
                 if filled := [name for name in columns if name in known]:
                     own[role] = known.pop(filled[0])
-            if group:  # what somebody named is final, also where texts are alike
-                own[TYPED_GROUP] = "" if alone else str(own.get("group", ""))
+            own |= _typed_group(own, typed.get("group"), cells)
             who = next((str(known.pop(name)) for name in raters if name in known), UNNAMED)
             labels = {
                 name: _label(place, name, known.pop(name, None))
@@ -207,8 +204,23 @@ class TextsDataset:
             without_group(place, row)
         yield from merged.values()
         if 0 < lacking < total:
-            facts = {"column": found.columns["group"][0], "n": lacking, "example": example}
-            notes.append(Finding("table.empty_group", facts))
+            notes.append(_without_group(found.columns["group"][0], lacking, example))
+
+
+def _without_group(column: str, lacking: int, example: str) -> Finding:
+    """That so many rows have no group in its column."""
+    return Finding("table.empty_group", {"column": column, "n": lacking, "example": example})
+
+
+def _typed_group(
+    row: Mapping[str, Any], typed: Sequence[str] | None, cells: pd.DataFrame
+) -> dict[str, str]:
+    """The group of a row where somebody named the column, or said that nothing belongs together;
+    it is final also where texts are alike."""
+    if not typed:
+        return {}
+    alone = stands_alone(typed, list(cells.columns))
+    return {TYPED_GROUP: "" if alone else str(row.get("group", ""))}
 
 
 def _shards(path: str, key: str) -> tuple[list[Path], Finding | None]:

@@ -71,9 +71,10 @@ def _are_lists_of_labels(column: pd.Series, known: Collection[str]) -> bool:
     """Whether the cells of a column whose name tells nothing are lists of several things that a
     judge says alone: `Overall` with [4, 5, 4] beside `gpt4_overall`."""
     held = [_inside(cell) for cell in column if not is_empty(cell)]
-    if not held or not all(isinstance(value, list) and len(value) > 1 for value in held):
+    lists = [value for value in held if isinstance(value, list) and len(value) > 1]
+    if not lists or len(lists) < len(held):
         return False
-    words = [fold(str(one)) for value in held for one in value]
+    words = [fold(str(one)) for value in lists for one in value]
     return len(known) > 1 and sum(word in known for word in words) >= 0.9 * len(words)
 
 

@@ -318,13 +318,14 @@ def _tell_answered(own: JudgeView, told: Told, options: CheckOptions, found: Agr
     facts: dict[str, Any] = share.values("share") | counts | {"level": options.level}
     right = answers & (use.verdicts == use.labels)
     ends = [_share(own, use, flags) for flags in (right, right | ~answers)]
-    if found.raw is None or ends[0] is None or ends[1] is None:
+    raw = found.raw
+    if raw is None or ends[0] is None or ends[1] is None:
         told.say("kinds.answered_numbers", weight=Weight.QUALIFIES, **facts)
         return
     for name, end in zip(("if_wrong", "if_right"), ends, strict=True):
         told.number(end, f"agreement.{name}", unit="share")
-        facts |= {name: end.value, f"{name}_interval": end.interval}
-    facts |= {"right": found.raw.value, "right_interval": found.raw.interval}
+        facts |= {} if end is None else {name: end.value, f"{name}_interval": end.interval}
+    facts |= {"right": raw.value, "right_interval": raw.interval}
     told.say("kinds.answered", weight=Weight.QUALIFIES, **facts)
 
 
