@@ -230,7 +230,9 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
         firsts = {*{apart[place]: place for place in reversed(likenesses)}.values()}
         likenesses.sort(key=lambda place: place not in firsts)
         alike, ids = (tuple(items[place].id for place in chosen) for chosen in (likenesses, places))
-        pair = items[places[0]].pair
+        first = items[places[0]]
+        # Texts of one pair that somebody put into two groups are two groups.
+        pair = None if TYPED_GROUP in first.metadata else first.pair
         in_order.append(
             Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike)
         )

@@ -1085,7 +1085,9 @@ def _tell_length(own: JudgeView, told: Told, options: CheckOptions, found: Surfa
     if keys == LENGTH_OPEN and unit == "percent" and max(map(abs, both.interval)) < LEAST_SHOWN:
         # Most lengths are so alike that nothing could show, as where one text is a thousand times
         # as long as all others and bends the slope alone.
-        keys, settle = LENGTH_LITTLE, None
+        values = {name: value for name, value in values.items() if name != "level"}
+        told.say(LENGTH_LITTLE[pair], weight=Weight.QUALIFIES, **values)
+        return
     falls = both.value < 0
     shown = -interval if falls else interval
     way = f"{'less' if falls else 'more'}_{unit}{'_pair' * pair}"
