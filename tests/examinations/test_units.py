@@ -177,7 +177,7 @@ def test_a_group_that_somebody_named_is_final() -> None:
     alone = [item(name, LONG, metadata={TYPED_GROUP: ""}) for name in "abcd"]
     told = units(alone)
     said = {found.key for found in told.findings}
-    assert (told.metrics["units.groups"].value, said) == (4, {"units.typed_none"})
+    assert (told.metrics["units.groups"], said) == (4, {"units.typed_none"})
     assert len(groups_of(alone)) == 4 and len(set(groups_of(alone).values())) == 4
 
 

@@ -160,7 +160,7 @@ def opened(
     first = [rows[n][1] for n in range(min(FIRST_ROWS, len(rows)))]
     if not any(_is_list(held) for row in first for held in row.values()):
         return rows
-    marked = _opened([{_LINE: line, **row} for line, row in rows], place, notes)
+    marked = _with_entries([{_LINE: line, **row} for line, row in rows], place, notes)
     return [(row.pop(_LINE), row) for row in marked]
 
 
@@ -173,6 +173,11 @@ def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     for name in names:
         if all(len(row[name]) <= 1 for row in plain if _is_list(row.get(name))):
             rows = [_with(row, name, _only(row.get(name))) for row in rows]
+    return _with_entries(rows, place, notes)
+
+
+def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
+    """The rows with those of their lists opened that hold what judges or people said."""
     if (name := _in_orders(rows)) is not None:
         notes.append(Finding("table.orders_inside", {"file": place, "name": name}))
         return [one for row in rows for one in _by_order(row, name)]

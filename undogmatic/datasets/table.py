@@ -454,7 +454,8 @@ class _Builder:
             orders.orient(
                 verdicts,
                 labels,
-                columns.order or columns.swapped,
+                # A choice is in the order of its row where the rows stand in both.
+                None if self.turned.any() else columns.order or columns.swapped,
                 options.choices,
                 self.notes,
                 self.problems,
@@ -587,8 +588,8 @@ class _Builder:
         keys = pd.DataFrame(
             {"id": ids} | {str(n): system for n, system in enumerate(self.systems)}, dtype=object
         )
-        if len(self.systems) > 1 and columns.order is None:
-            self.turned = orders.turned(keys, self.notes)
+        if len(self.systems) > 1:
+            self.turned = self._turned(keys)
             keys.loc[self.turned, ["0", "1"]] = keys.loc[self.turned, ["1", "0"]].to_numpy()
         if keys.dropna().drop_duplicates().groupby("id").size().max() > 1:
             whole = keys["id"]
@@ -599,6 +600,20 @@ class _Builder:
             self.notes.append(Finding("table.item_and_system", facts))
             return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
+
+    def _turned(self, keys: pd.DataFrame) -> np.ndarray:
+        """The rows in which the two outputs of an item stand the other way round. Where a column
+        says in which order they were shown, these must be the rows of one of both orders: else it
+        is about something else, and the rows are taken as they stand."""
+        notes: list[Finding] = []
+        turned = orders.turned(keys, notes)
+        if self.columns.order is not None and turned.any():
+            both = pd.DataFrame({"id": keys["id"], "other": turned != (self._orders() == SWAPPED)})
+            pairs = [np.where(keys["0"] <= keys["1"], keys[a], keys[b]) for a, b in ("01", "10")]
+            if (both.groupby([keys["id"], *pairs])["other"].nunique() > 1).any():
+                return np.zeros(len(keys), dtype=bool)
+        self.notes += notes
+        return turned
 
     def _check_repeated_ids(self, item: str) -> None:
         """Ask for a second column of ids where rows with one id are about different texts: they are
@@ -819,7 +834,7 @@ class _Builder:
 
     def _orders(self) -> np.ndarray:
         name = self.columns.order
-        if name is None:
+        if name is None or self.turned.any():
             ways = np.array([AS_GIVEN, SWAPPED], dtype=object)[self.turned.astype(int)]
             return ways if self.turned.any() else np.full(len(self.cells), None, dtype=object)
         held = read_cells(self.cells[name].to_numpy())
