@@ -376,6 +376,54 @@ def test_long_words_are_examined() -> None:
     assert (standing(result), len(result.table.items)) == ("undecided", 40)
 
 
+def test_both_orders_of_a_pair_are_one_item_though_a_column_names_them() -> None:
+    table = read("f_pairs_both_orders/pref.csv")
+    assert shape(table) == ("pairwise", ["winner"], ["human"], 720, 360)
+    assert len(table.items) == 360
+    result = agreement("f_pairs_both_orders/pref.csv", item="question_id")
+    assert 0.2 < number(result, "agreement.pairwise_kappa") < 0.45
+
+
+@pytest.mark.parametrize(
+    ("files", "kind", "judges", "given", "labels"),
+    [
+        (("batch_brackets/out.jsonl", "batch_brackets/labels.csv"), "numeric", ["m"], 80, 80),
+        (("batch_na/out.jsonl", "batch_na/labels.csv"), "pass_fail", ["m"], 60, 80),
+        (("fenced_json/verdicts.csv",), "numeric", ["judge"], 80, 80),
+        (("score_colon/verdicts.csv",), "numeric", ["judge"], 80, 80),
+        (("deepeval_metadata/run.json",), "numeric", ["gpt-4o"], 30, 0),
+        (("inspect_v1_score/log.json",), "pass_fail", ["score"], 30, 0),
+        (("inspect_nan_dict/log.json",), "pass_fail", ["grade"], 70, 40),
+        (("pf_old_v2/results.json",), "pass_fail", ["promptfoo's grader"], 60, 0),
+        (("ragas_01/results.csv",), "numeric", ["ragas"], 113, 120),
+    ],
+)
+def test_answers_and_logs_are_read_at_the_first_command(
+    files: tuple[str, ...], kind: str, judges: list[str], given: int, labels: int
+) -> None:
+    table = read(*files)
+    assert (table.kind, list(table.judges)) == (kind, judges)
+    assert shape(table)[3:] == (given, labels)
+
+
+def test_answers_that_all_mean_the_same_are_the_same_number() -> None:
+    verdicts = read("batch_odd/out.jsonl").verdicts["verdict"]
+    # One says 4,5, one nothing and one N/A.
+    assert verdicts.dropna().value_counts().to_dict() == {4.0: 18, 4.5: 1}
+    assert int(verdicts.isna().sum()) == 2
+
+
+def test_members_of_a_set_of_assertions_are_judged_once() -> None:
+    table = read("pf_assert_set/labelled.json", criterion="polite")
+    assert shape(table)[3:] == (60, 60)
+
+
+def test_every_case_is_here() -> None:
+    paths("README.md")
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert [case.name for case in CASES.iterdir() if case.is_dir() and case.name not in here] == []
+
+
 def test_labels_and_verdicts_keyed_by_sentences_are_joined() -> None:
     """Rater -> item -> label, as published, where the items are called by their texts."""
     files = (f"{REAL}/wax_as_published/{name}_annotations.json" for name in ("human", "llm"))

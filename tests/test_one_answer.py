@@ -92,6 +92,35 @@ OF_A_RUN_ALONE = {
 calibrated: none of these is in a table of verdicts."""
 
 
+@pytest.mark.parametrize(("typed", "groups"), [("null", 10), ("place", 3), ("none", 30)])
+def test_groups_that_are_named_are_final_in_a_run_and_in_a_check_of_it(
+    typed: str, groups: int, tmp_path: Path
+) -> None:
+    items = tmp_path / "items.jsonl"
+    texts = [
+        "a rule of law and its reasons, told at length " + f"{n // 3} " * 30 for n in range(30)
+    ]
+    rows = [
+        {"id": f"i{n}", "text": text, "place": f"p{n % 3}", "label": 10 * (n % 7)}
+        for n, text in enumerate(texts)
+    ]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words = ["model=patterns", "dataset=my", f"dataset.path={items}", "tracking=none"]
+    words += ["analysis=labelled", f"dataset.columns.group={typed}"]
+    folder = tmp_path / "run"
+    run_in(folder, compose_config(words), words)
+    told = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    table = read_table(str(folder))
+    exported = tmp_path / "exported.csv"
+    main(["export", str(folder), "--to", "csv", "--out", str(exported)])
+    again = read_table(str(exported))
+    for found in (table, again):
+        assert found.items["group"].nunique() == groups == told["units.groups"]
+        assert ("table.group_none" in {p.key for p in found.problems}) == (typed == "none")
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    assert ("intervals are too narrow" in report) == (typed == "none")
+
+
 @pytest.mark.parametrize("construct", RUNS)
 def test_a_run_its_folder_and_its_exported_table_are_answered_alike(
     construct: str, tmp_path: Path

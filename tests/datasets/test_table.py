@@ -256,7 +256,11 @@ def test_a_text_and_its_copies_are_one_group() -> None:
             "{i},{label},{grade},{grade}",
             r"`label` \(e\.g\. 1, 2\); `expected`.*--human label or --human expected",
         ),
-        ("id,score,rating", "{i},{grade},{label}", "--judge score or --judge rating"),
+        (
+            "id,score,rating",
+            "{i},{grade},{label}",
+            "--judge score --human rating, if it is the other way",
+        ),
         ("a,b", "x{i},y{i}", "no column seems to hold the verdicts"),
         ("judge,score,label", "{name},{grade},{label}", "--item COLUMN"),
     ],

@@ -2,6 +2,7 @@
 words."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,30 @@ def test_rates_of_pass_and_fail_by_hand() -> None:
     assert "rates_here" in keys(told(evidence_of("pass_fail", verdicts, labels))[1])
     confusion = all_told.tables["kinds.confusion"].set_index("label")
     assert confusion.loc["fail", "pass"] == 5 and confusion.loc["pass", "fail"] == 10
+
+
+def test_a_judge_that_abstains_is_told_as_risk_and_coverage() -> None:
+    """What it answers, how often it is right there, and what the others could make of it."""
+    verdicts = right_in(0.9, LABELS)
+    silent = np.arange(100) % 5 == 0
+    table = evidence_of("pass_fail", np.where(silent, np.nan, verdicts), LABELS)
+    assert "answered" not in keys(told(table)[1]), "nothing says that it abstained"
+    rows = table.verdicts.assign(reason=np.where(silent, "abstained", None))
+    _, all_told = told(replace(table, verdicts=rows))
+    share, right, worst, best = (
+        all_told.numbers[f"agreement.{name}"]
+        for name in ("answered", "raw", "if_wrong", "if_right")
+    )
+    assert share.value == 0.8 and share.low < 0.8 < share.high
+    assert worst.value == pytest.approx(0.8 * right.value)
+    assert best.value == pytest.approx(0.8 * right.value + 0.2)
+    assert worst.low < worst.value < right.value < best.value <= best.high
+    assert "answered" in keys(all_told)
+    grades = evidence_of("numeric", np.where(silent, np.nan, NOISY), GRADES)
+    rows = grades.verdicts.assign(reason=np.where(silent, "abstained", None))
+    _, of_numbers = told(replace(grades, verdicts=rows))
+    assert "answered_numbers" in keys(of_numbers)
+    assert "agreement.if_wrong" not in of_numbers.numbers
 
 
 def test_raters_are_kept_apart() -> None:

@@ -378,6 +378,22 @@ def test_errors_that_rise_with_length(lean: float, margin: float | None, key: st
     assert (noted.settle is None) is (margin is not None)
 
 
+def test_of_texts_of_one_length_nothing_is_left_open() -> None:
+    """One text that is a thousand times as long bends the slope alone; that no item in a hundred
+    passes more is no open question."""
+    rng = np.random.default_rng(11)
+    n = 60
+    texts = [
+        " ".join(rng.choice(["able", "bold", "calm", "dear"], 8)) + "x" * (k % 4) for k in range(n)
+    ]
+    texts[7] = "word " * 6_000
+    label = rng.integers(0, 2, n).astype(float)
+    judge = np.where(rng.random(n) < 0.2, 1 - label, label)
+    _, told = look(evidence_of("pass_fail", judge, label, {"text": texts}))
+    said = {own.key for own in told.findings}
+    assert "surface.length_little" in said and "surface.length_open" not in said
+
+
 def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
     longer = np.array(
         [len(a) < len(b) for a, b in zip(MADE.texts, OTHER.texts, strict=True)], dtype=float

@@ -11,7 +11,7 @@ from tests.examinations.conftest import words_of
 from tests.stats.test_surface import LONG, edited, words
 from undogmatic.examinations import independence
 from undogmatic.examinations.independence import groups_of, units
-from undogmatic.records.records import Item
+from undogmatic.records.records import TYPED_GROUP, Item
 
 
 def item(id_: str, text: str | None = None, **fields: Any) -> Item:
@@ -162,3 +162,37 @@ def test_labels_of_a_review_queue_that_was_chosen_support_nothing(
         counts = {"seen": 1000} if in_view else {"certain": 500 * probabilities.count(1.0)}
         assert result.verdict is not None and result.verdict.values == counts | {"labels": 1000}
         assert all(words_of(language).answered(result.verdict) for language in ("en", "pt"))
+
+
+def test_a_group_that_somebody_named_is_final() -> None:
+    """Neither copies nor pairs join such groups, and an empty name stands alone."""
+    named = [
+        item("a", LONG, metadata={TYPED_GROUP: "x"}),
+        item("b", LONG, metadata={TYPED_GROUP: "y"}, pair="p"),
+        item("c", metadata={TYPED_GROUP: "x", "source": "s"}),
+        item("d", LONG, metadata={TYPED_GROUP: "", "source": "s"}, pair="p"),
+    ]
+    assert together(*named) == sets("a c", "b", "d")
+    assert "units.typed" in {found.key for found in units(named).findings}
+    alone = [item(name, LONG, metadata={TYPED_GROUP: ""}) for name in "abcd"]
+    told = units(alone)
+    said = {found.key for found in told.findings}
+    assert (told.metrics["units.groups"], said) == (4, {"units.typed_none"})
+    assert len(groups_of(alone)) == 4 and len(set(groups_of(alone).values())) == 4
+
+
+def test_groups_that_somebody_named_are_final_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(independence, "many", lambda items: True)
+    monkeypatch.setattr(independence, "_last", [])
+    items = _Kept(item(f"n{n}", LONG, metadata={TYPED_GROUP: f"g{n % 3}"}) for n in range(9))
+    of = groups_of(items)
+    assert {frozenset(id_ for id_ in of if of[id_] == name) for name in of.values()} == {
+        frozenset(f"n{n}" for n in range(k, 9, 3)) for k in range(3)
+    }
+    monkeypatch.setattr(independence, "_last", [])
+    alone = _Kept(item(f"n{n}", LONG, metadata={TYPED_GROUP: ""}) for n in range(5))
+    assert independence.grouped(alone) == ([], 5)
+
+
+class _Kept(list[Item]):
+    """Items that can be referred to weakly, as those on disk are."""

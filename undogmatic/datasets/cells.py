@@ -287,6 +287,11 @@ def _plain_number(text: str) -> float | None:
     return number if "_" not in text and np.isfinite(number) else None
 
 
+_OF_GRADES = re.compile(
+    r"(?<=[\d.,]) ?-?(?:stars?|estrelas?|estrellas?|points?|pontos?|puntos?|pts?)\.?$",
+    re.IGNORECASE,
+)
+"""What a grade is counted in: "4 stars"."""
 _STARS = re.compile("[★⭐]+☆*\N{VARIATION SELECTOR-16}?")
 
 
@@ -297,6 +302,8 @@ def number_of(text: str) -> float | None:
         return float(sum(sign in "★⭐" for sign in text))
     if _out_of(text) is not None:
         text = _OUT_OF.fullmatch(text)[1]  # type: ignore[index]
+    if (unit := _OF_GRADES.search(text)) is not None:
+        text = text[: unit.start()]
     text = text.rstrip("% ").replace("\N{MINUS SIGN}", "-")
     if _NUMBER.fullmatch(text):
         number = float(text.replace(",", "."))

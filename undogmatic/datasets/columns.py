@@ -15,10 +15,12 @@ import pandas as pd
 from undogmatic.datasets.cells import unread
 from undogmatic.datasets.doors import CHECK, Door, Doubt, Question, Way, spelled
 from undogmatic.datasets.names import (
+    MODEL_NAME,
     PARTS,
     is_aggregate,
     is_fact,
     is_measured,
+    may_be_id,
     names_a_role,
     own_words,
     side_of,
@@ -61,6 +63,10 @@ _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "se
 _SINGLE = (ITEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
 """The roles that one column has, in the order in which they are looked for."""
 OF_JUDGE = "the verdicts of the judge"
+MOST_LISTED = 30
+"""Columns that a message lists where none seems to be the one."""
+_INITIALS = re.compile(r"[A-Z]{1,3}\.?\d?")
+"""A column that is called so may be a person's: JB, A1."""
 STRAY_CHOICES = 0.05
 """The share of choices that may be no choice, as where a judge's answer could not be read."""
 
@@ -78,10 +84,11 @@ class Voice(NamedTuple):
 class Columns:
     """Which column has which role.
 
-    `judges` holds the names of judges (long form), of which `only` some may count; `among_raters`:
-    they stand among the names of raters. `others` are of judges or people that were not asked for.
-    `pairwise`: two outputs are compared. `voices`: what single columns of verdicts and labels are
-    about, by their names. `confidences`: the column of its confidence, by that of the verdict.
+    `judges` holds the names of judges (long form), of which `only` some may count, and some may be
+    those of `people`, who are typed; `among_raters`: they stand among the names of raters. `others`
+    are of judges or people that were not asked for. `pairwise`: two outputs are compared. `voices`:
+    what single columns of verdicts and labels are about, by their names. `confidences`: the column
+    of its confidence, by that of the verdict.
     """
 
     item: str | None = None
@@ -97,6 +104,7 @@ class Columns:
     context: str | None = None
     judges: str | None = None
     only: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
     among_raters: bool = False
     verdicts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
@@ -164,7 +172,10 @@ class _OfVerdicts(Search):
         """Find them: what is typed, then what its name tells, then verdicts and labels among what
         is left."""
         found, options = self.found, self.options
-        found.labels = tuple(self.named(name, LABEL) for name in options.human if name)
+        found.people = self._names_of_people()
+        found.labels = tuple(
+            self.named(name, LABEL) for name in options.human if name and name not in found.people
+        )
         found.only = self._names_of_judges()
         judged = tuple(self.named(name, JUDGE) for name in options.judge if name not in found.only)
         found.verdicts = () if options.verdict is None else (self.named(options.verdict, VERDICT),)
@@ -173,11 +184,13 @@ class _OfVerdicts(Search):
         found.systems = self._sides(options.system, SYSTEM)
         for role in _SINGLE:
             setattr(found, role.name, self._single(role, getattr(options, role.name)))
+        if found.item is None and options.item is None:
+            found.item = self._only_ids()
         self._judges_by_name(judged)
         found.settings = self._take(
             n for n in self.free() if self.joined[n] in SETTINGS or n.startswith(SETTING_PREFIX)
         )
-        if not found.texts and (text := self.called(TEXT)):
+        if not found.texts and (text := self._made_text() or self.called(TEXT)):
             found.texts = self._take([text])
         if not found.systems and (system := self.called(SYSTEM)):
             found.systems = self._take([system])
@@ -191,6 +204,8 @@ class _OfVerdicts(Search):
         others = found.texts or found.context or any(map(self.is_prose, self.free()))
         if found.item is not None and not others and self.is_prose(found.item):
             found.texts = (found.item,)  # items are called by their texts
+        if not found.texts:
+            found.texts = self._only_text()
         self._verdicts_and_labels()
         self._leave_echoes()
         found.confidences = self._confidences()
@@ -221,6 +236,21 @@ class _OfVerdicts(Search):
             self.taken.add(name)
         return name
 
+    def _only_ids(self) -> str | None:
+        """The one column whose name says in other words than those known that it holds ids."""
+        named = [name for name in self.free() if may_be_id(name) and not self.is_prose(name)]
+        if len(named) != 1:
+            return None
+        held = self.cells[named[0]]
+        found = self.found
+        apart = (found.rater, found.criterion, found.repeat, found.order)
+        again = any(name is not None for name in (*apart, self.called(JUDGE)))
+        # Where nothing tells rows of one id apart, it may be that of a document with several items.
+        if held.isna().any() or (held.duplicated().any() and not again):
+            return None
+        self.taken.add(named[0])
+        return named[0]
+
     def _sides(self, typed: Sequence[str], role: Role) -> tuple[str, ...]:
         """Two columns of one stem for the two outputs that are compared (`text_1`, `text_2`), or
         those typed."""
@@ -249,6 +279,14 @@ class _OfVerdicts(Search):
         held = set(self.cells[column]) if typed and column is not None else set()
         return tuple(name for name in typed if name in held)
 
+    def _names_of_people(self) -> tuple[str, ...]:
+        """The people that are named, where the option names no column but what stands in the column
+        of judges or raters."""
+        typed = [name for name in self.options.human if name and name not in self.names]
+        columns = [self.called(role, anything) for role in (JUDGE, RATER)] if typed else []
+        held = {cell for column in columns if column is not None for cell in self.cells[column]}
+        return tuple(name for name in typed if name in held)
+
     def _is_constant(self, name: str) -> bool:
         """Whether a column says one thing, or one for each judge."""
         judges = self.found.judges
@@ -263,6 +301,47 @@ class _OfVerdicts(Search):
         if any(own & self.sample(other).distinct_words().keys() for other in labels):
             return False
         return any(side_of(other) in (0, 1) and self.is_value(other) for other in self.free())
+
+    def _made_text(self) -> str | None:
+        """The one column that is called what a model made, such as `predicted` or `model answer`,
+        and holds texts that differ from row to row: beside it an `answer` is what was expected."""
+        named = [
+            name
+            for name in self.free()
+            if {*self.names[name]} & PARTS["made"]
+            and {*self.names[name]} & (PARTS["made_text"] | {"predicted", "prediction"})
+            and {*self.names[name]} <= PARTS["made"] | PARTS["made_text"]
+            and TEXT.holds(self, name)
+            and 2 * len(self.sample(name).distinct_words()) > self.sample(name).said
+            and self.sample(name).numeric == 0
+        ]
+        return named[0] if len(named) == 1 else None
+
+    def _only_text(self) -> tuple[str, ...]:
+        """The text where no column is called one: what was asked, or the one column with
+        sentences. What was said of an item by judges, or of all items alike, is none."""
+        found = self.found
+        if found.context is not None and self.is_prose(found.context):
+            name, found.context = found.context, None
+            return (name,)
+        prose = [
+            name
+            for name in self.free()
+            if self.is_prose(name) and not is_measured(name) and side_of(name) is None
+            if not {*self.names[name]} & PARTS["remark"]
+        ]
+        if len(prose) != 1 or found.context is not None or self._is_constant(prose[0]):
+            return ()
+        (name,) = prose
+        if found.item is not None:
+            keys = [found.item, *found.systems]
+            of_item = self.cells.groupby(keys, sort=False, dropna=False)[name].nunique()
+            if int(of_item.max()) > 1:
+                return ()
+        option = self.door.typed(TEXT, name)
+        facts = {"column": name, "role": self.door.called(TEXT), "option": option}
+        found.notes.append(Finding("items.only", facts))
+        return self._take([name])
 
     # Verdicts and labels
 
@@ -284,11 +363,17 @@ class _OfVerdicts(Search):
                 found.verdicts = tuple(judged)
             return
         rater = found.rater
-        if rater is not None and any(
-            side_of(str(name)) == 1 for name in self.cells[rater].unique()
+        if rater is not None and (
+            found.people or any(side_of(str(name)) == 1 for name in self.cells[rater].unique())
         ):
             found.judges, found.rater, found.among_raters = rater, None, True
             return
+        about = found.criterion
+        if about is not None and rater is None and self.options.criterion is None:
+            sides = {side_of(str(name)) for name in self.cells[about].unique()}
+            if {1, -1} <= sides:  # a column `metric` with what judges and people said
+                found.judges, found.criterion, found.among_raters = about, None, True
+                return
         named = (n for known in JUDGE.names for n in self.free() if self.joined[n] == known)
         for name in named:
             if JUDGE.holds(self, name) and self._judges_what(name):
@@ -315,6 +400,8 @@ class _OfVerdicts(Search):
         typed_judges, typed_people = bool(found.verdicts), bool(self.options.human)
         if not (judges or people or neutral or typed_judges or typed_people):
             judges, people = self._measured_on_both()
+        if found.judges is None and not typed_judges and not typed_people:
+            judges, people, neutral = self._called_after_others(judges, people, neutral)
         self._check_mute(
             typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
         )
@@ -350,11 +437,16 @@ class _OfVerdicts(Search):
         single = [name for name in people if not is_aggregate(name)]
         if len(single) < 2:
             return []
-        free = [name for name in (*people, *neutral, *self._unnamed()) if name not in self.taken]
+        own = [name for name in single if {*self.names[name]} & PARTS["human"]]
+        named = [name for name in self.free() if is_aggregate(name) and not is_measured(name)]
+        free = [name for name in (*people, *neutral, *named) if name not in self.taken]
+        # Of a column that is called a majority it is told even where people settled it otherwise;
+        # one that is called a score is a total only where it is computed.
         summed = [
             name
             for name in dict.fromkeys(free)
-            if is_aggregate(name) and self.sums_up(name, single)
+            if (is_aggregate(name) and len(own) > 1 and self.says_as(name, own))
+            or ((is_aggregate(name) or name in neutral) and self.sums_up(name, single))
         ]
         if summed:
             self.found.remarks = (*self.found.remarks, *self._take(summed))
@@ -408,6 +500,55 @@ class _OfVerdicts(Search):
             raise self._which(JUDGE, OF_JUDGE, [*own, *(n for n in neutral if n not in own)])
         raise self._which(JUDGE, OF_JUDGE, self._values())
 
+    def _called_after_others(
+        self, judges: list[str], people: list[str], neutral: list[str]
+    ) -> tuple[list[str], list[str], list[str]]:
+        """The same columns where some are called as another is, with a word for a judge or a model
+        before or behind it: `gpt4_quality` beside `quality`, `model_stars` beside `stars`. They say
+        what a judge says, and the others what stands in the data; these are labels where no column
+        is called a person's."""
+        stems: dict[str, str] = {}
+        for name in self.free():
+            if not _told_of_judges(self.names[name]) or name in self.facts or is_measured(name):
+                continue
+            if not self.is_value(name):
+                continue
+            stem = next(
+                (other for other in self.free() if self._is_called_after(name, other)), None
+            )
+            if stem is not None:
+                stems[name] = stem
+        after = [name for name in stems if stems[name] not in stems]
+        if not after:
+            return judges, people, neutral
+        judges = [name for name in self.free() if name in {*judges, *after}]
+        people = [name for name in people if name not in after]
+        plain = [name for name in dict.fromkeys(stems[one] for one in after) if name not in people]
+        neutral = [name for name in neutral if name not in after]
+        if not people:
+            people = list(self._take(plain))
+            neutral = [name for name in neutral if name not in people]
+        return judges, people, neutral
+
+    def _is_called_after(self, name: str, other: str) -> bool:
+        """Whether a column is called as the other one, with a word for a judge or a model before or
+        behind it, and says what that says."""
+        # `model_label` is called as `human_label` is, but for who gave it.
+        short = tuple(part for part in self.names[other] if part not in PARTS["human"])
+        # and `is_toxic_gpt4` as `toxic`
+        long = self.names[name][int(is_fact(name)) :]
+        short = short[int(is_fact(other)) :]
+        n = len(short)
+        if is_fact(other) and not is_fact(name):
+            return False  # of a fact it is asked whether people said it
+        if not n or len(long) <= n or other in self.facts or is_measured(other):
+            return False
+        if side_of(other) == 1 or {*short} & {"id", "ids"}:
+            return False
+        rest = long[:-n] if long[-n:] == short else long[n:] if long[:n] == short else ()
+        named = _told_of_judges(rest) and not {*rest} & PARTS["human"]
+        return named and self.is_value(other) and self.grades_alike(name, other)
+
     def _measured_on_both(self) -> tuple[list[str], list[str]]:
         """The columns of a judge and of people where both are called what else is measured beside
         verdicts, and nothing else is there: `judge_rank` and `human_rank`."""
@@ -437,6 +578,8 @@ class _OfVerdicts(Search):
             and self.joined[name] not in known
             and name not in self.facts
             and not set(self.names[name]) & {"id", "ids"}
+            # of several people a majority is theirs, of several judges it is one more
+            and not (is_aggregate(name) and len(self.found.labels) > 1)
         ]
 
     def _as_labels(self, names: Sequence[str]) -> list[str]:
@@ -461,13 +604,24 @@ class _OfVerdicts(Search):
             if is_fact(name) and {*self.names[name][1:]} & about - PARTS["fact"]
             if name not in self.facts and self.says_as(name, found.verdicts)
         ]
+        # A majority, a consensus: what several people's labels came to.
+        came_to = [
+            name
+            for name in self.free()
+            if is_aggregate(name) and not is_measured(name) and self.says_as(name, found.verdicts)
+        ]
+        if len(came_to) == 1:
+            return (came_to[0],)
         if not same:
             return ()
         if found.rater is not None and len(same) == 1:
             return (same[0],)
-        # Numbers 0 and 1 may say anything of an item.
-        if all(self.sample(name).distinct_words().keys() <= {"0", "1"} for name in same):
+        # Numbers 0 and 1 may say anything of an item; initials are people's.
+        initials = [name for name in same if _INITIALS.fullmatch(name)]
+        binary = all(self.sample(name).distinct_words().keys() <= {"0", "1"} for name in same)
+        if binary and not initials:
             return ()
+        same = initials if binary else same
         raise self.doubt(LABEL, OF_PEOPLE, same, none=True)
 
     def _are_criteria(self, judges: Sequence[str], people: Sequence[str]) -> bool:
@@ -681,17 +835,39 @@ class _OfVerdicts(Search):
 
     def _which(self, role: Role, what: str, names: Sequence[str]) -> ConfigError:
         """That several columns may hold what a judge or people said, or none seems to."""
+        if role is JUDGE and len(names) == 2 and not self.found.labels and self._say_alike(names):
+            return self._one_each(names)
         if names:
             return self.doubt(role, f"which column holds {what}", names)
-        listed = ", ".join(f"`{name}`" for name in self.names)
-        if self.found.labels:
-            people = ", ".join(f"`{name}`" for name in self.found.labels)
-            return Doubt(
-                role,
-                f"no column seems to hold {what}; {people} are labels of people. Name the file with"
-                f" the verdicts beside this one, if they are in another. Columns: {listed}",
-            ).at(self.door)
-        return Doubt(role, f"no column seems to hold {what}. Columns: {listed}").at(self.door)
+        listed = ", ".join(f"`{name}`" for name in list(self.names)[:MOST_LISTED])
+        listed += f", ... ({len(self.names):,})" if len(self.names) > MOST_LISTED else ""
+        why = f"no column seems to hold {what}"
+        empty = [n for n in self.free() if side_of(n) == 1 and not self.sample(n).said]
+        why += f"; `{empty[0]}` is empty in every row" if empty else ""
+        people = ", ".join(f"`{name}`" for name in self.found.labels)
+        why += f"; {people} are labels of people" if people else ""
+        way = "Name the file with the verdicts beside this one, if they are in another"
+        return Doubt(role, f"{why}. {way}. Columns: {listed}").at(self.door)
+
+    def _say_alike(self, names: Sequence[str]) -> bool:
+        """Whether two columns say the same, and no name tells whose either is."""
+        one, two = names
+        plain = all(side_of(name) in (None, 0) for name in names)
+        return plain and (self.says_as(one, [two]) or self.says_as(two, [one]))
+
+    def _one_each(self, names: Sequence[str]) -> ConfigError:
+        """That one of two columns may be a judge's and the other people's."""
+        one, two = names
+        both = self.door.all_of(JUDGE, names)
+        shown = "; ".join(f"`{name}` (e.g. {self.shown(name)})" for name in names)
+        asked = Question(
+            f"two columns say the same, and nothing tells whose they are: {shown}.",
+            [
+                Way("If the first is a judge's and the second people's, type", _whose(one, two)),
+                Way("if it is the other way round:", _whose(two, one)),
+            ],
+        ).at(self.door)
+        return asked if both is None else ConfigError(f"{asked} If both are judges': {both}.")
 
     def _pairwise(self) -> bool:
         found = self.found
@@ -730,6 +906,12 @@ class _OfVerdicts(Search):
         return bool(coded) and all(side in CODES or side <= CHOICES.keys() for side in sides)
 
 
+def _told_of_judges(words: Iterable[str]) -> bool:
+    """Whether one of the words is said of judges or models."""
+    known = PARTS["judge"] | {*MODEL.names}
+    return any(word in known or MODEL_NAME.match(word) for word in words)
+
+
 def _by_their_words(people: Sequence[str]) -> tuple[list[str], list[str]]:
     """Columns that are called labels: those of people, and those that may be judges' labels. Beside
     a column that is called a person's, or a label and nothing else, `nova_label` is what something
@@ -737,6 +919,10 @@ def _by_their_words(people: Sequence[str]) -> tuple[list[str], list[str]]:
     others = [name for name in people if own_words(name) and not set(tokens(name)) & PARTS["human"]]
     own = [name for name in people if name not in others]
     return (own, others) if own else (list(people), [])
+
+
+def _whose(judge: str, human: str) -> list[tuple[Role, str]]:
+    return [(JUDGE, judge), (LABEL, human)]
 
 
 def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice]:
@@ -760,10 +946,16 @@ def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice
     if len(shared) < 2 or any(key not in shared for key in keys[1].values()):
         return {}
     voices: dict[str, Voice] = {}
-    for side, named in zip(sides, keys, strict=True):
+    for side, named, nobody in zip(sides, keys, (JUDGE.name, LABEL.name), strict=True):
+        rests = {
+            name: "_".join(part for part in side[name] if part not in key)
+            for name, key in named.items()
+        }
+        # Columns that are called by their criteria alone, such as `style`, are one voice.
+        if not any(rests.values()):
+            rests = dict.fromkeys(rests, nobody)
         for name, key in named.items():
-            rest = [part for part in side[name] if part not in key]
-            voices[name] = Voice("_".join(rest) or name, " ".join(key) or None)
+            voices[name] = Voice(rests[name] or name, " ".join(key) or None)
         told = [(voice.name, voice.criterion) for name, voice in voices.items() if name in side]
         if len(set(told)) < len(told):
             return {}

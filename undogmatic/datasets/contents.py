@@ -75,6 +75,21 @@ class Contents:
         words = own.distinct_words().keys()
         return any(_say_the_same(own, words, self.sample(other)) for other in others)
 
+    def grades_alike(self, name: str, other: str) -> bool:
+        """Whether one of two columns says what the other says, or both hold numbers from mostly the
+        same range: shares of people, and what a judge says from 0 to 1."""
+        if self.says_as(name, [other]) or self.says_as(other, [name]):
+            return True
+        both = [self.sample(name), self.sample(other)]
+        if min(cells.numeric for cells in both) < 0.9:
+            return False
+        ends = [
+            (numbers[0], numbers[-1]) for numbers in (cells.distinct_numbers() for cells in both)
+        ]
+        shared = min(high for _, high in ends) - max(low for low, _ in ends)
+        whole = max(high for _, high in ends) - min(low for low, _ in ends)
+        return bool(shared > 0 and 2 * shared >= whole)
+
     def repeats_cells(self, name: str, other: str) -> bool:
         """Whether it says in nearly every row what another column says there."""
         own, theirs = self.sample(name), self.sample(other)
@@ -103,6 +118,7 @@ class Contents:
             word, count = Counter(given).most_common(1)[0]
             if value is not None and numbers and len(numbers) == len(given):
                 near = abs(float(np.mean(numbers)) - value) <= NEAR_MEAN
+                near = near or (len(numbers) > 1 and value == sum(numbers))
                 met, n = met + (near or abs(float(np.median(numbers)) - value) < NEAR_MEAN), n + 1
             elif 2 * count > len(given):
                 met, n = met + (fold(str(said)) == word), n + 1
@@ -157,6 +173,12 @@ class Contents:
             words = [n for n in others if self.sample(n).numeric < 0.1]
             return len(numbers) == 1 and len(words) == 1
         return any(self.says_as(other, judged) for other in others)
+
+    def says_what_judges_say(self, name: str) -> bool:
+        """Whether it holds the words of another column, which is called a judge's."""
+        others = [n for n in self.free() if n != name and side_of(n) == 1 and self.is_value(n)]
+        words = self.sample(name).numeric < 0.5 and self.is_value(name)
+        return words and self.says_as(name, others)
 
     def has_labels_beside(self, name: str, not_called: Collection[str]) -> bool:
         """Whether another free column, which is called none of these names, is clearly one of

@@ -16,6 +16,9 @@ from undogmatic.datasets.names import quoted, typed_as
 from undogmatic.datasets.roles import JUDGE, LABEL, TEXT, Option, Role
 from undogmatic.errors import ConfigError
 
+NONE = "none"
+"""What is typed for a role that no column has; of ids it says that the files are joined by row."""
+
 
 class Door(Protocol):
     """How options are spelled at a door."""

@@ -71,6 +71,8 @@ def _stated(table: Evidence) -> dict[str, Any]:
         stated["passes"] = table.categories[1]
     if table.margin is not None:
         stated["margin"] = table.margin
+    if table.grouping != "found":
+        stated["group"] = table.grouping
     return stated
 
 

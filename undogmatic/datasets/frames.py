@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shlex
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,13 +19,22 @@ import pandas as pd
 
 from undogmatic.datasets import trec
 from undogmatic.datasets.base import existing_file
-from undogmatic.datasets.doors import CHECK, Door
+from undogmatic.datasets.contents import Contents
+from undogmatic.datasets.doors import CHECK, Door, Question, Way
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.raw import read_raw
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.readers.log import Unread
-from undogmatic.datasets.roles import ITEM, Role
-from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_rows, unread_rows
+from undogmatic.datasets.roles import CRITERION, ITEM, JUDGE, LABEL, RATER, Role
+from undogmatic.datasets.rows import (
+    LARGEST,
+    SUFFIXES,
+    check_size,
+    have,
+    table_rows,
+    tables_in,
+    unread_rows,
+)
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
@@ -84,7 +94,13 @@ def read_frame(
     if (reader := find(path)) is not None:
         return _log(str(path), reader.read(path), path)
     if not path.is_file():
-        raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(SUFFIXES)}.")
+        inside = [str(file) for file in tables_in(str(path))]
+        way = f"Name a table: {', '.join(SUFFIXES)}"
+        if inside:
+            # Files with the same columns may be versions of one table, so that none is chosen.
+            shown = ", ".join(Path(name).name for name in inside[:8])
+            way = f"Tables in it: {shown}. Name those that are meant, e.g. {shlex.quote(inside[0])}"
+        raise ConfigError(f"{brief(str(source))} is a folder. {way}.")
     if (judged := trec.cells_in(path)) is not None:
         cells, numbers = judged
         digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()
@@ -241,17 +257,31 @@ def _plain(cell: Any) -> Any:
     return as_text(cell) if isinstance(cell, list | dict) else str(cell)
 
 
-def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
+def aligned(
+    frames: Sequence[Frame],
+    item: str | None,
+    judge: Sequence[str] = (),
+    human: Sequence[str] = (),
+    door: Door = CHECK,
+) -> list[Frame]:
     """The frames of files that are joined: the column of ids has one name (that of the first file,
     or `item`), and columns of verdicts or labels with the same name are told apart by the names of
-    the files, where these say whose they are (`humans.csv`, `judge.csv`)."""
+    the files, where these say whose they are (`humans.csv`, `judge.csv`) or somebody typed them so
+    (`humans.score`). Raises ConfigError where two files hold the same columns about the same items,
+    and nothing tells whose."""
     ids = [column_of(frame.cells, ITEM, item) for frame in frames]
     first = item or next((name for name in ids if name is not None), None)
-    sides = [side_of(Path(frame.name).stem) for frame in frames]
-    told = {1, -1} <= set(sides)
     held = [
         {str(name) for name in frame.cells if side_of(str(name)) is not None} for frame in frames
     ]
+    sides = _whose_files(frames, ids, held, (judge, human), door)
+    told = {1, -1} <= set(sides)
+    # Two judges' files with a column `label`, which would be people's.
+    judges = set(sides) == {1} and all(side_of(name) == -1 for own in held for name in own)
+    whole = {
+        f"{_stem(frame)}.{name}" for frame, own in zip(frames, held, strict=True) for name in own
+    }
+    judges = judges or (set(sides) == {1} and bool(whole & {*judge}))
     result = []
     for n, frame in enumerate(frames):
         names = (
@@ -259,13 +289,96 @@ def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
             if ids[n] is not None and first is not None and first not in frame.cells
             else {}
         )
-        if told and sides[n] in (1, -1):
+        if (told and sides[n] in (1, -1)) or judges:
             others = set().union(
-                *(held[m] for m in range(len(frames)) if sides[m] == -(sides[n] or 0))
+                *(
+                    held[m]
+                    for m in range(len(frames))
+                    if m != n and (judges or sides[m] != sides[n])
+                )
             )
-            names |= {name: f"{Path(frame.name).stem}.{name}" for name in held[n] & others}
+            names |= {name: f"{_stem(frame)}.{name}" for name in held[n] & others}
         result.append(frame._replace(cells=frame.cells.rename(columns=names)))
     return result
+
+
+def _stem(frame: Frame) -> str:
+    return Path(frame.name).stem
+
+
+_OF_RUNS = frozenset(
+    "run seed v version old new before after baseline prompt rodada antes depois shard part parte"
+    " fold split train test dev".split()
+)
+"""Words in the names of files that are several of one judge, or parts of one table."""
+
+
+def _whose_files(
+    frames: Sequence[Frame],
+    ids: Sequence[str | None],
+    held: Sequence[set[str]],
+    typed: tuple[Sequence[str], Sequence[str]],
+    door: Door,
+) -> list[int | None]:
+    """Whose verdicts or labels each file holds: a judge's (1), people's (-1), or None where its
+    name does not tell, nor anything else."""
+    sides = [side_of(_stem(frame)) for frame in frames]
+    sides = [None if side == 0 else side for side in sides]
+    named = False
+    for names, side in zip(typed, (1, -1), strict=True):
+        for n, frame in enumerate(frames):
+            if any(f"{_stem(frame)}.{column}" in names for column in held[n]):
+                sides[n], named = side, True
+    if named and len(frames) == 2 and None in sides:
+        other = sides[1 - sides.index(None)]
+        return [-(other or 0) if side is None else side for side in sides]
+    if named or any(typed) or len(frames) != 2 or {1, -1} <= set(sides):
+        return sides
+    of_columns = {side_of(name) for own in held for name in own}
+    if of_columns not in ({0}, {-1}) or not _are_of_the_same_items(frames, ids):
+        return sides
+    known = [side for side in sides if side is not None]
+    if known and (of_columns == {-1} or known == [-1]):
+        return [-known[0] if side is None else side for side in sides]
+    words = {word for frame in frames for word in tokens(_stem(frame))}
+    if len(known) == 2 or words & _OF_RUNS:
+        return sides
+    # A judge's file is named first on the command line, as in all examples.
+    one, two = (0, 1) if sides[1] is None else (1, 0)
+    columns = {n: f"{_stem(frames[n])}.{min(held[n])}" for n in (one, two)}
+    files = {n: Path(frames[n].name).name for n in (one, two)}
+    raise Question(
+        f"{files[0]} and {files[1]} have the same columns and are about the same items, and"
+        f" nothing says whose `{min(held[0])}` each of them holds.",
+        [
+            Way(
+                f"If people gave those of {files[two]}, type",
+                [(JUDGE, columns[one]), (LABEL, columns[two])],
+            ),
+            Way(
+                f"if people gave those of {files[one]}:",
+                [(JUDGE, columns[two]), (LABEL, columns[one])],
+            ),
+            Way("if both are of judges:", [(JUDGE, f"{columns[one]},{columns[two]}")]),
+        ],
+    ).at(door)
+
+
+def _are_of_the_same_items(frames: Sequence[Frame], ids: Sequence[str | None]) -> bool:
+    """Whether two files with the same columns, of which a row is an item, share most items by their
+    ids or texts; without both, they have as many rows."""
+    one, two = (frame.cells for frame in frames)
+    if set(one) != set(two) or any(frame.is_log for frame in frames):
+        return False
+    if any(column_of(one, role) is not None for role in (RATER, CRITERION)):
+        return False
+    contents = Contents(one)
+    texts = [name for name in contents.names if contents.is_prose(name)]
+    keys = [name for name in (ids[0], *texts) if name is not None]
+    if not keys:
+        return len(one) == len(two)
+    sets = [set(map(str, cells[keys[0]].dropna())) for cells in (one, two)]
+    return 2 * len(sets[0] & sets[1]) > min(map(len, sets))
 
 
 def column_of(cells: pd.DataFrame, role: Role, given: str | None = None) -> str | None:

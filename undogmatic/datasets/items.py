@@ -7,13 +7,14 @@ doubtful guess is never taken: it is shown with the option that settles it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
+from undogmatic.datasets.cells import fold
 from undogmatic.datasets.contents import Contents
-from undogmatic.datasets.doors import IMPORT, OF_TEXTS, RUN, Command, Door, Doubt
+from undogmatic.datasets.doors import IMPORT, NONE, OF_TEXTS, RUN, Command, Door, Doubt
 from undogmatic.datasets.names import side_of
 from undogmatic.datasets.roles import (
     CONDITION,
@@ -72,6 +73,11 @@ def find_roles(
         return _OfItems(cells, RUN).roles(needed, others, typed, nested)
 
     return _of_file(file, found)
+
+
+def stands_alone(typed: Sequence[str] | None, columns: Collection[str]) -> bool:
+    """Whether somebody typed that nothing belongs together: "none", which is no column."""
+    return [fold(name) for name in typed or ()] == [NONE] and NONE not in map(fold, columns)
 
 
 def find_texts(
@@ -147,6 +153,9 @@ class _OfItems(Search):
         called = {self.door.called(role): role for role in every}
         for name, names in typed.items():
             if names is None or name not in called:
+                continue
+            if called[name] is GROUP and stands_alone(names, self.names):
+                self._take(GROUP, ())
                 continue
             found = self._typed(called[name], names)
             if found is not None:

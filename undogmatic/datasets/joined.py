@@ -14,7 +14,7 @@ import pandas as pd
 
 from undogmatic.datasets.by_row import ID, SEVERAL, marks_of
 from undogmatic.datasets.contents import Contents
-from undogmatic.datasets.doors import Door, Doubt, Question, Way, spelled
+from undogmatic.datasets.doors import NONE, Door, Doubt, Question, Way, spelled
 from undogmatic.datasets.frames import Frame, column_of
 from undogmatic.datasets.names import side_of
 from undogmatic.datasets.roles import ITEM
@@ -22,8 +22,6 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
 
-NONE = "none"
-"""What is typed for a role that no column has; of ids it says that the files are joined by row."""
 MOSTLY = 0.5
 """The share of the rows of the shorter file whose text must stand in the other one, too."""
 

@@ -9,15 +9,20 @@ from undogmatic.datasets.cells import LEXICON, alternatives, fold
 PARTS = {of: set(alternatives(words)) for of, words in LEXICON["parts"].items()}
 """Words in the names of columns, by what they say of the column."""
 MODEL_NAME = re.compile(
-    r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)"
+    r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok"
+    r"|nemotron|vicuna|alpaca|prometheus|davinci|jamba|granite|olmo|glm|chatglm|falcon|starling"
+    r"|zephyr|gemba|opus|sonnet|haiku)"
 )
 """How the name of a model begins."""
 
 
 def tokens(name: str) -> tuple[str, ...]:
     """The words of a column's name: "humanScore_1" is human, score, 1."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return tuple(re.findall(r"[a-z]+|\d+", fold(parted.replace(".", " "))))
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2}|Id\b)", " ", name)
+    return tuple(_TOKEN.findall(fold(parted.replace(".", " "))))
+
+
+_TOKEN = re.compile(r"[^\W\d_]+|\d+")
 
 
 def side_of(name: str) -> int | None:
@@ -45,6 +50,24 @@ def is_measured(name: str) -> bool:
     if not words:
         return False
     return bool(set(words) & PARTS["measured"]) or words[-1] in PARTS["measured_last"]
+
+
+def may_be_id(name: str) -> bool:
+    """Whether a column's name says that it holds ids, and not whose or of what a group they are:
+    `id_resposta`, `HITId`, `nº processo`."""
+    words = set(tokens(name))
+    return bool(words & PARTS["id"]) and not words & PARTS["id_of_others"] and side_of(name) is None
+
+
+_PERSON = re.compile(
+    r"[A-ZÀ-Ý][a-zà-ÿ]+(?: [A-ZÀ-Ý][a-zà-ÿ]*\.?)*|(?:author|autor|autora|participant|participante"
+    r"|subject|user|usuario|student|aluno|p|r|a|w)[_ -]?\d+",
+)
+
+
+def may_be_person(name: str) -> bool:
+    """Whether a name among those of judges may be that of a person: Ana, author_1."""
+    return _PERSON.fullmatch(name) is not None
 
 
 def is_aggregate(name: str) -> bool:

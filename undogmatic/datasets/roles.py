@@ -68,6 +68,8 @@ def _holds_groups(table: Contents, name: str) -> bool:
 def _is_rater(table: Contents, name: str) -> bool:
     # Numbers are the ids of raters only where it is clear that they are not the labels: another
     # column holds these, by its name or because it says what the judge says.
+    if table.says_what_judges_say(name):
+        return False  # a column `annotator` beside `judge`, with what the annotator said
     return (
         table.is_names(name)
         or table.has_labels_beside(name, RATER.names)

@@ -12,13 +12,13 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator
 
-from undogmatic.datasets import shapes, sheets
+from undogmatic.datasets import headers, shapes, sheets
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.cells import number_of
 from undogmatic.datasets.doors import RUN, Door
@@ -65,6 +65,7 @@ MOST_CELLS = (
 )
 NAMED = 20  # Rows that could not be read are named one by one up to so many
 TWICE = "the key {} stands in it a second time"
+HEAD = 30  # Rows below the names of the columns that tell whether some of these stand there, too
 UNPACKED = (
     100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
 )
@@ -220,11 +221,15 @@ def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[in
 
 
 def csv_rows(
-    path: Path, marks: Iterable[str] = ",", problems: list[Finding] | None = None
+    path: Path,
+    marks: Iterable[str] = ",",
+    problems: list[Finding] | None = None,
+    above: list[headers.Above] | None = None,
 ) -> Iterator[Line]:
     """The rows of a CSV file (cells with line breaks in double quotes, any line ends), its header
     among them, blank lines left out; see `encoding_of` and `separator`. A row that cannot be read
-    is one of the `problems`, or, without a list of these, raises DataError with file and line."""
+    is one of the `problems`, or, without a list of these, raises DataError with file and line. What
+    stands above the header (comments, a title) is left out where `above` takes it."""
     first, size, begun = 1, 0, 1
     encoding = encoding_of(path)
 
@@ -247,6 +252,15 @@ def csv_rows(
             start.append(line)
             if len(start) == 50 or size > 1_000_000:
                 break
+        skipped = 0
+        if above is not None:
+            found = headers.above(start, marks)
+            above.append(found)
+            skipped = found.lines
+            first += skipped
+            start = start[skipped:]
+            if found.commented:
+                start[0] = headers.uncommented(start[0])
         mark = separator(path, start, marks)
         size, begun = 0, 1
         n_rows = n_lines = 0  # that were read
@@ -264,7 +278,7 @@ def csv_rows(
                 # How many rows the quote swallowed is not known: about as many as so many lines
                 # hold elsewhere.
                 swallowed = max(
-                    1, round((reader.line_num - first + 1) * (n_rows + 1) / (n_lines + 1))
+                    1, round((skipped + reader.line_num - first + 1) * (n_rows + 1) / (n_lines + 1))
                 )
                 note_unread(
                     problems, "table.open_quote", swallowed, place=f"{path}:{first}", n=swallowed
@@ -273,9 +287,10 @@ def csv_rows(
             finally:
                 csv.field_size_limit(before)
             if cells:
-                n_rows, n_lines = n_rows + 1, n_lines + reader.line_num - first + 1
-                yield Line(first, reader.line_num, cells, mark)
-            first, size, begun = reader.line_num + 1, 0, -1
+                last = skipped + reader.line_num
+                n_rows, n_lines = n_rows + 1, n_lines + last - first + 1
+                yield Line(first, last, cells, mark)
+            first, size, begun = skipped + reader.line_num + 1, 0, -1
 
 
 def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -527,7 +542,12 @@ def table_rows(
     if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
         return gathered(_of_json(path, encoding, problems, notes), list, tuple)
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
-        return gathered(_of_json_lines(path, encoding, problems), list, tuple)
+        rows = gathered(_of_json_lines(path, encoding, problems), list, tuple)
+        # What is judged may be a list, such as the messages of a conversation: of a file that holds
+        # verdicts alone the lists inside of rows are opened.
+        return rows if problems is None else shapes.opened(rows, path.name, notes)
+    if (no_table := _no_table(begins)) is not None:
+        raise DataError(f"{path} {no_table}.")
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
         return _of_csv(path, needed, filled, notes, problems, cut)
     if suffix in (".jsonl", ".json") and not begins:
@@ -543,6 +563,16 @@ def table_rows(
     raise ConfigError(
         f"{brief(str(path))} is of no known format. Known formats: {', '.join(SUFFIXES)}."
     )
+
+
+def _no_table(begins: str) -> str | None:
+    """What a file is that was saved in place of a table; None for any other."""
+    start = begins[:200].lower()
+    if start.startswith(("<!doctype html", "<html")):
+        return "is a web page, not a table. Download the file itself, e.g. by its link `raw`"
+    if start.startswith("version https://git-lfs"):
+        return "is a pointer of Git LFS, not the table. Fetch the table itself: git lfs pull"
+    return None
 
 
 def _is_lines(begins: str) -> bool:
@@ -656,8 +686,11 @@ def _of_csv(
     problems: list[Finding] | None,
     cut: dict[int, bool] | None,
 ) -> Sequence[tuple[int, dict[str, Any]]]:
-    lines = (
-        row for row in csv_rows(path, MARKS, problems) if any(cell.strip() for cell in row.cells)
+    above = list[headers.Above]()
+    lines: Iterator[Line] = (
+        row
+        for row in csv_rows(path, MARKS, problems, above)
+        if any(cell.strip() for cell in row.cells)
     )
     header = next(lines, None)
     # a spreadsheet's own line
@@ -666,6 +699,8 @@ def _of_csv(
     if header is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
+    written = header.cells
+    header, following = _whole_header(header, lines, path, above[0], notes)
     width, mark = len(header.cells), header.mark
     have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
     # without cells, too, they are no columns
@@ -674,7 +709,7 @@ def _of_csv(
 
     def kept() -> Iterator[tuple[int, list[str]]]:
         below, short = header.last, 0
-        for row, later in pairwise(chain(lines, (None,))):
+        for row, later in pairwise(chain(following, (None,))):
             assert row is not None, "nothing comes behind the end"
             apart, below = row.first > below + 1 or row.cells[0].startswith("#"), row.last
             if any(row.cells[width:]):
@@ -689,7 +724,7 @@ def _of_csv(
                     columns=width,
                 )
                 continue
-            if row.cells == header.cells:  # files were put one behind the other
+            if row.cells == written:  # files were put one behind the other
                 repeated.append(row.first)
                 continue
             if len(row.cells) == 1 < width:
@@ -720,9 +755,7 @@ def _of_csv(
             yield row.first, row.cells
 
     rows = gathered(kept(), list, tuple)
-    if repeated:
-        facts = {"file": path.name, "n": len(repeated), "line": repeated[0]}
-        notes.append(Finding("table.repeated_header", facts))
+    notes += _told_of_headers(path.name, repeated)
     columns = [name.strip() or f"column {n}" for n, name in enumerate(header.cells, 1)]
     shown = [n not in unnamed for n in range(width)]
 
@@ -735,6 +768,38 @@ def _of_csv(
         }
 
     return mapped(named, rows)
+
+
+def _told_of_headers(file: str, lines: Sequence[int]) -> list[Finding]:
+    """That the names of the columns stand again in these lines."""
+    facts = {"file": file, "n": len(lines), "line": lines[0] if lines else 0}
+    return [Finding("table.repeated_header", facts)] if lines else []
+
+
+def _whole_header(
+    header: Line, lines: Iterator[Line], path: Path, above: headers.Above, notes: list[Finding]
+) -> tuple[Line, Iterator[Line]]:
+    """The header with the names that take two lines, and the rows below it without a line of
+    units; what stands above and below it is noted."""
+    file = path.name
+    if above.comments:
+        notes.append(Finding("table.comments", {"file": file, "n": above.comments}))
+    if above.title is not None:
+        facts = {"file": file, "title": above.title[:40], "line": header.first}
+        notes.append(Finding("table.sheet_title", facts))
+    start = list(islice(lines, HEAD))
+    if (joined := headers.joined_names(header.cells, [row.cells for row in start])) is not None:
+        names, used = joined
+        facts = {"file": file, "n": used + 1, "names": [name for name in names if name][:6]}
+        notes.append(Finding("table.two_heads", facts))
+        header = header._replace(cells=names, last=start[used - 1].last)
+        start = start[used:]
+    if units := headers.lines_of_units([row.cells for row in start]):
+        facts = {"place": f"{path}:{start[0].first}", "n": units}
+        notes.append(Finding("table.units", facts))
+        header = header._replace(last=start[units - 1].last)
+        start = start[units:]
+    return header, chain(start, lines)
 
 
 def empty(value: Any) -> bool:

@@ -170,6 +170,8 @@ def find_scales(
         )
     if kind is None and (order or their_order):
         kind = "ordered"
+    if kind is None and ends is None and not order and options.passes is None:
+        _check_one_form(verdicts, labels, door)
     if kind is None and ends is None and (shares := _of_shares(verdicts, labels, door)):
         return shares
     if kind is None:
@@ -177,6 +179,27 @@ def find_scales(
     if kind == "numeric":
         return _numeric(verdicts, labels, ends, their_ends, door)
     return _categories(kind, verdicts, labels, order, their_order, options, door, beside)
+
+
+def _check_one_form(verdicts: Cells, labels: Cells, door: Door) -> None:
+    """Ask about a column in which numbers and words stand, as where two scales were put together,
+    beside one that holds numbers alone."""
+    for name, cells, against in (("verdicts", verdicts, labels), ("labels", labels, verdicts)):
+        mixed = 1 - NUMBERS < cells.numeric < NUMBERS
+        if mixed and against.said and against.numeric >= NUMBERS:
+            words = [word for word in cells.distinct_words() if number_of(word) is None]
+            numbers = cells.distinct_numbers()
+            raise Question(
+                f"among the {name} stand numbers ({numbers[0]:g} to {numbers[-1]:g}) and words"
+                f" ({', '.join(words[:4])}), as if they were on two scales. Write them on one.",
+                [
+                    Way("If the words are no grades (they then count as missing), type", _NUMERIC),
+                    Way("if all of them are categories:", [(KIND, "unordered")]),
+                ],
+            ).at(door)
+
+
+_NUMERIC = [(KIND, "numeric")]
 
 
 def _of_shares(verdicts: Cells, labels: Cells, door: Door) -> Scales | None:

@@ -165,6 +165,12 @@ class Search(Contents):
         parts = [self.names[name] for name in names]
         if models and all(any(MODEL_NAME.match(part) for part in each) for each in parts):
             return True
+        if len({len(each) for each in parts}) == 1:
+            # `rater1_domain1` and `rater2_domain1` differ in one place, where one says what the
+            # other says elsewhere.
+            places = [len(set(words)) > 1 for words in zip(*parts, strict=True)]
+            if len(places) > 1 and sum(places) == 1 and len(set(parts)) == len(parts):
+                return True
         shared = set(parts[0]).intersection(*map(set, parts[1:]))
         lengths = {len(each) for each in parts}
         return (

@@ -7,12 +7,12 @@ cells beside a list of names. What each column holds is found elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.names import side_of, tokens
-from undogmatic.datasets.roles import EVERY, ITEM
+from undogmatic.datasets.roles import EVERY, ITEM, JUDGE
 from undogmatic.errors import DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import Doubled, brief
@@ -148,6 +148,22 @@ _VOICES = "judge rater annotator model evaluator author user name grader reviewe
 MOST_PLACES = 8
 
 
+_LINE = "\0line"
+FIRST_ROWS = 200
+"""So many rows tell whether lists stand inside of them."""
+
+
+def opened(
+    rows: Sequence[tuple[int, dict[str, Any]]], place: str, notes: list[Finding]
+) -> Sequence[tuple[int, dict[str, Any]]]:
+    """Rows with their lines, with the lists of objects in them opened as those of a JSON file."""
+    first = [rows[n][1] for n in range(min(FIRST_ROWS, len(rows)))]
+    if not any(_is_list(held) for row in first for held in row.values()):
+        return rows
+    marked = _with_entries([{_LINE: line, **row} for line, row in rows], place, notes)
+    return [(row.pop(_LINE), row) for row in marked]
+
+
 def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     """The rows with the lists of objects in them opened: a list of one is its entry; both orders of
     a choice are a row each; entries that say whose they are are a row each; else the entries are
@@ -157,6 +173,11 @@ def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     for name in names:
         if all(len(row[name]) <= 1 for row in plain if _is_list(row.get(name))):
             rows = [_with(row, name, _only(row.get(name))) for row in rows]
+    return _with_entries(rows, place, notes)
+
+
+def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
+    """The rows with those of their lists opened that hold what judges or people said."""
     if (name := _in_orders(rows)) is not None:
         notes.append(Finding("table.orders_inside", {"file": place, "name": name}))
         return [one for row in rows for one in _by_order(row, name)]
@@ -164,13 +185,16 @@ def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     several = dict.fromkeys(name for row in plain for name, held in row.items() if _is_list(held))
     for name in several:
         entries = [entry for row in plain for entry in row.get(name) or () if _is_list(row[name])]
-        if not _has_verdicts(entries):
+        # Grades on several criteria are a judge's or a person's where the list is called so.
+        graded = side_of(str(name)) is not None and _are_grades(entries)
+        if not _has_verdicts(entries) and not graded:
             continue
         whose = _whose(plain, name)
         if whose is not None:
             values = {"file": place, "name": name, "whose": whose}
             notes.append(Finding("table.entries_inside", values))
-            return [one for row in rows for one in _by_entry(row, name)]
+            renamed = _of_judges(plain, name, whose, entries)
+            return [one for row in rows for one in _by_entry(row, name, renamed)]
         if max(len(row[name]) for row in plain if _is_list(row.get(name))) <= MOST_PLACES:
             notes.append(Finding("table.places_inside", {"file": place, "name": name}))
             rows = [_with(row, name, _by_place(row.get(name))) for row in rows]
@@ -252,13 +276,34 @@ def _whose(rows: list[dict[str, Any]], name: str) -> str | None:
     return None
 
 
-def _by_entry(row: Any, name: str) -> Iterator[Any]:
+def _of_judges(
+    rows: list[dict[str, Any]], name: str, whose: str, entries: list[dict[str, Any]]
+) -> dict[str, str]:
+    """New names for fields of entries that are judges', where the row has a label of its own: what
+    each calls its `label` is a verdict, and its `model` a judge."""
+    of_rows = {side_of(str(key)) for row in rows[:20] for key in row if key != name}
+    if not {*tokens(whose)} & {"model", "judge", "evaluator", "grader"} or -1 not in of_rows:
+        return {}
+    fields = dict.fromkeys(str(key) for entry in entries[:20] for key in entry)
+    own = {key: f"verdict_{key}" for key in fields if side_of(key) == -1}
+    return own | ({whose: JUDGE.name} if own else {})
+
+
+def _are_grades(entries: list[dict[str, Any]]) -> bool:
+    """Whether entries hold numbers, two at least, and nothing else."""
+    cells = [cell for entry in entries for cell in entry.values() if cell is not None]
+    plain = all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells)
+    return bool(cells) and plain and max(map(len, entries)) > 1
+
+
+def _by_entry(row: Any, name: str, renamed: Mapping[str, str]) -> Iterator[Any]:
     held = row.get(name) if isinstance(row, dict) else None
     if not _is_list(held) or held is None:
         yield row
         return
     rest = {key: value for key, value in row.items() if key != name}
-    for number, entry in enumerate(held):
+    for number, told in enumerate(held):
+        entry = {renamed.get(key, key): value for key, value in told.items()}
         # What stands in the row by itself, such as its label, stands once.
         yield rest | entry if number == 0 else _shared(rest) | entry
 
@@ -315,6 +360,8 @@ def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[st
     outer, inner = list(value), list(dict.fromkeys(key for held in value.values() for key in held))
     if (matrix := _of_matrix(value, outer, inner, place)) is not None:
         return matrix
+    if (rows := _of_levels(value, outer, inner)) is not None:
+        return rows
     if _counts(inner) != _counts(outer):
         by_column = _counts(inner)
     elif _known(outer) != _known(inner):
@@ -360,6 +407,30 @@ def _of_matrix(
         rows = [{_rater(name, place): cell for name, cell in row.items()} for row in value.values()]
         return _with_ids(rows, outer)
     return None
+
+
+def _of_levels(
+    value: Mapping[str, dict[str, Any]], outer: list[str], inner: list[str]
+) -> list[dict[str, Any]] | None:
+    """The rows where two levels lead to the fields of a row, such as model -> item -> fields; None
+    where they do not. Of the two the one with more names is the items. The other names who made
+    what was judged, where a row has both verdict and label, and else who said it."""
+    cells = [cell for held in value.values() for cell in held.values()]
+    if not cells or not all(isinstance(cell, dict) and cell for cell in cells):
+        return None
+    fields = list(dict.fromkeys(str(key) for cell in cells for key in cell))
+    numbered = _counts(outer) and _counts(inner)
+    if _known(fields) < FIELDS or numbered or len(outer) == len(inner):
+        return None
+    both = {1, -1} <= {side_of(name) for name in fields}
+    who = "system" if both else JUDGE.name
+    items_inside = len(inner) > len(outer)
+    rows = []
+    for name, held in value.items():
+        for key, cell in held.items():
+            item, other = (key, name) if items_inside else (name, key)
+            rows.append({"id": item, who: other, **cell})
+    return rows
 
 
 def _rater(name: str, place: str) -> str:

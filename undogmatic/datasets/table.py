@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,11 +24,14 @@ from undogmatic.datasets.columns import (
     Columns,
     find_columns,
 )
-from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, Doubt, Question, Way, spelled
-from undogmatic.datasets.frames import Frame, aligned, read_frame
-from undogmatic.datasets.joined import NONE, by_texts_or_rows
-from undogmatic.datasets.names import side_of, tokens
+from undogmatic.datasets.doors import CHECK, NONE, OF_TEXTS, Door, Doubt, Question, Way, spelled
+from undogmatic.datasets.frames import Frame, aligned, column_of, read_frame
+from undogmatic.datasets.joined import by_texts_or_rows
+from undogmatic.datasets.names import may_be_person, side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
+from undogmatic.datasets.one_hot import merged
+from undogmatic.datasets.outputs import apart
+from undogmatic.datasets.preferences import oriented
 from undogmatic.datasets.roles import (
     CHOSEN,
     CRITERION,
@@ -76,6 +79,7 @@ __all__ = ["TableOptions", "columns_of", "read_table", "table_of"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
     *(
+        "preferences",
         "choices_given",
         "rows_are_repeats",
         "read_files",
@@ -196,6 +200,11 @@ def _as_stated(
             more["scales"] = {name: own for name, own in ends.items() if own is not None}
         elif "scale" in more:
             typed_scale(more["scale"], f"{file}: `{STATED}scale`")
+    final = named.get("group", [None])[0]
+    if options.group is None and final == NONE:
+        more["group"] = NONE
+    elif options.group is None and final and any(GROUP.name in frame.cells for frame in frames):
+        more["group"] = GROUP.name
     margins = named.get("margin", [])
     if not margins:
         return options.model_copy(update=more), None
@@ -236,7 +245,9 @@ class _Builder:
         self.reading = _reading(options)
         frames, options = with_labels(with_ids(frames, options.item, door), options)
         options = _without_roles(frames, options)
-        frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
+        frames = list(frames)
+        if len(frames) > 1:
+            frames = aligned(frames, options.item, options.judge, options.human, door)
         if (joined := by_texts_or_rows(frames, options.item, door)) is not None:
             frames, options = joined.frames, options.model_copy(update={"item": joined.item})
         self.alone = options.group == NONE
@@ -257,9 +268,19 @@ class _Builder:
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
         ]
+        split = False
         if not any(frame.is_log for frame in self.frames):
             self.cells, spread_notes = spread(self.cells, self.frames[0].name)
             self.notes += spread_notes
+            self.cells, merged_notes = merged(self.cells)
+            self.notes += merged_notes
+            self.cells, turned_notes = oriented(self.cells, self.options, self.frames[0].name)
+            self.notes += turned_notes
+            item = column_of(self.cells, ITEM)
+            self.cells, rows, apart_notes = apart(self.cells, self.options, item)
+            self.file, self.places = self.file[rows], self.places[rows]
+            self.notes += apart_notes
+            split = bool(apart_notes)
         kept, options = of_criterion(self.cells, options, door)
         self.cells, self.file, self.places = (
             self.cells[kept].reset_index(drop=True),
@@ -280,7 +301,8 @@ class _Builder:
                 "the files have different columns, and no column with the ids of the items by"
                 f" which they could be joined. Columns: {', '.join(map(str, self.cells.columns))}",
             ).at(door)
-        self._leave_out_cut(kept)
+        if not split:
+            self._leave_out_cut(kept)
         self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
 
@@ -432,7 +454,8 @@ class _Builder:
             orders.orient(
                 verdicts,
                 labels,
-                columns.order or columns.swapped,
+                # A choice is in the order of its row where the rows stand in both.
+                None if self.turned.any() else columns.order or columns.swapped,
                 options.choices,
                 self.notes,
                 self.problems,
@@ -481,6 +504,7 @@ class _Builder:
             },
             margin=self.margin,
             selection=self.selection,
+            grouping=self._grouping(),
             rows=sum(len(frame.cells) + frame.unread for frame in self.frames),
             unread=unread,
             unaccounted=faults.unaccounted(verdicts, labels, unread),
@@ -564,8 +588,8 @@ class _Builder:
         keys = pd.DataFrame(
             {"id": ids} | {str(n): system for n, system in enumerate(self.systems)}, dtype=object
         )
-        if len(self.systems) > 1 and columns.order is None:
-            self.turned = orders.turned(keys, self.notes)
+        if len(self.systems) > 1:
+            self.turned = self._turned(keys)
             keys.loc[self.turned, ["0", "1"]] = keys.loc[self.turned, ["1", "0"]].to_numpy()
         if keys.dropna().drop_duplicates().groupby("id").size().max() > 1:
             whole = keys["id"]
@@ -576,6 +600,20 @@ class _Builder:
             self.notes.append(Finding("table.item_and_system", facts))
             return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
+
+    def _turned(self, keys: pd.DataFrame) -> np.ndarray:
+        """The rows in which the two outputs of an item stand the other way round. Where a column
+        says in which order they were shown, these must be the rows of one of both orders: else it
+        is about something else, and the rows are taken as they stand."""
+        notes: list[Finding] = []
+        turned = orders.turned(keys, notes)
+        if self.columns.order is not None and turned.any():
+            both = pd.DataFrame({"id": keys["id"], "other": turned != (self._orders() == SWAPPED)})
+            pairs = [np.where(keys["0"] <= keys["1"], keys[a], keys[b]) for a, b in ("01", "10")]
+            if (both.groupby([keys["id"], *pairs])["other"].nunique() > 1).any():
+                return np.zeros(len(keys), dtype=bool)
+        self.notes += notes
+        return turned
 
     def _check_repeated_ids(self, item: str) -> None:
         """Ask for a second column of ids where rows with one id are about different texts: they are
@@ -622,14 +660,14 @@ class _Builder:
             if who == "judge" and own.failed
             else None
         )
-        by_file = who == "judge" and self._judges_are_files(item)
+        by_file = self._judges_are_files(item) if who == "judge" else self._people_are_files(item)
         parts = []
         for column in columns:
             rows = np.flatnonzero(
                 self._present(column) & np.array([each is not None for each in item], dtype=bool)
             )
             voice = own.voices.get(column)
-            if who == "judge" and by_file:
+            if by_file:
                 name: Any = np.array(
                     [Path(frame.name).stem for frame in self.frames], dtype=object
                 )[self.file[rows]]
@@ -700,6 +738,31 @@ class _Builder:
             self.notes.append(Finding("table.read_files", spelled(self.door, JUDGE)))
         return same
 
+    def _people_are_files(self, item: np.ndarray) -> bool:
+        """Whether files of labels with the same columns speak of the same items, and say something
+        else, so that each is one person's."""
+        own = self.columns
+        if own.rater is not None or own.item is None or len(own.labels) != 1:
+            return False
+        there = [
+            n
+            for n, frame in enumerate(self.frames)
+            if own.labels[0] in frame.cells and not {*own.verdicts} & {*map(str, frame.cells)}
+        ]
+        if len(there) < 2 or any(frame.is_log for frame in self.frames):
+            return False
+        ids = [set(item[self.file == n]) for n in there]
+        if not all(len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:]):
+            return False
+        said = self.cells[own.labels[0]].to_numpy(dtype=object)
+        first, *others = (
+            dict(zip(item[self.file == n], said[self.file == n], strict=True)) for n in there
+        )
+        differ = any(each.get(key, one) != one for each in others for key, one in first.items())
+        if differ:
+            self.notes.append(Finding("table.people_files", spelled(self.door, RATER)))
+        return differ
+
     def _raw(self, column: str, failed: np.ndarray | None) -> np.ndarray:
         """The cells of a column of verdicts or labels; where the judge failed, an error; the name
         of a system that was chosen is its number."""
@@ -722,6 +785,13 @@ class _Builder:
         people = [
             n for n in names if side_of(n) == -1 or (self.columns.among_raters and side_of(n) != 1)
         ]
+        if self.columns.people:
+            people = [n for n in names if n in self.columns.people]
+        elif column is not None and not self.columns.only and not self.options.human:
+            unknown = [n for n in names if side_of(n) != 1 and n not in people and may_be_person(n)]
+            self._check_names(column, names, unknown, people)
+            # Beside people and models author_1 is a person.
+            people = [n for n in names if n in people or (people and n in unknown)]
         if not people or len(people) == len(names):
             return verdicts, labels
         facts = {"judge": f"`{column}`", "raters": people, "n": len(people)}
@@ -730,6 +800,23 @@ class _Builder:
         theirs = verdicts["judge"].isin(people).to_numpy(dtype=bool)
         own = verdicts[~theirs].reset_index(drop=True)
         return own, verdicts[theirs].rename(columns={"judge": "rater"}).reset_index(drop=True)
+
+    def _check_names(
+        self, column: str, names: Sequence[str], unknown: Sequence[str], people: Sequence[str]
+    ) -> None:
+        """Ask about `unknown` names among those of judges that may well be people's, beside names
+        of models, where none is known to be a person's."""
+        models = [name for name in names if side_of(name) == 1]
+        if not models or not unknown or people:
+            return
+        raise Question(
+            f"`{column}` holds names of models ({', '.join(models[:3])}), and nothing says whether"
+            f" {', '.join(unknown[:3])} {'is a person' if len(unknown) == 1 else 'are people'}.",
+            [
+                Way("If so, type", [(LABEL, ",".join(unknown))]),
+                Way("if not:", [(LABEL, NONE)]),
+            ],
+        ).at(self.door)
 
     def _named(self, column: str | None, default: str) -> np.ndarray:
         if column is None:
@@ -747,7 +834,7 @@ class _Builder:
 
     def _orders(self) -> np.ndarray:
         name = self.columns.order
-        if name is None:
+        if name is None or self.turned.any():
             ways = np.array([AS_GIVEN, SWAPPED], dtype=object)[self.turned.astype(int)]
             return ways if self.turned.any() else np.full(len(self.cells), None, dtype=object)
         held = read_cells(self.cells[name].to_numpy())
@@ -937,6 +1024,7 @@ class _Builder:
         told: dict[str, Any] = {"columns": marked, "example": " = ".join(map(str, alike))}
         told |= spelled(self.door, GROUP)
         if self.alone:
+            told |= {"option": self.door.typed(GROUP, NONE)}
             self.problems.append(Finding("table.group_none", told))
             return
         groups = int(items["group"].nunique())
@@ -950,6 +1038,13 @@ class _Builder:
         if found.shared:
             names = [marked[place] for place in found.shared]
             self.notes.append(Finding("table.group_shared", {"columns": names}))
+
+    def _grouping(self) -> Literal["found", "typed", "none"]:
+        """Whether somebody named the groups, or said that there are none."""
+        if self.alone:
+            return "none"
+        typed = self.options.group is not None and self.columns.group is not None
+        return "typed" if typed else "found"
 
     def _named_groups(self, item: np.ndarray) -> tuple[np.ndarray | None, str | None]:
         """What a column says belongs together, and which column that is ("": the texts say it;

@@ -18,12 +18,12 @@ from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.cells import ABSTAINED, EMPTY, NOT_APPLICABLE, NOTHING, read_cell
 from undogmatic.datasets.frames import cells_of
-from undogmatic.datasets.items import already_judged, find_roles
+from undogmatic.datasets.items import already_judged, find_roles, stands_alone
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.rows import Names, beside_tables, empty, table_file, table_rows, tables_in
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
+from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import spool
@@ -173,6 +173,7 @@ class TextsDataset:
             for role, columns in roles.items():
                 if filled := [name for name in columns if name in known]:
                     own[role] = known.pop(filled[0])
+            own |= _typed_group(own, typed.get("group"), cells)
             who = next((str(known.pop(name)) for name in raters if name in known), UNNAMED)
             labels = {
                 name: _label(place, name, known.pop(name, None))
@@ -203,8 +204,23 @@ class TextsDataset:
             without_group(place, row)
         yield from merged.values()
         if 0 < lacking < total:
-            facts = {"column": found.columns["group"][0], "n": lacking, "example": example}
-            notes.append(Finding("table.empty_group", facts))
+            notes.append(_without_group(found.columns["group"][0], lacking, example))
+
+
+def _without_group(column: str, lacking: int, example: str) -> Finding:
+    """That so many rows have no group in its column."""
+    return Finding("table.empty_group", {"column": column, "n": lacking, "example": example})
+
+
+def _typed_group(
+    row: Mapping[str, Any], typed: Sequence[str] | None, cells: pd.DataFrame
+) -> dict[str, str]:
+    """The group of a row where somebody named the column, or said that nothing belongs together;
+    it is final also where texts are alike."""
+    if not typed:
+        return {}
+    alone = stands_alone(typed, list(cells.columns))
+    return {TYPED_GROUP: "" if alone else str(row.get("group", ""))}
 
 
 def _shards(path: str, key: str) -> tuple[list[Path], Finding | None]:

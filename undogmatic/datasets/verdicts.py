@@ -51,6 +51,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import SLICE, Evidence, Kind
 from undogmatic.records.records import (
     OVERALL,
+    TYPED_GROUP,
     Cost,
     Failure,
     FailureKind,
@@ -171,13 +172,16 @@ class VerdictsDataset:
                 name.removeprefix(SLICE): facts[name] for name in metadata if not empty(facts[name])
             }
             own |= {"system": facts["system"]} if not empty(facts.get("system")) else {}
+            alone = facts["group"] == item_id
+            if self.columns.get(RUN.called(GROUP)):  # what somebody named is final
+                own[TYPED_GROUP] = "" if alone else str(facts["group"])
             fields: dict[str, Any] = {
                 "id": item_id,
                 "inputs": texts or {"item": item_id},
                 "metadata": own,
             }
             fields |= {"labels": rated.get(item_id, {}), "label_scale": scale}
-            fields |= {"pair": facts["group"]} if facts["group"] != item_id else {}
+            fields |= {} if alone or TYPED_GROUP in own else {"pair": facts["group"]}
             items.append(make_item(self.about, fields))
         return items
 

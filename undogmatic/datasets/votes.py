@@ -39,7 +39,9 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
     notes: list[Finding] = []
     known = _said_alone(cells)
     for name in map(str, list(cells.columns)):
-        if side_of(name) is None or is_measured(name):
+        if is_measured(name) or (
+            side_of(name) is None and not _are_lists_of_labels(cells[name], known)
+        ):
             continue
         held: Sequence[Any] = [_inside(cell) for cell in cells[name]]
         if not any(value is not None for value in held):
@@ -52,7 +54,8 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
             joined = [None if value is None else "|".join(map(str, value)) for value in held]
             cells[name] = pd.Series(joined, dtype=object, index=cells.index)
             continue
-        made, kind = _columns(name, held, filled, place, known)
+        called = name if side_of(name) is not None else f"label_{name}"
+        made, kind = _columns(called, held, filled, place, known)
         if made is None:
             continue
         at = list(cells.columns).index(name)
@@ -62,6 +65,17 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
         facts = {"column": f"`{name}`", "columns": [f"`{n}`" for n in made][:8], "n": made.shape[1]}
         notes.append(Finding(f"table.spread_{kind}", facts))
     return cells, notes
+
+
+def _are_lists_of_labels(column: pd.Series, known: Collection[str]) -> bool:
+    """Whether the cells of a column whose name tells nothing are lists of several things that a
+    judge says alone: `Overall` with [4, 5, 4] beside `gpt4_overall`."""
+    held = [_inside(cell) for cell in column if not is_empty(cell)]
+    lists = [value for value in held if isinstance(value, list) and len(value) > 1]
+    if not lists or len(lists) < len(held):
+        return False
+    words = [fold(str(one)) for value in lists for one in value]
+    return len(known) > 1 and sum(word in known for word in words) >= 0.9 * len(words)
 
 
 def _said_alone(cells: pd.DataFrame) -> set[str]:

@@ -14,7 +14,8 @@ the truth as often as not, and be as narrow as anyone wants."""
 _SAME = 1e-9  # of the range: what rounding may add
 
 _SHARES = re.compile(
-    r"agreement\.(raw|sensitivity|specificity|ppv|npv|ppv_stated|npv_stated|ties|decided|adjacent)"
+    r"agreement\.(raw|sensitivity|specificity|ppv|npv|ppv_stated|npv_stated|ties|decided|adjacent"
+    r"|answered|if_wrong|if_right)"
     r"|alone\.(share|agreement)|position\.(agreement|correct_both|first)|repeats\.same|confidence\.brier"
     r"|surface\.accuracy|people\.advantage"
     # Of a run, whatever analysis tells it.

@@ -24,7 +24,7 @@ from undogmatic.examinations.ruling.independence import (
     SeenFacts,
 )
 from undogmatic.records.labels import IN_VIEW, PROBABILITY, chosen
-from undogmatic.records.records import Item
+from undogmatic.records.records import TYPED_GROUP, Item
 from undogmatic.records.results import Told
 from undogmatic.safety.spool import Blocks, many
 from undogmatic.stats.surface import (
@@ -99,12 +99,16 @@ def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
         forms[name] = _Forms()
     for place, item in enumerate(items):
         tied[place] = item.pair is not None or item.id in parents or item.parent is not None
-        for key in TOGETHER:
-            value = item.metadata.get(key)
+        typed = item.metadata.get(TYPED_GROUP)
+        for key in TOGETHER if typed is None else (TYPED_GROUP,):
+            value = item.metadata.get(key) or None
             for each in value if isinstance(value, list) else [] if value is None else [value]:
                 before = first.setdefault((key, str(each)), place)
                 tied[[before, place]] |= before != place
         for name, form in forms.items():
+            if typed is not None:  # whatever else is alike
+                form.add(f"{place}")
+                continue
             form.add(item.inputs.get(name, "") if name is not None else _whole(item, varied))
     for name, form in forms.items():
         values, places, signatures = form.found()
@@ -198,7 +202,12 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
     that was summarised several times, ties those items whose own it nearly is.
     """
     designed, copied = [], _copied(items, varied)
-    for item in items:
+    for place, item in enumerate(items):
+        typed = item.metadata.get(TYPED_GROUP)
+        if typed is not None:  # what somebody named is final
+            designed.append([(TYPED_GROUP, str(typed)) if typed else ("parent", item.id)])
+            copied[place] = []
+            continue
         marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
         for key in TOGETHER:  # a text may be about two precedents
             value = item.metadata.get(key)
@@ -221,7 +230,9 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
         firsts = {*{apart[place]: place for place in reversed(likenesses)}.values()}
         likenesses.sort(key=lambda place: place not in firsts)
         alike, ids = (tuple(items[place].id for place in chosen) for chosen in (likenesses, places))
-        pair = items[places[0]].pair
+        first = items[places[0]]
+        # Texts of one pair that somebody put into two groups are two groups.
+        pair = None if TYPED_GROUP in first.metadata else first.pair
         in_order.append(
             Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike)
         )
@@ -263,11 +274,15 @@ def units(items: Sequence[Item]) -> Told:
     for name, value in (("texts", len(items)), ("groups", n_groups), ("copies", n_copied)):
         tell.number(value, name, unit="count")
     values = {"texts": len(items), "groups": n_groups}
-    tell.say("apart" if n_groups == len(items) else "groups", values)
+    typed = {bool(item.metadata[TYPED_GROUP]) for item in items if TYPED_GROUP in item.metadata}
+    if typed:  # which texts are alike makes no difference then
+        tell.say("typed" if True in typed else "typed_none", values)
+    else:
+        tell.say("apart" if n_groups == len(items) else "groups", values)
     if copied:
         one, other = max(copied, key=lambda group: len(group.copied)).copied[:2]
         tell.say("copies", values, n=n_copied, one=one, other=other)
-    else:
+    elif not typed:
         tell.say("no_copies")
     if n_groups == 1 < len(items):
         tell.say("one", values)

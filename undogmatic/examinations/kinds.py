@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets.cells import ABSTAINED
 from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.examinations import position
 from undogmatic.examinations.people import Copied, copied
@@ -294,7 +295,38 @@ def _examine_agreement(own: JudgeView, told: Told, options: CheckOptions) -> Non
             n=found.n,
             level=options.level,
         )
+    _tell_answered(own, told, options, found)
     _BY_KIND[own.table.kind](own, told, options, own.pairs())
+
+
+def _tell_answered(own: JudgeView, told: Told, options: CheckOptions, found: Agreement) -> None:
+    """The risk and the coverage of a judge that abstains: which share of the labels it answers, how
+    often it is right there, and how often it would be if it were wrong, or right, on all others.
+    """
+    abstains = bool((own.verdicts["reason"] == ABSTAINED).any())
+    every = own.pairs(missing=True)
+    answers = every["verdict"].notna().to_numpy(dtype=bool)
+    if not abstains or answers.all() or not answers.any():
+        return
+    # What is missing is neither right nor wrong: its place among the numbers is never looked at.
+    use = beside_labels(every.assign(verdict=every["verdict"].fillna(-1.0)), options.level)
+    share = _share(own, use, answers)
+    told.number(share, "agreement.answered", unit="share")
+    if share is None:
+        return
+    counts = {"n": int(every.loc[answers, "item"].nunique()), "of": int(every["item"].nunique())}
+    facts: dict[str, Any] = share.values("share") | counts | {"level": options.level}
+    right = answers & (use.verdicts == use.labels)
+    ends = [_share(own, use, flags) for flags in (right, right | ~answers)]
+    raw = found.raw
+    if raw is None or ends[0] is None or ends[1] is None:
+        told.say("kinds.answered_numbers", weight=Weight.QUALIFIES, **facts)
+        return
+    for name, end in zip(("if_wrong", "if_right"), ends, strict=True):
+        told.number(end, f"agreement.{name}", unit="share")
+        facts |= {} if end is None else {name: end.value, f"{name}_interval": end.interval}
+    facts |= {"right": raw.value, "right_interval": raw.interval}
+    told.say("kinds.answered", weight=Weight.QUALIFIES, **facts)
 
 
 def _examine_left_out(own: JudgeView, told: Told, options: CheckOptions) -> None:

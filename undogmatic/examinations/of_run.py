@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from undogmatic.config.build import counter
 from undogmatic.datasets import faults
+from undogmatic.datasets.doors import NONE, RUN
+from undogmatic.datasets.roles import GROUP
 from undogmatic.examinations import examination
 from undogmatic.examinations.check import check
 from undogmatic.examinations.kinds import HEADLINES
@@ -18,7 +20,7 @@ from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import margin_of
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED, Evidence
-from undogmatic.records.results import Told, part_names
+from undogmatic.records.results import Finding, Told, part_names
 
 PARTS = (
     "alone",
@@ -100,7 +102,7 @@ def evidence_of(judged: RunEvidence) -> Evidence:
     """What a run judged as a check reads it: with what programs count in the texts and, where only
     two verdicts are possible, the one that passes."""
     if judged.kind == "pairwise":
-        return judged.changed(scale=None)
+        return judged.changed(scale=None, problems=_stand_alone(judged))
     evidence = _of_two(judged)
     faulty = [
         problem
@@ -113,8 +115,15 @@ def evidence_of(judged: RunEvidence) -> Evidence:
         scale=judged.scale if numeric else None,
         # Of categories it is a share, and the rubric states an amount.
         margin=margin_of(judged.rubric).stated if numeric else None,
-        problems=faulty,
+        problems=[*faulty, *_stand_alone(judged)],
     )
+
+
+def _stand_alone(judged: RunEvidence) -> list[Finding]:
+    """That nothing was taken to belong together, where somebody said so: a limit of the answer."""
+    if judged.grouping != "none":
+        return []
+    return [Finding("table.group_none", {"option": RUN.typed(GROUP, NONE)})]
 
 
 def _of_two(judged: RunEvidence) -> Evidence:

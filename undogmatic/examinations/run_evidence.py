@@ -26,9 +26,10 @@ from undogmatic.records.evidence import (
     SWAPPED,
     TIE,
     Evidence,
+    Grouping,
     Kind,
 )
-from undogmatic.records.records import OVERALL, UNNAMED, Item, Label
+from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, Label
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import StoredTable, voices
@@ -217,6 +218,14 @@ class RunEvidence(Evidence):
         return {self.folder: self.digest or ""} if self.folder else {}
 
     @cached_property
+    def grouping(self) -> Grouping:
+        """Whether somebody named the groups of the items, or said that there are none."""
+        column = METADATA + TYPED_GROUP
+        if column not in self.frame:
+            return "found"
+        return "none" if (self.frame[column] == "").all() else "typed"
+
+    @cached_property
     def verdicts(self) -> pd.DataFrame:
         """A row for each row; of choices the place is the one in the given numbering."""
         rows = self.frame
@@ -290,7 +299,7 @@ def _slices(first: pd.DataFrame) -> dict[str, Any]:
     known = {}
     for column in map(str, first.columns):
         key = column.removeprefix(METADATA)
-        if not column.startswith(METADATA) or key in TOGETHER or "label" in key:
+        if not column.startswith(METADATA) or key in (*TOGETHER, TYPED_GROUP) or "label" in key:
             continue
         if first[column].notna().any():
             known["system" if key == "system" else SLICE + key] = as_slice(first[column])

@@ -927,11 +927,14 @@ LENGTH = {
     "against": ("surface.longer_lower", "surface.longer_lower_pair"),
     "within": ("surface.no_length_bias", "surface.no_length_bias_pair"),
 }
-LENGTH_OPEN, LENGTH_BESIDE = (
+LENGTH_OPEN, LENGTH_LITTLE, LENGTH_BESIDE = (
     ("surface.length_open", "surface.length_open_pair"),
+    ("surface.length_little", "surface.length_little_pair"),
     ("surface.length_beside", "surface.length_beside_pair"),
 )
 """What is said of length: of one text, and of two outputs."""
+LEAST_SHOWN = 0.005
+"""What is less rounds to no item in a hundred."""
 SAID = {
     "no_texts": "surface.no_texts",
     "texts_lack": "surface.texts_lack",
@@ -1177,6 +1180,12 @@ def _tell_length(own: JudgeView, told: Told, options: CheckOptions, found: Surfa
     values |= (
         {"ratio": 2**usual} if pair else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
     )
+    if keys == LENGTH_OPEN and unit == "percent" and max(map(abs, both.interval)) < LEAST_SHOWN:
+        # Most lengths are so alike that nothing could show, as where one text is a thousand times
+        # as long as all others and bends the slope alone.
+        values = {name: value for name, value in values.items() if name != "level"}
+        told.say(LENGTH_LITTLE[pair], weight=Weight.QUALIFIES, **values)
+        return
     falls = both.value < 0
     shown = -interval if falls else interval
     way = f"{'less' if falls else 'more'}_{unit}{'_pair' * pair}"

@@ -44,10 +44,12 @@ SLICE = "slice."
 COUNTED = "counted."
 STATED = "stated."
 """How the columns of a file begin that say how all its verdicts are to be read: `stated.kind`,
-`stated.scale`, `stated.passes` and `stated.margin`."""
+`stated.scale`, `stated.passes`, `stated.margin`, and `stated.group`: that groups are final."""
 NOT_JUDGED = "not judged"
 """Why an item that was labelled has no verdict where the judge has no record of it at all."""
 
+Grouping = Literal["found", "typed", "none"]
+"""Whether it was found which items belong together, or typed, or said that each stands alone."""
 Selection = Literal["unknown", "all", "random", "by_verdict", "probabilities"]
 """How the labelled items were chosen: declared, never guessed. "unknown" (nothing was declared),
 "all" of them, at "random", "by_verdict" (within each verdict at random), or with known
@@ -78,6 +80,8 @@ class Evidence:
         scale: Lowest and highest value that a number may have; categories: those of any other kind.
         criterion_scales: The scale of a criterion that is not on `scale`.
         margin: Largest difference that does not matter, where whoever wrote the rubric stated one.
+        grouping: Whether the groups were found, among others by texts that are alike; or are final,
+            because somebody named them ("typed") or said that nothing belongs together ("none").
         read: What was recognised and assumed, in sentences, the most doubtful first.
         problems: What is wrong in the files and was left out, each with its place.
         rows, unread: How many rows the files have, and how many of them could not be read. What
@@ -102,6 +106,7 @@ class Evidence:
     criterion_scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     margin: float | None = None
     selection: Selection = "unknown"
+    grouping: Grouping = "found"
     read: Sequence[Finding] = ()
     problems: Sequence[Finding] = ()
     rows: int = 0

@@ -42,6 +42,7 @@ FailureKind = Literal[
 ]
 Key = tuple[str, str, str, int]  # Item, judge or step, criterion, repeat
 OVERALL = "overall"  # The criterion of a judge that says one thing of an item
+TYPED_GROUP = "typed_group"  # Metadata: the group that a user named, "" for none; it is final
 UNNAMED = "unnamed"  # The rater of a label that does not say whose it is
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
 
