@@ -8,6 +8,7 @@ removes it at the end. Who wants to look at what a failed test has left names an
 `TMPDIR=/tmp pytest ...`.
 """
 
+import atexit
 import contextlib
 import fcntl
 import os
@@ -52,14 +53,17 @@ def swept(place: Path) -> None:
 
 
 _folder: Path | None = None
+_owner = os.getpid()
+
+
+def forget() -> None:
+    """Remove the folder, in the process that has made it."""
+    if _folder is not None and os.getpid() == _owner:
+        shutil.rmtree(_folder, ignore_errors=True)
+
 
 if "TMPDIR" not in os.environ and fits(MEMORY):
     swept(MEMORY)
     _folder = made(MEMORY)
     os.environ["TMPDIR"] = tempfile.tempdir = str(_folder)
-
-
-def forget() -> None:
-    """Remove the folder, in the process that has made it."""
-    if _folder is not None:
-        shutil.rmtree(_folder, ignore_errors=True)
+    atexit.register(forget)  # for benchmarks, which use what tests have
