@@ -1,7 +1,7 @@
 """A fake chat model and small builders that most tests share. Nothing here touches the network or
 the user's cache."""
 
-from tests import bytecode  # first, for what follows is compiled
+from tests import bytecode, scratch  # first, for what follows is compiled and may write
 
 # isort: split
 import asyncio
@@ -43,22 +43,30 @@ Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 gc.disable()
 
 
+GARBAGE = (20_000, 20, 20)  # Python's own are 700, 10, 10
+
+
 def pytest_unconfigure() -> None:
     bytecode.forget()
+    scratch.forget()
 
 
 def pytest_collection_finish() -> None:
-    """What is there by now is never looked through again for what nobody needs any more."""
+    """What is there by now is never looked through again for what nobody needs any more, and what
+    comes later less often than usual: each config that is composed makes ten thousands of objects
+    that live on for a moment, and looking through them took a quarter of the time."""
     gc.enable()
     gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread_of_linear_algebra() -> Iterator[None]:
     """Two workers with two threads each wait for one another; what tests start in other processes
-    inherits it."""
-    with pytest.MonkeyPatch.context() as patch, threadpool_limits(1, "blas"):
+    inherits it. Embeddings read with as many threads as OpenMP has."""
+    with pytest.MonkeyPatch.context() as patch, threadpool_limits(1):
         patch.setenv("OPENBLAS_NUM_THREADS", "1")
+        patch.setenv("OMP_NUM_THREADS", "1")
         yield
 
 

@@ -16,7 +16,7 @@ from tests import hostile
 from tests.engine.conftest import ITEMS, built, right
 from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.config.build import build
-from undogmatic.engine.batch import BATCHES
+from undogmatic.engine.batch import BATCHES, QUIET
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.step import JudgeStep
@@ -85,6 +85,8 @@ def batched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Batched:
     monkeypatch.setenv("STUB_KEY", KEY)
+    # Twelve questions are all asked within some milliseconds, and each test sends two batches.
+    monkeypatch.setattr("undogmatic.engine.batch.QUIET", QUIET / 4)
     return Batched(stub, prompt, rubric, provenance, tmp_path)
 
 

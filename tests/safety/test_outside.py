@@ -15,6 +15,7 @@ from omegaconf._utils import get_yaml_loader  # what Hydra reads with has no pub
 from undogmatic.errors import DataError
 from undogmatic.safety.outside import (
     Unreadable,
+    has_halves,
     json_value,
     read_json,
     read_lines,
@@ -22,6 +23,16 @@ from undogmatic.safety.outside import (
     read_yaml,
     yaml_value,
 )
+
+SURROGATE = range(0xD800, 0xE000)
+
+
+@given(
+    st.lists(st.integers(0, 0x10FFFF).map(chr) | st.sampled_from(["\ud800", "\udfff", "é", "a"]))
+)
+def test_half_of_a_character_is_found_wherever_it_stands(parts: list[str]) -> None:
+    assert has_halves("".join(parts)) == any(ord(part) in SURROGATE for part in parts)
+
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(8)

@@ -389,20 +389,29 @@ def _minilm_files() -> list[Path]:
 @functools.cache
 def _minilm() -> tuple[Any, Any]:
     """The session of MiniLM and its tokenizer, loaded once in a process."""
-    import onnxruntime
     from tokenizers import Tokenizer
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
-    options.log_severity_level = 3
     graph, words = map(str, _minilm_files())
     tokenizer = Tokenizer.from_file(words)
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST)
-    return (
-        onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"]),
-        tokenizer,
-    )
+    return graph_session(graph), tokenizer
+
+
+def graph_session(graph: str) -> Any:
+    """Load an ONNX graph, with threads that sleep while they wait for one another.
+
+    By default each spins for the next piece of work. With two threads on two busy cores, whoever
+    spins takes the core of the one that it waits for: 150 sentences took 2.8 s of a processor in
+    place of 1.6, and twice as long.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 class LettersEmbeddings(Embeddings):

@@ -16,7 +16,13 @@ from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Source
 from undogmatic.models.base import Model
-from undogmatic.models.embeddings import Embeddings, loading, publishers_licence, run
+from undogmatic.models.embeddings import (
+    Embeddings,
+    graph_session,
+    loading,
+    publishers_licence,
+    run,
+)
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import read_json
@@ -164,15 +170,12 @@ def _from_transformers(path: str) -> tuple[Logits, Mapping[Any, str]]:
 
 
 def _from_onnx(folder: Path) -> tuple[Logits, Mapping[Any, str]]:
-    import onnxruntime
     from tokenizers import Tokenizer
 
     try:
         names = read_json(folder / "config.json").get("id2label") or {}
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        session = onnxruntime.InferenceSession(
-            str(folder / "model.onnx"), providers=["CPUExecutionProvider"]
-        )
+        session = graph_session(str(folder / "model.onnx"))
     except (DataError, AttributeError) as error:
         raise ConfigError(f"`nli.path` is {str(folder)!r}: {error}") from None
     except (
