@@ -288,8 +288,7 @@ def _plain_number(text: str) -> float | None:
 
 
 _OF_GRADES = re.compile(
-    r"(?<=[\d.,]) ?-?(?:stars?|estrelas?|estrellas?|points?|pontos?|puntos?|pts?)\.?$",
-    re.IGNORECASE,
+    rf"(?<=[\d.,]) ?-?(?:{'|'.join(alternatives(LEXICON['grades']))})\.?$", re.IGNORECASE
 )
 """What a grade is counted in: "4 stars"."""
 _STARS = re.compile("[★⭐]+☆*\N{VARIATION SELECTOR-16}?")
