@@ -1,12 +1,16 @@
 """What a file says of its items beside the texts: judges that go by it are not believed, and good
 ones in the same file are."""
 
+import json
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmarks.structures import STRUCTURES, columns, one
 from undogmatic import check
+from undogmatic.examinations import structure
 from undogmatic.examinations.structure import OF_JUDGE
 from undogmatic.report.check import words_of
 
@@ -74,3 +78,34 @@ def test_reasons_that_follow_from_the_verdict_are_no_rival() -> None:
         for verdict, text in zip(frame["verdict"], frame["text"], strict=True)
     ]
     assert OF_JUDGE.search("judge_reason") and _standing(frame) == "supported"
+
+
+@pytest.mark.parametrize(
+    "written", ["\n".join, " | ".join, "; ".join, lambda names: json.dumps([*names]), str]
+)
+def test_a_judge_that_looks_for_one_of_the_right_answers_is_named(
+    written: Callable[[list[str]], str],
+) -> None:
+    """A program that looks whether an answer of the reference stands in the text does not read."""
+    rng = np.random.default_rng(6)
+    frame = columns(160, rng)[["id", "text"]]
+    hit = rng.random(len(frame)) < 0.5
+    answers = [[f"Place {k}", f"the town {k}"] for k in range(len(frame))]
+    place = rng.integers(0, 2, len(frame))
+    frame["text"] = [
+        f"{text} {answers[k if right else k - 1][which]}."
+        for k, (text, right, which) in enumerate(zip(frame["text"], hit, place, strict=True))
+    ]
+    frame["answers"] = [written(names) for names in answers]
+    frame["verdict"] = hit.astype(int)
+    frame["label"] = np.where(rng.random(len(frame)) < 0.1, 1 - hit, hit).astype(int)
+    options = {"judge": "verdict", "human": "label", "text": "text", "item": "id", "passes": "1"}
+    (answer,) = check(frame, kind="pass_fail", **options).judges
+    assert answer.verdict.key == "check.verdict_column"
+    said = words_of("en").say(answer.verdict)
+    assert "`answers`, or one of the answers that it lists, stands in the text" in said
+
+
+def test_what_is_listed_is_read_in_linear_time() -> None:
+    for odd in ('["' + "\\" * 100_000, "['" + "a" * 100_000, "|" * 100_000):
+        assert list(structure._listed(odd))

@@ -44,6 +44,8 @@ SAMPLE = 50
 """Values that are tried before a whole column is read as dates."""
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
+_QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*+)\"|'((?:[^'\\]|\\.)*+)'")
+_BETWEEN = re.compile(r"[|;]")
 OF_JUDGE = re.compile(
     r"reason|rational|explan|justif|raw|respon[sc]e_of|comment|feedback|critique|thought|analysis"
     r"|explica|motiv|coment|racioc",
@@ -328,6 +330,20 @@ def _shared(
 
 
 def _stands(text: pd.Series, other: pd.Series) -> np.ndarray:
-    """2 where the other stands in the text, 1 where the text stands in the other, else 0."""
+    """2 where the other, or one of those that it lists, stands in the text, 1 where the text stands
+    in the other, else 0."""
     pairs = zip(text.str.casefold(), other.str.casefold().str.strip(), strict=True)
-    return np.array([2.0 * (b != "" and b in a) or 1.0 * (a != "" and a in b) for a, b in pairs])
+    return np.array(
+        [2.0 * any(one in a for one in _listed(b)) or 1.0 * (a != "" and a in b) for a, b in pairs]
+    )
+
+
+def _listed(cell: str) -> Iterator[str]:
+    """A cell, and what it lists: its lines, or the parts of a list as programs write one, of which
+    each is a right answer."""
+    parts = [cell, *cell.splitlines()]
+    if cell.startswith(("[", "(", "{")):
+        parts += (quoted[0] or quoted[1] for quoted in _QUOTED.findall(cell))
+    else:
+        parts += _BETWEEN.split(cell)
+    yield from (part for part in map(str.strip, parts) if part)
