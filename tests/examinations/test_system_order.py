@@ -78,3 +78,17 @@ def test_two_systems_or_no_labels_are_not_ordered(rng: np.random.Generator) -> N
 def test_few_systems_have_no_rank_correlation(rng: np.random.Generator) -> None:
     told, said = tell(table(rng, np.zeros(6), kinds=4), ASKED)
     assert "system_order.trusted" in said and "system_order.tau" not in told.numbers
+
+
+def test_where_no_system_is_shown_to_be_better_one_sentence_says_so() -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(4, 1, 60)
+    same = evidence_of(
+        "numeric",
+        values,
+        values + rng.normal(0, 1, 60),
+        {"system": NAMES[np.arange(60) % 4]},
+        scale=(-3, 14),
+    )
+    told, said = tell(same, ASKED)
+    assert [*said] == ["system_order.none_differ"] and told.numbers["system_order.smallest"] > 0

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import CONTRADICTION, read_cells
-from undogmatic.datasets.doors import Door, spelled
-from undogmatic.datasets.roles import CRITERION, JUDGE, LABEL, RATER, REPEAT
+from undogmatic.datasets.doors import NONE, Door, spelled
+from undogmatic.datasets.roles import CRITERION, GROUP, JUDGE, LABEL, RATER, REPEAT
 from undogmatic.datasets.scales import NUMBERS, Scales, TableOptions, is_two
 from undogmatic.datasets.vocabulary import FAILS, PASSES
 from undogmatic.errors import DataError
@@ -26,6 +26,11 @@ DENSE = 0.8
 of which were left out."""
 COPIED = 10
 """From this many pairs on, labels that are all the verdicts may be the judge's own."""
+
+
+def stands_alone(door: Door) -> Finding:
+    """That nothing was taken to belong together, since somebody said so: a limit of the answer."""
+    return Finding("table.group_none", {"option": door.typed(GROUP, NONE)})
 
 
 def unique(

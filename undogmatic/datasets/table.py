@@ -1017,16 +1017,15 @@ class _Builder:
         self, items: pd.DataFrame, found: Groups, item: np.ndarray, how: str | None, typed: bool
     ) -> None:
         """Say how many groups the items form, and by what."""
+        if self.alone:
+            self.problems.append(faults.stands_alone(self.door))
+            return
         columns = self.columns
         compared = [*([] if columns.context is None else [columns.context]), *columns.texts]
         marked = [f"`{name}`" for name in compared]
         alike = () if found.alike is None else (item[row] for row in found.alike)
         told: dict[str, Any] = {"columns": marked, "example": " = ".join(map(str, alike))}
         told |= spelled(self.door, GROUP)
-        if self.alone:
-            told |= {"option": self.door.typed(GROUP, NONE)}
-            self.problems.append(Finding("table.group_none", told))
-            return
         groups = int(items["group"].nunique())
         if how is not None and groups < len(items):
             facts = {"column": how, "groups": groups, "n": len(items), **told}

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from undogmatic.config.build import counter
 from undogmatic.datasets import faults
-from undogmatic.datasets.doors import NONE, RUN
-from undogmatic.datasets.roles import GROUP
+from undogmatic.datasets.doors import RUN
 from undogmatic.examinations import examination
 from undogmatic.examinations.check import check
 from undogmatic.examinations.kinds import HEADLINES
@@ -120,10 +119,8 @@ def evidence_of(judged: RunEvidence) -> Evidence:
 
 
 def _stand_alone(judged: RunEvidence) -> list[Finding]:
-    """That nothing was taken to belong together, where somebody said so: a limit of the answer."""
-    if judged.grouping != "none":
-        return []
-    return [Finding("table.group_none", {"option": RUN.typed(GROUP, NONE)})]
+    """That nothing was taken to belong together, where somebody said so."""
+    return [faults.stands_alone(RUN)] if judged.grouping == "none" else []
 
 
 def _of_two(judged: RunEvidence) -> Evidence:

@@ -87,24 +87,28 @@ def _tell(found: _BySystem, told: Told, options: CheckOptions, spec: str) -> Non
     first, second = np.triu_indices(means.size, 1)
     trusted = int(np.sum(np.abs(means[first] - means[second]) > smallest))
     opposed = int(np.sum(ours * theirs < 0))
-    values: dict[str, Any] = {
+    told.number(smallest, "system_order.smallest", unit="amount")
+    about: dict[str, Any] = {
         "systems": means.size,
         "pairs": ours.size,
-        "both": int(np.sum(ours * theirs > 0)),
-        "opposed": opposed,
-        "judge": int(np.sum((ours != 0) & (theirs == 0))),
-        "people": int(np.sum((ours == 0) & (theirs != 0))),
         "smallest": smallest,
-        "trusted": trusted,
         "level": options.level,
         "spec": spec,
     }
-    told.number(smallest, "system_order.smallest", unit="amount")
-    told.say(
-        "system_order.trusted" if trusted else "system_order.none_trusted",
-        weight=Weight.LIMITS if opposed else Weight.QUALIFIES,
-        **values,
-    )
+    if not (ours.any() or theirs.any() or trusted):
+        told.say("system_order.none_differ", **about)
+    else:
+        about |= {
+            "both": int(np.sum(ours * theirs > 0)),
+            "opposed": opposed,
+            "judge": int(np.sum((ours != 0) & (theirs == 0))),
+            "people": int(np.sum((ours == 0) & (theirs != 0))),
+        }
+        weight = Weight.LIMITS if opposed else Weight.QUALIFIES
+        if trusted:
+            told.say("system_order.trusted", weight=weight, trusted=trusted, **about)
+        else:
+            told.say("system_order.none_trusted", weight=weight, **about)
     rank = systems.rank_correlation(found.judge, found.people, options.rng(), options.level)
     if rank is not None:
         told.number(rank, "system_order.tau")
