@@ -249,6 +249,9 @@ def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are
         first = result.judges[0]
         assert (first.verdict.key, first.verdict.values["among"]) == ("check.verdict_several", 6)
         assert first.settle is not None and first.settle.key == "check.settle_several"
+    tried = [found for found in of_tries.judges[0].findings if found.key == "check.tried"]
+    assert [found.values["among"] for found in tried] == [6]
+    assert not any(found.key == "check.tried" for found in of_judges.judges[0].findings)
     # Criteria that nobody labelled have no answer, and take nothing away.
     unlabelled = several_criteria([just] * 6)
     kept = unlabelled.labels[unlabelled.labels["criterion"] == "c0"]

@@ -115,6 +115,7 @@ def _of_one(
     else:
         facts = _facts(own, told, options, among)
         ruling = verdict(CHECK, facts)
+        told.findings += [] if facts.of_tries is None else [facts.of_tries]
         ceiling = None if facts.ceiling is None else facts.ceiling.found
         told.drawings += three_questions(facts.estimate, facts.least, facts.rival, ceiling)
     if ruling.standing != "supported":

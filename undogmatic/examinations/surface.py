@@ -410,8 +410,9 @@ def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
     if found.outcome != "beyond" or not found.is_near_edge:
         return found
     for deal in range(1, DEALS):
-        if _one_deal(own, options, deal).outcome != "beyond":
-            return replace(found, outcome="open", past_edge=deal)
+        other = _one_deal(own, options, deal)
+        if other.outcome != "beyond":
+            return replace(other, outcome="open", past_edge=deal)
     return found
 
 

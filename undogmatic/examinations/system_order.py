@@ -11,7 +11,7 @@ from undogmatic.examinations.systems import WITH_MEAN, Means, present
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.examination import Examination
-from undogmatic.records.results import Told, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import systems
 from undogmatic.stats.checks import Array
 from undogmatic.stats.corrected import Corrected, Design, Judged, mean
@@ -50,7 +50,7 @@ def _examine_order(own: JudgeView, told: Told, options: CheckOptions) -> None:
     if len(kept) < FEWEST:
         return
     by_system = _BySystem(*(list(part) for part in zip(*kept, strict=True)))
-    _tell(by_system, told, options, told_means.spec)
+    _tell(by_system, told, options, told_means.unit == "share")
 
 
 def _with_labels(given: Means) -> tuple[Judged, Array] | None:
@@ -58,11 +58,11 @@ def _with_labels(given: Means) -> tuple[Judged, Array] | None:
     label."""
     if given.systems is None or np.isnan(given.judged.labels).all():
         return None
-    judged = given.judged
-    chosen = ~np.isnan(judged.verdicts)
-    if given.own.table.selection == "unknown":
-        chosen &= ~np.isnan(judged.labels)
-    return judged.of(chosen), np.asarray(given.systems)[chosen]
+    judged, of_system = given.judged, np.asarray(given.systems)
+    if given.own.table.selection != "unknown":
+        return judged, of_system
+    labelled = ~np.isnan(judged.labels)
+    return judged.of(labelled), of_system[labelled]
 
 
 def _means(
@@ -79,7 +79,7 @@ def _means(
     )
 
 
-def _tell(found: _BySystem, told: Told, options: CheckOptions, spec: str) -> None:
+def _tell(found: _BySystem, told: Told, options: CheckOptions, share: bool) -> None:
     ours = systems.directions(found.judge)
     theirs = systems.directions(found.people)
     smallest = systems.smallest_difference(found.offsets)
@@ -91,9 +91,8 @@ def _tell(found: _BySystem, told: Told, options: CheckOptions, spec: str) -> Non
     about: dict[str, Any] = {
         "systems": means.size,
         "pairs": ours.size,
-        "smallest": smallest,
+        "smallest": _amount(smallest, share),
         "level": options.level,
-        "spec": spec,
     }
     if not (ours.any() or theirs.any() or trusted):
         told.say("system_order.none_differ", **about)
@@ -109,10 +108,19 @@ def _tell(found: _BySystem, told: Told, options: CheckOptions, spec: str) -> Non
             told.say("system_order.trusted", weight=weight, trusted=trusted, **about)
         else:
             told.say("system_order.none_trusted", weight=weight, **about)
+    if not theirs.any():
+        return
     rank = systems.rank_correlation(found.judge, found.people, options.rng(), options.level)
     if rank is not None:
         told.number(rank, "system_order.tau")
         told.say("system_order.tau", level=options.level, systems=means.size, **rank.values("tau"))
+
+
+def _amount(by: float, share: bool) -> Finding:
+    """A difference of two means, of shares in items of a hundred."""
+    if share:
+        return Finding("system_order.in_hundred", {"by": 100 * by})
+    return Finding("system_order.amount", {"by": by})
 
 
 SYSTEM_ORDER = Examination(

@@ -155,6 +155,14 @@ class CheckFacts:
         )
 
     @property
+    def of_tries(self) -> Finding | None:
+        """That earlier tries are paid for, where somebody said how many there are."""
+        if self.options.tried == 1:
+            return None
+        values = {"among": self.among, "level": self._strict.level, "all": self.options.level}
+        return Finding("check.tried", values)
+
+    @property
     def _strict(self) -> CheckOptions:
         return self.options.model_copy(
             update={"level": 1 - AT_ONCE * (1 - self.options.level) / self.among}
