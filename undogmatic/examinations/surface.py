@@ -441,7 +441,8 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
         found = replace(found, lacking=lacking)
     elif texts:
         found = look.at_words(found, texts, _further(table, items))
-    if found.outcome in ("beyond", "open", "no_texts"):
+    # What stands beside the texts is the same, however they are dealt.
+    if deal == 0 and found.outcome in ("beyond", "open", "no_texts"):
         aspects = _aspects(own, items, texts, options)
         found = _beside_columns(found, look.at_columns(aspects))
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
