@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from undogmatic.examinations.systems import WITH_MEAN, Means, present
+from undogmatic.examinations.systems import WITH_MEAN, Means, present, shown_by
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.examination import Examination
@@ -86,7 +86,6 @@ def _tell(found: _BySystem, told: Told, options: CheckOptions, share: bool) -> N
     means = np.array([one.estimate.value for one in found.judge if one.estimate is not None])
     first, second = np.triu_indices(means.size, 1)
     trusted = int(np.sum(np.abs(means[first] - means[second]) > smallest))
-    opposed = int(np.sum(ours * theirs < 0))
     told.number(smallest, "system_order.smallest", unit="amount")
     about: dict[str, Any] = {
         "systems": means.size,
@@ -97,13 +96,8 @@ def _tell(found: _BySystem, told: Told, options: CheckOptions, share: bool) -> N
     if not (ours.any() or theirs.any() or trusted):
         told.say("system_order.none_differ", **about)
     else:
-        about |= {
-            "both": int(np.sum(ours * theirs > 0)),
-            "opposed": opposed,
-            "judge": int(np.sum((ours != 0) & (theirs == 0))),
-            "people": int(np.sum((ours == 0) & (theirs != 0))),
-        }
-        weight = Weight.LIMITS if opposed else Weight.QUALIFIES
+        about |= shown_by(ours, theirs)
+        weight = Weight.LIMITS if about["opposed"] else Weight.QUALIFIES
         if trusted:
             told.say("system_order.trusted", weight=weight, trusted=trusted, **about)
         else:

@@ -471,17 +471,25 @@ def _both_told(judge: BradleyTerry, people: BradleyTerry, told: Told, **values: 
         np.array([(one.low > 0) - (one.high < 0) for one in fit.differences.values()], dtype=int)
         for fit in (judge, people)
     )
-    opposed = int(np.sum(ours * theirs < 0))
-    counts: dict[str, Any] = {"pairs": ours.size, "both": int(np.sum(ours * theirs > 0))}
+    counts = shown_by(ours, theirs)
+    pairs = ours.size
     if np.array_equal(ours, theirs):
-        told.say("systems.people_same", **counts, **values)
+        told.say("systems.people_same", pairs=pairs, both=counts["both"], **values)
         return
-    counts |= {
-        "judge": int(np.sum((ours != 0) & (theirs == 0))),
-        "people": int(np.sum((ours == 0) & (theirs != 0))),
+    weight = Weight.LIMITS if counts["opposed"] else Weight.QUALIFIES
+    told.say("systems.people_differ", weight=weight, pairs=pairs, **counts, **values)
+
+
+def shown_by(judge: Array, people: Array) -> dict[str, Any]:
+    """Count the pairs of systems that both show to differ, in the same direction or in opposite
+    ones, or only one of the two; of each pair 1 or -1 says in which direction, 0 that it is open.
+    """
+    return {
+        "both": int(np.sum(judge * people > 0)),
+        "opposed": int(np.sum(judge * people < 0)),
+        "judge": int(np.sum((judge != 0) & (people == 0))),
+        "people": int(np.sum((judge == 0) & (people != 0))),
     }
-    weight = Weight.LIMITS if opposed else Weight.QUALIFIES
-    told.say("systems.people_differ", weight=weight, **counts, opposed=opposed, **values)
 
 
 def _order(found: BradleyTerry, names: Sequence[Any]) -> list[str]:

@@ -48,7 +48,9 @@ def rank_correlation(
     errors = np.array([one.added for one in (*judge, *people)])
     moved = rng.multivariate_normal(np.r_[ours, theirs], errors @ errors.T, _DRAWS, method="eigh")
     of_moved = _transformed(_tau_b(moved[:, :n], moved[:, n:]), n)
-    reach = means.normal_quantile(level) * math.hypot(of_moved.std(), math.sqrt(_FIELLER / (n - 4)))
+    by_items = float(of_moved.std())
+    by_systems = math.sqrt(_FIELLER / (n - 4))
+    reach = means.normal_quantile(level) * math.hypot(by_items, by_systems)
     middle = float(_transformed(np.array(tau), n))
     # Errors of means bring any order nearer to none. What moving them takes away once more, they
     # have taken away about as much already.
