@@ -106,6 +106,18 @@ def test_what_programs_write_for_nothing_is_no_category() -> None:
     assert told(found)["nothing"]["n"] == N // 3
 
 
+def test_what_people_say_of_most_items_is_a_category_where_they_leave_others_empty() -> None:
+    """People who say "unknown" of most items that they label say it: what they did not label is
+    empty."""
+    words = of("unknown", "good", "unknown", "bad", "unknown")
+    raters = {f"human_{n}": (lambda i, n=n: "" if i % 3 == n else words(i)) for n in (0, 1, 2)}
+    found = table({"judge": words, **raters})
+    assert found.categories == ("bad", "good", "unknown")
+    # Where no cell is empty, the word may be what fills it.
+    full = {f"human_{n}": (lambda i, n=n: "unknown" if i % 3 else words(i)) for n in (0, 1, 2)}
+    assert "unknown" not in table({"judge": words, **full}).categories
+
+
 def test_invisible_characters_and_case_make_no_other_word() -> None:
     odd = of("Pass", "fail\N{ZERO WIDTH SPACE}", "\N{ZERO WIDTH NO-BREAK SPACE}PASS", "FAIL ")
     found = table({"judge": odd, "human": of("pass", "fail")})

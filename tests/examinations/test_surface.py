@@ -177,6 +177,29 @@ def test_a_word_counter_is_known_in_groups_too(rule: str, topics: int, size: int
     assert found.outcome in ("as_good", "follows") and found.predicts
 
 
+@pytest.mark.parametrize("grouping", ["typed", "none"])
+def test_no_rival_learns_from_a_copy_of_what_it_is_tried_on(grouping: Any) -> None:
+    """Each text stands four times with a word changed, in groups that somebody named apart, and its
+    id names it: what a rival remembered of the other three would be neither words nor a column."""
+    rng = np.random.default_rng(3)
+    worth = np.repeat(rng.random(40) < 0.5, 4).astype(float)
+    said, label = (np.where(rng.random(160) < 0.1, 1 - worth, worth) for _ in range(2))
+    invented = [" ".join(rng.choice([f"w{n}" for n in range(900)], 30)) for _ in range(40)]
+    texts = [f"{invented[n // 4]} edited{n}" for n in range(160)]
+    items = {"text": texts, "group": [f"g{n}" for n in range(160)]}
+    items["slice.original"] = [f"o{n // 4}" for n in range(160)]
+    apart = evidence_of("pass_fail", said, label, items)
+    found, _ = look(replace(apart, grouping=grouping))
+    assert found.outcome == "beyond" and found.groups == 160
+    assert found.foretold and found.foretold.low <= 0
+    # Were the texts no copies of each other, what stands in the column would explain them.
+    other = [" ".join(rng.choice([f"w{n}" for n in range(900)], 30)) for _ in range(160)]
+    named, _ = look(
+        replace(evidence_of("pass_fail", said, label, items | {"text": other}), grouping=grouping)
+    )
+    assert named.outcome == "column"
+
+
 def test_no_sentence_says_that_words_predict_what_they_do_not() -> None:
     """The clause about what words foretell follows the interval of what is foretold, whatever the
     outcome."""
@@ -350,6 +373,7 @@ def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyP
     plain = examined.words.marks
     monkeypatch.setattr(examined.words, "marks", lambda *texts: read.append(1) or plain(*texts))
     examined._surface.cache_clear()
+    examined._marks.cache_clear()
     table = evidence_of(
         "pass_fail", {"a": MADE.meaning, "b": 1 - MADE.meaning}, MADE.meaning, {"text": MADE.texts}
     )

@@ -120,10 +120,13 @@ def _is_answer(word: str, of_people: bool) -> bool:
 
 def _is_said(word: str, rows: pd.DataFrame) -> bool:
     """Whether a word is what voices say, and not what fills the cells of those who said nothing:
-    of several people who each labelled some items, most cells are then the word."""
+    of several people who each labelled some items, most cells are then the word, and hardly one is
+    empty."""
     who = [name for name in ("rater", "judge") if name in rows]
     if not who or rows[who[0]].nunique() < 2:
         return True
     raw = rows["raw"]
     is_word = raw.map({cell: said_of_nothing(cell) == word for cell in raw.unique()})
-    return bool((is_word.groupby(rows[who[0]]).mean() < 0.5).all())
+    cells = pd.DataFrame({"word": is_word, "empty": raw.map(is_empty)})
+    shares = cells.groupby(rows[who[0]].to_numpy()).mean()
+    return bool(((shares["word"] < 0.5) | (shares["empty"] >= LARGE_SHARE)).all())

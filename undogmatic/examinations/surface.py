@@ -34,6 +34,7 @@ from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.surface import copies, without_shared
 
 Outcome = Literal["beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"]
 FEWEST_GROUPS = 20
@@ -430,9 +431,11 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
     found = SurfaceRival("few", None, None, None, None, None, (), n, n_groups, drawn=drawn)
     if n_groups < FEWEST_GROUPS:
         return found
+    texts = own.table.texts(items)
+    if texts and own.table.grouping != "found":
+        groups = _with_copies([" ".join(row) for row in zip(*texts, strict=True)], groups)
     look = _Look(sides, options, n_labelled, known, groups, codes, _lost(own, n))
     found = replace(found, outcome="no_texts", judge=look.agreed(look.judge, look.people))
-    texts = own.table.texts(items)
     lacking = sum(
         not all(map(says_something, row))
         for row in itertools.compress(zip(*texts, strict=True), known)
@@ -446,6 +449,24 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
         aspects = _aspects(own, items, texts, options)
         found = _beside_columns(found, look.at_columns(aspects))
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
+
+
+def _with_copies(texts: Sequence[str], groups: Index) -> Index:
+    """Groups joined where they hold texts that are the same or nearly the same, so that no rival
+    learns from a copy of what it is tried on; the groups themselves where that leaves too few.
+
+    Groups that were found are so already. Those that somebody named stay as they are for intervals.
+    """
+    from scipy import sparse
+
+    alike = np.array(copies(tuple(without_shared(texts))), dtype=np.intp)
+    n_groups = int(groups.max()) + 1
+    links = sparse.coo_matrix(
+        (np.ones(alike.size), (groups, groups[alike])), shape=(n_groups, n_groups)
+    )
+    joined = sparse.csgraph.connected_components(links, directed=False)[1][groups]
+    codes = pd.factorize(joined)[0].astype(np.intp)
+    return codes if int(codes.max(initial=-1)) + 1 >= FEWEST_GROUPS else groups
 
 
 def _further(table: pd.DataFrame, items: pd.Index) -> Further:
@@ -476,11 +497,13 @@ class _Look:
         codes: Index,
         n_lost: int,
     ) -> None:
-        """Keep them: `known` and `groups` of all items looked at, labelled ones first; `codes` of
-        the known. `n_lost` more could not be read."""
+        """Keep them: `known` and `groups`, by which a rival learns, of all items looked at,
+        labelled ones first; `codes`, the units of intervals, of the known. `n_lost` more could not
+        be read."""
         self.sides, self.options, self.n_labelled, self.known = sides, options, n_labelled, known
         self.groups, self.codes, self.n_lost = groups, codes, n_lost
         self.with_lost = lost.units(codes, n_lost)
+        self.learning = pd.factorize(groups[known])[0].astype(np.intp)
         self.judge, self.people = sides.judge.of(known), sides.people.of(known)
         self.raters = sides.raters[known]
 
@@ -696,7 +719,7 @@ class _Look:
         sides, values = self.sides, aspect.codes
         foretold, agreement = (
             self.agreed(
-                sides.said(sides.targets(rival.by_value(values, side.mean, self.codes)), side),
+                sides.said(sides.targets(rival.by_value(values, side.mean, self.learning)), side),
                 side,
             )
             for side in (self.judge, self.people)
@@ -707,11 +730,11 @@ class _Look:
     def _goes_with(self, values: Index) -> float:
         """How surely what other groups with the same value say goes with the verdicts, in standard
         errors of a correlation of as many groups."""
-        told = rival.by_value(values, self.judge.mean, self.codes)
+        told = rival.by_value(values, self.judge.mean, self.learning)
         said = self.judge.mean - self.judge.mean.mean(axis=0)
         told = told - told.mean(axis=0)
         size = np.sqrt(np.sum(said**2) * np.sum(told**2))
-        return float(np.sum(said * told) / size * self.codes.max() ** 0.5) if size > 0 else 0.0
+        return float(np.sum(said * told) / size * self.learning.max() ** 0.5) if size > 0 else 0.0
 
     def foretold(self, surface: words.Surface) -> tuple[list[Array], list[Array], list[Array]]:
         """What a surface judge says of people's labels, of the judge's verdicts and of what both
