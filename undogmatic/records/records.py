@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import json
 import math
+import os
 import re
 from array import array
 from collections.abc import Iterable, Mapping
@@ -344,11 +345,27 @@ def items_digest(items: Iterable[Item]) -> str:
     other."""
     hashed, between = hashlib.sha256(b"["), b""
     for item in items:
-        form = json.dumps(item.form(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        form = json.dumps(
+            _wherever_it_lies(item.form()),
+            sort_keys=True,
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
         hashed.update(between + form.encode())
         between = b","
     hashed.update(b"]")
     return hashed.hexdigest()
+
+
+def _wherever_it_lies(form: dict[str, Any]) -> dict[str, Any]:
+    """The form of an item without the paths of its files: a path whose contents stand in the
+    metadata (`document_sha256` of `document`) is known by these."""
+    inputs = {
+        name: value
+        for name, value in form.get("inputs", {}).items()
+        if not (os.path.isabs(value) and f"{name}_sha256" in form["metadata"])
+    }
+    return form | {"inputs": inputs} if "inputs" in form else form
 
 
 def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> NDArray[np.int32]:

@@ -12,6 +12,7 @@ from tests.conftest import put
 from undogmatic.constructs.faithfulness.cases import CasesDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.independence import groups_of
+from undogmatic.records.records import items_digest
 from undogmatic.safety.paths import data_folder
 
 
@@ -44,6 +45,20 @@ def test_a_case_is_an_item_with_the_path_of_its_document_and_a_split_takes_its_o
     sums = table("s.jsonl", {"case": "A", "text": "a"}, {"case": "B", "text": "b"})
     assert [item.id for item in CasesDataset(two).load()] == ["A"]
     assert [item.id for item in CasesDataset(two, sums, split="dev").load()] == ["B/s"]
+
+
+def test_a_run_on_documents_is_the_same_wherever_they_lie(two: str) -> None:
+    """What was judged is resumed from another folder, too; another document is another run."""
+    digests = []
+    for name, first in (("here", "a.md"), ("there", "a.md"), ("other", "b.txt")):
+        folder = Path(name).absolute()
+        folder.mkdir()
+        (folder / "a.md").write_bytes(Path(first).read_bytes())
+        row = {"case": "A", "document": "a.md", "reference": "R"}
+        items = CasesDataset(table(str(folder / "cases.jsonl"), row), split="all").load()
+        assert items[0].inputs["document"] == str(folder / "a.md")
+        digests.append(items_digest(items))
+    assert digests[0] == digests[1] != digests[2]
 
 
 def test_a_folder_with_a_sub_folder_per_case_is_read_like_a_table() -> None:
