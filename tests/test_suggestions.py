@@ -199,8 +199,9 @@ class TestWhatIsPrintedNextIsTyped:
             ("check pairs.csv", ["label pairs.csv --scale=1,2", "check pairs.csv"]),
             ("check 'long.csv' --judge x", ["label long.csv", "check long.csv"]),
             ("check book.xlsx --sheet 'the verdicts'", ["label book.xlsx --sheet", "check book"]),
-            ("check labelled.csv", ["label labelled.csv", "check labelled.csv"]),
-            ("check 'labelled ids.csv'", ["label 'labelled ids.csv'", "check 'labelled ids.csv'"]),
+            ("check labelled.csv", ["label labelled.csv"]),
+            ("check 'labelled ids.csv'", ["label 'labelled ids.csv'"]),
+            ("check labelled.csv --all", ["label labelled.csv", "check labelled.csv"]),
             ("label plain.csv", ["check plain.csv plain.labels.csv"]),
             (
                 "label plain.csv --random 30 --rater 'a b'",

@@ -76,15 +76,23 @@ def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Ca
         "--use",
         "triage",
     )
-    blocks = said.strip().split("\n\n")
-    assert "Judge: `judge` (`--judge`)" in blocks[0] and "[" not in blocks[1].split()[0]
-    assert "it agrees with a person in" in blocks[1] and "word counter" in blocks[1]
-    assert "Not examined:\n- " in said and said.count("\n") <= 40
+    first = said.strip().split("\n\n")[0].splitlines()
+    assert len(first) <= 8 and first[0].startswith("✓ Yes.")
+    titles = [line.partition(":")[0] for line in first[1:4]]
+    assert titles == ["Use it for", "Not for", "Not known"]
     assert "out/report.html" in said and "card.json, card.svg" in said
+    every = check(capsys, file, "--all")
+    blocks = every.strip().split("\n\n")
+    assert "Judge: `judge` (`--judge`)" in blocks[0] and blocks[1].splitlines()[1:4] == first[1:4]
+    assert "it agrees with a person in" in blocks[2] and "word counter" in blocks[2]
+    assert "Not examined:\n- " in every
     report = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "--card card.json" in report
     own = read_card(tmp_path / "card.json")
-    assert own.settings == {"model": "gpt-5", "temperature": "0"} and own.answer in said
+    assert (
+        own.settings == {"model": "gpt-5", "temperature": "0"}
+        and own.answer.removeprefix("Yes. ") in every
+    )
     assert own.data.options == {} and (tmp_path / "card.svg").is_file()
     with pytest.raises(SystemExit) as ended:
         main(
@@ -225,10 +233,15 @@ def test_whatever_was_found_the_check_itself_succeeded(tmp_path: Path) -> None:
 
 def test_python_gives_what_the_command_says() -> None:
     found = undogmatic.check(frame(), human="human", judge=["judge"], labels="all")
-    assert "it agrees with a person" in str(found) and found.judges[0].n == 80
+    assert "it agrees with a person" in found.answer and found.judges[0].n == 80
     shown = found._repr_html_()
-    assert f"<b>{html.escape(str(found).split(' More')[0])}" in shown
-    assert "concorda com uma pessoa" in str(undogmatic.check(frame(), language="pt"))
+    assert f"<b>{html.escape(found.answer.split(' More')[0])}" in shown
+    assert "concorda com uma pessoa" in undogmatic.check(frame(), language="pt").answer
+    assert str(found).splitlines()[0].startswith("✓ Yes. You may believe")
+    assert f"Not for: {found.not_for}" in str(found) and f"Use it for: {found.use_for}" in shown
+    assert len(found.to_frame()) == len(found.judges[0].estimates)
+    far = found.largest
+    assert len(far) == 80 and far["differing"].is_monotonic_decreasing
 
 
 def test_python_names_a_wrong_option() -> None:
@@ -256,7 +269,7 @@ def test_some_examinations_alone_by_the_command_and_in_python(
         undogmatic.check(frame(), only=o) for o in ("agreement", ["agreement", "agreement"])
     ]
     assert [each.options.only for each in in_python] == [("agreement",)] * 2
-    assert str(in_python[0]).startswith("Undecided. No answer is given whether to believe")
+    assert in_python[0].answer.startswith("Undecided. No answer is given whether to believe")
     # What was asked for is shown, though the answer does not hold it.
     assert "Agreement beyond chance (kappa" in check(capsys, file, "--only", "agreement")
     assert "only" not in json.loads(check(capsys, file, "--json"))["options"]

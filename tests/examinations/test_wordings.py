@@ -12,7 +12,19 @@ from undogmatic.examinations import gate, ruling
 from undogmatic.records.wordings import REPORT_TEXTS, read
 
 FOLDER = Path(undogmatic.examinations.__path__[0])
-NOT_FINDINGS = ("question", "question_sides", "title", "names", "metrics", "said", "short", "brief")
+NOT_FINDINGS = (
+    "question",
+    "question_sides",
+    "title",
+    "names",
+    "metrics",
+    "said",
+    "short",
+    "brief",
+    "face",
+    "not_for",
+    "not_known",
+)
 SAYING = ("Finding", "tell.say", "self.tell.say")
 TELLS_FOR = {"independence": "units"}
 """Of a module that tells for an analysis of another name: whose."""

@@ -82,7 +82,7 @@ def test_its_sentence_stands_on_the_terminal_and_on_the_card(
     result: CheckResult, capsys: Capture
 ) -> None:
     words = shown.words_of("en")
-    shown.show(result, words)
+    shown.show(result, words, everything=True)
     assert "It is kind to 84% of those who ask (interval [70%, 93%])" in capsys.readouterr().out
     (made,) = card.cards_of(result, words, {}).values()
     assert made.figures["invented.kindness"].unit == "share"

@@ -111,6 +111,11 @@ def add(commands: Any) -> None:
     shown = parser.add_argument_group("what is written")
     add_language(shown)
     shown.add_argument(
+        "--all",
+        action="store_true",
+        help="print all findings, and how the files were read, instead of the first lines",
+    )
+    shown.add_argument(
         "--explain",
         action="store_true",
         help="print how each column is read, and why, instead of an answer",
@@ -205,7 +210,7 @@ def run(typed: argparse.Namespace) -> None:
     if typed.json:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
     else:
-        show(result, words, paths, typed.line)
+        show(result, words, paths, typed.line, typed.all)
 
 
 def _reading(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,13 @@ from undogmatic.datasets.readers.mlflow_traces import frame_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.check import check as examine
+from undogmatic.examinations.check import name_of
 from undogmatic.examinations.examination import chosen
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.records import wanted
-from undogmatic.report.check import first_line, shown_in_notebook, words_of
+from undogmatic.report.check import first_line, in_lines, shown_in_notebook, uses_of, words_of
+from undogmatic.report.listed import largest
 from undogmatic.runs.progress import doing
 from undogmatic.safety.extras import needs
 from undogmatic.safety.outside import brief
@@ -43,7 +45,63 @@ class ShownCheck(CheckResult):
         return shown_in_notebook(self, words_of(self.language))
 
     def __str__(self) -> str:
+        return "\n".join(in_lines(self, words_of(self.language)))
+
+    @property
+    def answer(self) -> str:
+        """The answer in a sentence: of one judge, or how many of several may be believed."""
         return first_line(self, words_of(self.language))
+
+    @property
+    def use_for(self) -> str | dict[str, str]:
+        """What the judge may be used for, in a sentence; of several, that of each."""
+        return self._of_each("use_for")
+
+    @property
+    def not_for(self) -> str | dict[str, str]:
+        """What the judge may not be used for, in a sentence; of several, that of each."""
+        return self._of_each("not_for")
+
+    @property
+    def not_known(self) -> str | dict[str, str]:
+        """What is not known of the judge, in a sentence; of several, that of each."""
+        return self._of_each("not_known")
+
+    @property
+    def largest(self) -> pd.DataFrame:
+        """The items on which judge and people differ most, those first
+        (`undogmatic.report.listed.largest`)."""
+        return largest(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every figure, a row each: `judge`, `criterion`, `figure`, `value`, `low`, `high`,
+        `level`, `n`, `groups`."""
+        rows = [
+            {
+                "judge": each.judge,
+                "criterion": each.criterion,
+                "figure": name,
+                "value": found.value,
+                "low": found.low,
+                "high": found.high,
+                "level": found.level,
+                "n": found.n,
+                "groups": found.n_groups,
+            }
+            for each in self.judges
+            for name, found in each.estimates.items()
+        ]
+        return pd.DataFrame(rows)
+
+    def _of_each(self, part: str) -> str | dict[str, str]:
+        words = words_of(self.language)
+        said = {
+            name_of(self.table, each.judge, each.criterion): str(
+                getattr(uses_of(self, each, words), part)
+            )
+            for each in self.judges
+        }
+        return next(iter(said.values())) if len(said) == 1 else said
 
 
 def check(

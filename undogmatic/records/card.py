@@ -186,6 +186,10 @@ class CardBody(Record):
     use: Text
     standing: Standing
     answer: Text
+    # In a sentence each; cards were made before they held these.
+    use_for: Text | None = Field(default=None, exclude_if=lambda said: said is None)
+    not_for: Text | None = Field(default=None, exclude_if=lambda said: said is None)
+    not_known: Text | None = Field(default=None, exclude_if=lambda said: said is None)
     rival: Text
     figures: dict[str, Figure]
     headline: Name | None = None  # the figure that sums the agreement with people up

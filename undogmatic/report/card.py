@@ -4,6 +4,7 @@ from one source."""
 import datetime
 import importlib.metadata
 import shlex
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,14 @@ from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Answer, Standing, Subject, Told, Weight
-from undogmatic.report.check import figure_name, numbers_of, sentences, slug, words_of
+from undogmatic.report.check import (
+    figure_name,
+    numbers_of,
+    sentences,
+    slug,
+    uses_of,
+    words_of,
+)
 from undogmatic.report.document import (
     MARKS,
     Answered,
@@ -29,6 +37,7 @@ from undogmatic.report.document import (
     rendered,
     xml,
 )
+from undogmatic.report.uses import Uses, titled
 from undogmatic.report.words import Words
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
@@ -38,7 +47,9 @@ from undogmatic.stats.estimate import Estimate
 DAYS = 180
 ANSWERS: Mapping[Standing, Answer] = {"supported": "yes", "undecided": "undecided", "refuted": "no"}
 COLOURS = {"supported": "#1b7f4b", "undecided": "#b35900", "refuted": "#a3262a"}
-_SHOWN = 58  # characters of a line of the SVG
+_SHOWN = 62  # characters of a line of the SVG
+HEIGHTS = {"title": 24, "judge": 28, "standing": 26, "use": 20, "small": 22}
+"""Pixels of the SVG down to each kind of line from the line above it."""
 
 
 def checked_path(path: str) -> Path:
@@ -106,6 +117,7 @@ def _card(
         use=stated or derived,
         standing=each.standing,
         answer=words.answered(each.answer),
+        **uses_of(result, each, words)._asdict(),
         rival=words.say(each.rival),
         figures=each.estimates,
         headline=None if headline is None else headline[0],
@@ -191,11 +203,12 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
         rows = [_figure(name, figure, words) for name, figure in card.figures.items()]
         headers = [
             words.heading(name, "checked")
-            for name in ("metric", "value", "interval", "level", "n", "groups")
+            for name in ("name", "metric", "value", "interval", "level", "n", "groups")
         ]
-        yield Table(headers, rows, (False, *[True] * 5), text("checked.counted"))
+        yield Table(headers, rows, (False, False, *[True] * 5), text("checked.counted"))
     yield Heading(text("card.limits"))
-    yield Bullets([*card.limits, *card.not_examined] or [text("card.no_limits")])
+    limits = [text("checked.limit", n=n, said=said) for n, said in enumerate(card.limits, 1)]
+    yield Bullets([*limits, *card.not_examined] or [text("card.no_limits")])
     yield Heading(text("card.data"))
     data = card.data
     counts = {"n": data.n, "groups": data.groups, "labels": data.labels, "raters": data.raters}
@@ -219,52 +232,66 @@ def _opening(card: TrustCard, words: Words) -> Answered:
     )
     sentence = card.answer.removeprefix(f"{known[found]}. ") if found is not None else card.answer
     answer = found or ANSWERS[card.standing]
-    return Answered(answer, known[answer], sentence, [card.rival])
+    return Answered(answer, known[answer], sentence, [*titled(_uses(card), words), card.rival])
+
+
+def _uses(card: TrustCard) -> Uses:
+    """What the card says of uses; nothing where it was made before cards did."""
+    return Uses(card.use_for or "", card.not_for or "", card.not_known or "")
 
 
 def _figure(name: str, figure: Estimate, words: Words) -> tuple[str, ...]:
     counts = (words.number(n, "d") if n else "" for n in (figure.n, figure.n_groups))
     called = figure_name(name, figure, words)
-    return (called, *numbers_of(figure, words), words.number(figure.level, ".0%"), *counts)
+    level = words.number(figure.level, ".0%")
+    return (name, called, *numbers_of(figure, words), level, *counts)
 
 
 def svg(card: TrustCard) -> str:
-    """A small picture of the card: judge, standing, agreement, until when and the seal."""
+    """A small picture of the card: judge, standing, what it may be used for, what not and what is
+    not known, agreement, until when and the seal."""
     words = words_of(card.language)
     found = None if card.headline is None else card.figures.get(card.headline)
     limited = len(card.limits) if card.standing == "supported" else 0
+    standing = words.text(
+        "card.limited" if limited else f"checked.standing_{card.standing}", limits=limited
+    )
     told = ""
     if found is not None:
-        told = "{}: {} {}".format(*_figure(str(card.headline), found, words)[:3])
-    lines = (
+        told = "{}: {} {}".format(*_figure(str(card.headline), found, words)[1:4])
+    until = words.text("card.until", expires=str(card.expires), seal=card.seal[:12])
+    lines = [
         ("title", words.text("card.badge")),
-        ("judge", card.judge),
-        (
-            "standing",
-            words.text(
-                "card.limited" if limited else f"checked.standing_{card.standing}", limits=limited
-            ),
-        ),
+        ("judge", _shortened(card.judge, 1, 38)[0]),
+        ("standing", standing),
+        *(("use", line) for said in titled(_uses(card), words) for line in _shortened(said)),
         ("small", told),
-        ("small", words.text("card.until", expires=str(card.expires), seal=card.seal[:12])),
-    )
-    drawn = []
-    for y, (look, line) in zip((24, 52, 78, 104, 126), lines, strict=True):
-        shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
-        drawn.append(f'<text class="{look}" x="24" y="{y}">{xml(shown)}</text>')
+        ("small", until),
+    ]
+    drawn, y = [], 0
+    for look, line in lines:
+        y += HEIGHTS[look]
+        drawn.append(f'<text class="{look}" x="24" y="{y}">{xml(line)}</text>')
+    height = y + 16
     style = (
         "text{font-family:system-ui,'DejaVu"
         " Sans',Arial,sans-serif;fill:#1f2328}.title{font-size:12px;fill:#5b636d}"
         f".judge{{font-size:20px;font-weight:600}}.standing{{font-size:17px;fill:{COLOURS[card.standing]}}}"
-        ".small{font-size:13px;fill:#5b636d}"
+        ".use{font-size:13px}.small{font-size:13px;fill:#5b636d}"
     )
-    about = xml(f"{card.judge}: {lines[2][1]}")
+    about = xml(f"{card.judge}: {standing}")
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="480" height="142" viewBox="0 0 480 142"'
-        f' role="img" aria-label="{about}"><title>{about}</title><style>{style}</style><rect'
-        ' x="0.5" y="0.5" width="479" height="141" rx="8" fill="#fff" stroke="#d9dde2"/><rect'
-        f' width="8" height="142" rx="4" fill="{COLOURS[card.standing]}"/>{"".join(drawn)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="480" height="{height}"'
+        f' viewBox="0 0 480 {height}" role="img" aria-label="{about}"><title>{about}</title>'
+        f'<style>{style}</style><rect x="0.5" y="0.5" width="479" height="{height - 1}" rx="8"'
+        f' fill="#fff" stroke="#d9dde2"/><rect width="8" height="{height}" rx="4"'
+        f' fill="{COLOURS[card.standing]}"/>{"".join(drawn)}</svg>\n'
     )
+
+
+def _shortened(text: str, lines: int = 3, width: int = _SHOWN) -> list[str]:
+    """The text in at most so many lines of the picture."""
+    return textwrap.wrap(text, width, max_lines=lines, placeholder="…") or [""]
 
 
 RENDERINGS: dict[str, Callable[[TrustCard, str], str]] = {

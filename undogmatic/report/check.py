@@ -13,6 +13,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from undogmatic.examinations import examination
@@ -41,6 +42,7 @@ from undogmatic.report.figures import pictures
 from undogmatic.report.listed import of_check
 from undogmatic.report.tables import frame_blocks
 from undogmatic.report.terminal import put, put_answer, put_paths
+from undogmatic.report.uses import Uses, measured, titled, uses
 from undogmatic.report.words import Words
 from undogmatic.report.workbench import bench
 from undogmatic.safety.command import as_typed
@@ -149,10 +151,19 @@ def answered(result: CheckResult, words: Words) -> Answered | None:
 
 
 def _answered(each: Told, words: Words) -> Answered | None:
+    """The answer in a word, and why, without figures where they stand below it."""
     answer = each.answer.answer
-    return answer and Answered(
-        answer, words.text(f"common.answer.{answer}"), words.say(each.answer)
-    )
+    section, _, rule = each.answer.key.partition(".verdict_")
+    short = f"{section}.face.{rule}"
+    said = words.say(each.answer)
+    if words.find(short) is not None:
+        said = words.text(short, **each.answer.values)
+    return answer and Answered(answer, words.text(f"common.answer.{answer}"), said)
+
+
+def _in_figures(each: Told, words: Words) -> list[str]:
+    """The answer with its figures, and what else could explain the agreement."""
+    return [words.say(each.answer), words.say(each.rival)]
 
 
 def _place(each: Told) -> tuple[int, float]:
@@ -424,20 +435,103 @@ def following(
     return [words.text(f"checked.next_{said}", command=command)]
 
 
+def _of(each: Told, result: CheckResult) -> Told:
+    """What is told of a judge; of the only one, with what holds of all."""
+    return each.beside(result.together) if len(result.judges) == 1 else each
+
+
+def face(
+    result: CheckResult,
+    words: Words,
+    written: Mapping[str, Any] = MappingProxyType({}),
+    typed: Sequence[str] = (),
+) -> list[str]:
+    """What is said first of the only judge, a line each: what it may be used for, what not, what is
+    not known, how far it agrees, what is left of that beside words, what was read, and the next
+    step."""
+    (each,) = result.judges
+    together = each.beside(result.together)
+    table, said = result.table, sentences(together, words, each)
+    problems = [*map(words.say, table.problems[:1])]
+    if len(table.problems) > 1:
+        problems.append(words.text("uses.more_problems", more=len(table.problems) - 1))
+    step = said.settle[:1] if each.standing == "undecided" else []
+    step = [words.text("checked.settle", how=how) for how in step]
+    step = step or following(result, words, written, typed)
+    n = len(said.findings) + len(said.details)
+    return [
+        *titled(uses(result, together, words), words),
+        *measured(result, together, words),
+        *step,
+        " ".join([*who(result, words), *problems, words.text("uses.all", n=n)]),
+    ]
+
+
+def in_lines(result: CheckResult, words: Words) -> list[str]:
+    """The answer and what follows from it, a line each; of several judges, a line for each."""
+    answer = answered(result, words)
+    if answer is not None:
+        return [f"{answer.mark} {answer}", *face(result, words)]
+    return [
+        first_line(result, words),
+        *(
+            f"{name_of(result.table, each.judge, each.criterion)}: {words.answered(each.answer)}"
+            for each in sorted(result.judges, key=_place)
+        ),
+    ]
+
+
+def uses_of(result: CheckResult, each: Told, words: Words) -> Uses:
+    """What one of the judges may be used for, what not, and what is not known of it."""
+    return uses(result, _of(each, result), words)
+
+
 def show(
     result: CheckResult,
     words: Words,
     paths: Mapping[str, Sequence[Path]] | None = None,
     typed: Sequence[str] = (),
+    everything: bool = False,
 ) -> None:
-    """Print what was found on one screen; `paths` are what was written, under its name in words,
-    `typed` the command's words, which can be repeated for more."""
+    """Print the answer; of one judge in a few lines, unless `everything` is asked for. `paths` are
+    what was written, under its name in words, `typed` the command's words, which can be repeated
+    for more."""
     shown, paths = screen(result, words), paths or {}
-    put(["", *shown.read, ""])
     answer = answered(result, words)
+    # What was asked for alone is shown as it is.
+    short = answer is not None and not everything and not result.judges[0].unasked
+    put(["", *([] if short else [*shown.read, ""])])
     put_answer(answer) if answer is not None else put(shown.answer[:1], style="bold")
-    put([*shown.answer[1:], ""], shown.table)
-    listed = [f"- {sentence}" for sentence in shown.said.findings[:MOST_FINDINGS]]
+    if short:
+        put([*face(result, words, paths, typed), ""])
+    else:
+        if answer is not None:
+            below = titled(uses_of(result, result.judges[0], words), words)
+            put([*below, "", words.say(result.judges[0].answer)])
+        put([*shown.answer[1:], ""], shown.table)
+        put(
+            [
+                *_listed(result, shown, words, paths, everything),
+                *following(result, words, paths, typed),
+                "",
+            ]
+        )
+    written = {
+        name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()
+    }
+    put_paths({words.text(f"checked.{name}"): listed for name, listed in written.items()})
+
+
+def _listed(
+    result: CheckResult,
+    shown: Screen,
+    words: Words,
+    paths: Mapping[str, Sequence[Path]],
+    everything: bool,
+) -> list[str]:
+    """The findings, those that change the answer most first, and what stands below them."""
+    every = [*shown.said.findings, *(shown.said.details if everything else [])]
+    listed = [f"- {sentence}" for sentence in (every if everything else every[:MOST_FINDINGS])]
     left = {"judges": 0 if shown.table is None else len(result.judges) - len(shown.table.rows)}
     left["findings"] = len(shown.said.findings) + len(shown.said.details) - len(listed)
     how = "" if "report" in paths else HOW
@@ -446,11 +540,7 @@ def show(
         for what, more in left.items()
         if more > 0
     ]
-    put([*listed, *shown.below[not listed :], *following(result, words, paths, typed), ""])
-    written = {
-        name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()
-    }
-    put_paths({words.text(f"checked.{name}"): listed for name, listed in written.items()})
+    return [*listed, *shown.below[not listed :]]
 
 
 def write(result: CheckResult, words: Words, folder: Path, command: str | None = None) -> None:
@@ -474,7 +564,9 @@ def _blocks(
     )
     answer = answered(result, words)
     if answer is not None:
-        yield answer._replace(below=[words.say(result.judges[0].rival), *settle])
+        said = titled(uses_of(result, result.judges[0], words), words)
+        yield answer._replace(below=[*said, *settle])
+        yield from map(Paragraph, _in_figures(result.judges[0], words))
     else:
         yield Paragraph(first_line(result, words), "verdict")
         yield from map(Paragraph, settle)
@@ -491,8 +583,10 @@ def _blocks(
     for number, each in enumerate(result.judges):
         if several:
             yield Heading(name_of(result.table, each.judge, each.criterion))
-            yield _answered(each, words) or Paragraph(words.answered(each.answer), "verdict")
-            yield Paragraph(words.say(each.rival))
+            own = _answered(each, words)
+            if own is not None:
+                yield own._replace(below=titled(uses_of(result, each, words), words))
+            yield from map(Paragraph, _in_figures(each, words))
         told = each if several else each.beside(result.together)
         begin, level = f"{number}_" * several, 3 if several else 2
         yield from _told(told, words, folder, begin, level=level, of=each)
@@ -579,6 +673,7 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
         }
         | {
             "answer": words.answered(each.answer),
+            **uses_of(result, each, words)._asdict(),
             "rival": words.say(each.rival),
             "n": each.n,
             "groups": each.groups,
@@ -605,9 +700,13 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
 
 def shown_in_notebook(result: CheckResult, words: Words) -> str:
     """A check as a notebook shows it."""
-    shown = screen(result, words, None)
+    shown, answer = screen(result, words, None), answered(result, words)
     below = [line for line in shown.below if line]
-    lines = [prose(line, html) for line in (*shown.read, *shown.answer, *below)]
+    said = [] if answer is None else titled(uses_of(result, result.judges[0], words), words)
+    lines = [
+        prose(line, html)
+        for line in (*shown.read, *shown.answer[:1], *said, *shown.answer[1:], *below)
+    ]
     lines[len(shown.read)] = f"<b>{lines[len(shown.read)]}</b>"
     parts = [f"<p>{line}</p>" for line in lines]
     parts.insert(

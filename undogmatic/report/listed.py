@@ -234,6 +234,31 @@ def of_check(result: CheckResult, words: Words) -> Listed:
     return Listed(told, opened, source, len(opened))
 
 
+def largest(result: CheckResult) -> pd.DataFrame:
+    """The items on which a judge and people differ most, those first: one row per judge, criterion
+    and item with both, with its `verdict`, the mean `label` of people (of categories the number of
+    each, from 0), their `difference`, and of categories the share of people who say something else
+    (`differing`)."""
+    table, parts = result.table, []
+    for each in result.judges:
+        pairs = table.of(each.judge, each.criterion).pairs()
+        by_item = pairs.groupby("item", sort=False)
+        rows = by_item[["verdict", "label"]].mean()
+        rows["difference"] = rows["verdict"] - rows["label"]
+        if table.kind != "numeric":
+            rows["differing"] = (pairs["verdict"] != pairs["label"]).groupby(pairs["item"]).mean()
+        rows = rows.reset_index()
+        rows.insert(0, "judge", each.judge)
+        rows.insert(1, "criterion", each.criterion)
+        for text in [name for name in ("text", "text_1", "text_2") if name in table.items]:
+            rows[text] = table.items[text].reindex(rows["item"]).to_numpy()
+        by = ["difference"] if table.kind != "unordered" else []
+        far = rows[by].abs().assign(differing=rows.get("differing", 0.0))
+        order = far.sort_values(list(far), ascending=False, kind="stable").index
+        parts.append(rows.loc[order])
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
 CHECKED = (
     "item",
     "text",

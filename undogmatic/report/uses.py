@@ -1,0 +1,184 @@
+"""Says in three sentences what a judge may be used for, what not, and what is not known of it; and
+in one line each how far it agrees with people, and what is left of that beside words.
+
+A finding that speaks of a use has a phrase for it beside its sentence (`<section>.not_for.<key>`,
+`<section>.not_known.<key>`); what has neither changes no use. Nothing is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from undogmatic.records.checked import CheckResult
+from undogmatic.records.results import Finding, Subject, Told, Weight
+from undogmatic.report.words import Words
+from undogmatic.stats.estimate import Estimate
+
+Part = Literal["not_for", "not_known"]
+MOST = 3
+"""Phrases that a sentence names; of more, how many there are."""
+
+
+class Uses(NamedTuple):
+    """What a judge may be used for, what not, and what is not known of it: a sentence each."""
+
+    use_for: str = ""
+    not_for: str = ""
+    not_known: str = ""
+
+
+def uses(result: CheckResult, told: Told, words: Words) -> Uses:
+    """What the judge that `told` speaks of may be used for on items like these."""
+    _, _, rule = told.answer.key.partition(".verdict_")
+    own = Finding(f"check.{rule}", told.answer.values)
+    found = [*told.ordered(), *told.not_examined.values()]
+    if told.standing == "refuted":
+        against = _phrases([own], "not_for", words)
+        return Uses(
+            words.text("uses.for_nothing"),
+            _sentence(against, "not_for", words) or words.text("uses.not_for_others"),
+            words.text("uses.not_known_other_judge"),
+        )
+    if told.standing == "undecided":
+        return Uses(
+            words.text("uses.for_nothing_yet"),
+            words.text("uses.not_for_yet"),
+            _sentence(_phrases([own, *found], "not_known", words), "not_known", words)
+            or words.text("uses.not_known_others"),
+        )
+    return Uses(
+        _use_for(result, told, words),
+        _sentence(_phrases(found, "not_for", words), "not_for", words)
+        or words.text("uses.not_for_others"),
+        _sentence(_phrases(found, "not_known", words), "not_known", words)
+        or words.text("uses.not_known_others"),
+    )
+
+
+def titled(found: Uses, words: Words) -> list[str]:
+    """The sentences that there are, each behind its title."""
+    return [
+        f"{words.text(f'uses.title_{name}')}: {said}"
+        for name, said in found._asdict().items()
+        if said
+    ]
+
+
+def _phrases(found: Iterable[Finding], part: Part, words: Words) -> list[str]:
+    """The phrases of the findings that have one; a limit without any is called by its short name,
+    or said whole."""
+    said = []
+    for each in found:
+        section, _, key = each.key.partition(".")
+        other = "not_known" if part == "not_for" else "not_for"
+        if words.find(f"{section}.{part}.{key}") is not None:
+            said.append(words.text(f"{section}.{part}.{key}", **each.values))
+        elif (
+            part == "not_for"
+            and each.weight == Weight.LIMITS
+            and words.find(f"{section}.{other}.{key}") is None
+        ):
+            said.append(words.find(f"{section}.short.{key}") or words.say(each).rstrip("."))
+    return list(dict.fromkeys(said))
+
+
+def _sentence(phrases: list[str], part: Part, words: Words) -> str:
+    """The phrases in one sentence; "" without any."""
+    if not phrases:
+        return ""
+    more = len(phrases) - MOST
+    shown = phrases[:MOST] + ([words.text("uses.more", more=more)] if more > 0 else [])
+    return words.text(f"uses.{part}", what="; ".join(shown))
+
+
+def _use_for(result: CheckResult, told: Told, words: Words) -> str:
+    """What a judge may be used for that may be believed: in rates, as far as there are some."""
+    kind, names = result.table.kind, result.table.categories
+    wanted = {
+        "pass_fail": ("rates", ("specificity", "sensitivity")),
+        "unordered": ("categories", ("raw",)),
+        "ordered": ("grades", ("raw", "adjacent")),
+        "numeric": ("order", ("error",)),
+        "pairwise": ("choices", ("raw",)),
+    }
+    key, rates = wanted[kind]
+    values: dict[str, Any] = {"n": len(names)} if kind == "unordered" else {}
+    values |= {"first": names[0], "last": names[-1]} if kind == "ordered" else {}
+    for name in rates:
+        rate = told.numbers.get(f"agreement.{name}")
+        if not isinstance(rate, Estimate):
+            return words.text("uses.for_plain")
+        values |= {name: rate.value, f"{name}_interval": rate.interval}
+    said = words.text(f"uses.for_{key}", **values)
+    alone = told.number_about(Subject.ALONE)
+    if alone is None or not alone[1].value:
+        return said
+    return words.text("uses.for_alone", what=said, share=alone[1].value)
+
+
+def measured(result: CheckResult, told: Told, words: Words) -> list[str]:
+    """How far a judge agrees with people, beside people themselves, and what is left of that beside
+    words: a line each."""
+    questions = _questions(told)
+    lines = _agreement(result, told, words)
+    lead = questions.get("question_leads")
+    counter = told.number_about(Subject.RIVAL)
+    if lead is None or counter is None or told.answer.key == "check.verdict_column":
+        return [*lines, words.say(told.rival)]
+    values: dict[str, Any] = {
+        "counter": counter[1].value,
+        "lead": lead["estimate"],
+        "lead_interval": (lead["low"], lead["high"]),
+    }
+    if lead["low"] <= 0:
+        return [*lines, words.text("uses.rival_less", **values)]
+    return [*lines, words.text("uses.rival", **values, left=_left(questions, words))]
+
+
+def _questions(told: Told) -> Mapping[str, Mapping[str, float]]:
+    """The numbers on which the answer hangs (`check_figures.three_questions`), by question."""
+    drawn = next((each.data for each in told.drawings if each.name == "questions"), None)
+    if drawn is None:
+        return {}
+    names = ("estimate", "low", "high", "least")
+    return {
+        label: {name: drawn[name][n] for name in names} for n, label in enumerate(drawn["labels"])
+    }
+
+
+def _agreement(result: CheckResult, told: Told, words: Words) -> list[str]:
+    found = told.number_about(Subject.HEADLINE)
+    if found is None:
+        return []
+    values = {
+        "coefficient": words.value(found[0].rpartition(".")[2], "check"),
+        "value": found[1].value,
+        "interval": found[1].interval,
+        "level": found[1].level,
+        "n": told.n,
+        "groups": told.groups,
+        "least": result.options.least_of(result.table.kind),
+    }
+    people = told.numbers.get("people.agreement")
+    if not isinstance(people, Estimate):
+        return [words.text("uses.agreement", **values)]
+    values |= {"people": people.value, "people_interval": people.interval}
+    return [words.text("uses.agreement_people", **values)]
+
+
+def _left(questions: Mapping[str, Mapping[str, float]], words: Words) -> str:
+    """What is left where counting words cannot help; "" where that is not known."""
+    for key, question, name in (
+        ("left_shared", "question_shares", "share"),
+        ("left", "question_left", "left"),
+    ):
+        if question in questions:
+            own = questions[question]
+            values = {
+                name: own["estimate"],
+                f"{name}_interval": (own["low"], own["high"]),
+                "least": own["least"],
+            }
+            return words.text(f"uses.{key}", **values)
+    return ""
