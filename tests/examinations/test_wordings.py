@@ -22,6 +22,7 @@ NOT_FINDINGS = (
     "short",
     "brief",
     "face",
+    "use_for",
     "not_for",
     "not_known",
 )

@@ -10,6 +10,7 @@ own constructs:
 
 import argparse
 import os
+import re
 import shlex
 import sys
 import warnings
@@ -26,6 +27,7 @@ from undogmatic.cli import (
     distill,
     doors,
     export,
+    first_help,
     gate,
     init,
     label,
@@ -169,8 +171,24 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the words, and exit. Where a command is not known, it may be one
         of ours that the installation does not declare."""
-        is_unknown = message.startswith("argument COMMAND:")
-        super().error(f"{message}{without_ours(GROUP) if is_unknown else ''}")
+        unknown = re.match(r"argument COMMAND: invalid choice: (.+?) \(choose", message)
+        if unknown is not None:
+            wrong = unknown[1].strip("'\"")
+            message = f"{first_help.closest(wrong, self._commands())}{without_ours(GROUP)}"
+        super().error(message)
+
+    def format_help(self) -> str:
+        """The help; of the whole command by what its commands are for."""
+        if self.prog != "undogmatic":
+            return super().format_help()
+        return f"{first_help.shown(self._commands())}\n"
+
+    def _commands(self) -> dict[str, str]:
+        """The commands, with a line about each."""
+        (group,) = [
+            action for action in self._actions if isinstance(action, argparse._SubParsersAction)
+        ]
+        return {action.dest: action.help or "" for action in group._choices_actions}
 
 
 class _Lines(argparse.HelpFormatter):

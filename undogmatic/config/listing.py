@@ -138,16 +138,25 @@ def told(only: Sequence[str], words: Sequence[str]) -> str:
         for flag in FLAGS
         if flag[2] != _UNUSED
     ]
-    lines += ["", "GROUP=OPTION chooses one of these (* is chosen now):"]
-    for group in [group for group in now if group in (only or now)]:
+    if only:
+        lines += ["", "GROUP=OPTION chooses one of these (* is chosen now):"]
+    for group in [group for group in now if group in only]:
         lines += ["", f"{group}="]
         for name, path in options(group, places).items():
             lines.append(_line(f"{'*' if now[group] == name else ' '} {name}", about(path)))
-            listed = keys(path).items() if only else ()
             lines += [
-                _line(f"      {group}.{key}={shown(value)}", note) for key, (value, note) in listed
+                _line(f"      {group}.{key}={shown(value)}", note)
+                for key, (value, note) in keys(path).items()
             ]
     if not only:
+        lines += ["", "examples:", *(f"  {example}" for example in EXAMPLES)]
+        lines += [
+            "",
+            "GROUP=OPTION, as it is now, and what else there is (--help GROUP tells more):",
+        ]
+        for group, option in now.items():
+            others = [name for name in options(group, places) if name != option]
+            lines.append(_line(f"{group}={option}", _shortened(", ".join(others))))
         lines += ["", "keys of every run:"]
         lines += [
             _line(f"{key}={shown(value)}", note) for key, (value, note) in main_keys().items()
@@ -159,6 +168,21 @@ def told(only: Sequence[str], words: Sequence[str]) -> str:
             "The keys of one group's options: undogmatic run --help model. Of a run: --cfg job",
         ]
     )
+
+
+EXAMPLES = (
+    "undogmatic run                                       the embedded model, the shipped pairs",
+    "undogmatic run dataset=my dataset.path=notas.csv     a table of your own",
+    "undogmatic run -m prompt=anchored_pt,minimal_pt      a sweep over prompts",
+    "undogmatic run --help model                          the models, and the keys of each",
+)
+
+
+def _shortened(text: str) -> str:
+    """A list of names that stays on its line."""
+    if len(text) <= _LONGEST - 30:
+        return text
+    return f"{text[: _LONGEST - 33].rsplit(', ', 1)[0]}, ..."
 
 
 def _line(name: str, note: str) -> str:

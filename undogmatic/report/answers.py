@@ -15,6 +15,7 @@ from typing import Any
 
 from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
+from undogmatic.report.uses import titled, uses
 from undogmatic.report.words import MissingWording, Words
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.runs.outcome import FinishedRun
@@ -50,9 +51,10 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
             said.append(f"{about}: {sentence}" if about else sentence)
         else:
             word = words.text(f"common.answer.{finding.answer}")
-            said.append(
-                Answered(finding.answer, word, sentence, following(run, finding, words), about)
-            )
+            of_uses = uses(result, words)
+            below = [] if of_uses is None else titled(of_uses, words)
+            below += following(run, finding, words)
+            said.append(Answered(finding.answer, word, sentence, below, about))
     counted = [each for each in said if isinstance(each, Answered)]
     if len(counted) < 2 or any(result.part or result.relative for result in ruled):
         return said

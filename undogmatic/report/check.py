@@ -460,7 +460,7 @@ def face(
     step = step or following(result, words, written, typed)
     n = len(said.findings) + len(said.details)
     return [
-        *titled(uses(result, together, words), words),
+        *titled(uses_of(result, each, words), words),
         *measured(result, together, words),
         *step,
         " ".join([*who(result, words), *problems, words.text("uses.all", n=n)]),
@@ -483,7 +483,7 @@ def in_lines(result: CheckResult, words: Words) -> list[str]:
 
 def uses_of(result: CheckResult, each: Told, words: Words) -> Uses:
     """What one of the judges may be used for, what not, and what is not known of it."""
-    return uses(result, _of(each, result), words)
+    return uses(_of(each, result), words) or Uses()
 
 
 def show(

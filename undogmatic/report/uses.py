@@ -28,32 +28,33 @@ class Uses(NamedTuple):
     not_known: str = ""
 
 
-def uses(result: CheckResult, told: Told, words: Words) -> Uses:
-    """What the judge that `told` speaks of may be used for on items like these."""
-    _, _, rule = told.answer.key.partition(".verdict_")
-    own = Finding(f"check.{rule}", told.answer.values)
+def uses(told: Told, words: Words) -> Uses | None:
+    """What the judge that `told` speaks of may be used for on items like these; None where its
+    answer is not about that."""
+    verdict = told.answer.inner
+    section, _, rule = verdict.key.partition(".verdict_")
+    own = Finding(f"{section}.{rule}", verdict.values)
     found = [*told.ordered(), *told.not_examined.values()]
     if told.standing == "refuted":
         against = _phrases([own], "not_for", words)
+        if not against:
+            return None
         return Uses(
             words.text("uses.for_nothing"),
-            _sentence(against, "not_for", words) or words.text("uses.not_for_others"),
+            _sentence(against, "not_for", words),
             words.text("uses.not_known_other_judge"),
         )
+    unknown = [own, *found] if told.standing == "undecided" else found
+    not_known = _sentence(_phrases(unknown, "not_known", words), "not_known", words)
+    not_known = not_known or words.text("uses.not_known_others")
     if told.standing == "undecided":
-        return Uses(
-            words.text("uses.for_nothing_yet"),
-            words.text("uses.not_for_yet"),
-            _sentence(_phrases([own, *found], "not_known", words), "not_known", words)
-            or words.text("uses.not_known_others"),
-        )
-    return Uses(
-        _use_for(result, told, words),
-        _sentence(_phrases(found, "not_for", words), "not_for", words)
-        or words.text("uses.not_for_others"),
-        _sentence(_phrases(found, "not_known", words), "not_known", words)
-        or words.text("uses.not_known_others"),
-    )
+        nothing = words.text("uses.for_nothing_yet")
+        speaks = words.find(f"{section}.not_known.{rule}") is not None
+        return Uses(nothing, words.text("uses.not_for_yet"), not_known) if speaks else None
+    use_for = _use_for(told, verdict, words)
+    not_for = _sentence(_phrases(found, "not_for", words), "not_for", words)
+    not_for = not_for or words.text("uses.not_for_others")
+    return None if use_for is None else Uses(use_for, not_for, not_known)
 
 
 def titled(found: Uses, words: Words) -> list[str]:
@@ -92,29 +93,40 @@ def _sentence(phrases: list[str], part: Part, words: Words) -> str:
     return words.text(f"uses.{part}", what="; ".join(shown))
 
 
-def _use_for(result: CheckResult, told: Told, words: Words) -> str:
-    """What a judge may be used for that may be believed: in rates, as far as there are some."""
-    kind, names = result.table.kind, result.table.categories
-    wanted = {
-        "pass_fail": ("rates", ("specificity", "sensitivity")),
-        "unordered": ("categories", ("raw",)),
-        "ordered": ("grades", ("raw", "adjacent")),
-        "numeric": ("order", ("error",)),
-        "pairwise": ("choices", ("raw",)),
-    }
-    key, rates = wanted[kind]
-    values: dict[str, Any] = {"n": len(names)} if kind == "unordered" else {}
-    values |= {"first": names[0], "last": names[-1]} if kind == "ordered" else {}
-    for name in rates:
-        rate = told.numbers.get(f"agreement.{name}")
-        if not isinstance(rate, Estimate):
-            return words.text("uses.for_plain")
-        values |= {name: rate.value, f"{name}_interval": rate.interval}
-    said = words.text(f"uses.for_{key}", **values)
-    alone = told.number_about(Subject.ALONE)
-    if alone is None or not alone[1].value:
-        return said
-    return words.text("uses.for_alone", what=said, share=alone[1].value)
+RATES: Mapping[str, tuple[str, ...]] = {
+    "rates": ("specificity", "sensitivity"),
+    "grades": ("raw", "adjacent"),
+    "order": ("error",),
+    "categories": ("raw",),
+}
+"""Wordings that say how often the judge is right, and the figures of each; the first whose figures
+are there is said."""
+
+
+def _use_for(told: Told, verdict: Finding, words: Words) -> str | None:
+    """What a judge may be used for that may be believed: in rates, as far as there are some. None
+    where the answer is about something else."""
+    section, _, rule = verdict.key.partition(".verdict_")
+    if words.find(f"{section}.use_for.{rule}") is not None:
+        return words.text(f"{section}.use_for.{rule}", **verdict.values)
+    before = f"{told.name}." if told.name else ""
+    for wording, names in RATES.items():
+        rates = [told.numbers.get(f"{before}agreement.{name}") for name in names]
+        known = [rate for rate in rates if isinstance(rate, Estimate)]
+        if len(known) < len(names):
+            continue
+        values = dict[str, Any]()
+        for name, rate in zip(names, known, strict=True):
+            values |= {name: rate.value, f"{name}_interval": rate.interval}
+        said_as = wording
+        if f"{before}agreement.pairwise_kappa" in told.numbers:
+            said_as = "choices"
+        said = words.text(f"uses.for_{said_as}", **values)
+        alone = told.numbers.get(f"{before}alone.share")
+        if not isinstance(alone, Estimate) or not alone.value:
+            return said
+        return words.text("uses.for_alone", what=said, share=alone.value)
+    return words.text("uses.for_plain") if section == "check" else None
 
 
 def measured(result: CheckResult, told: Told, words: Words) -> list[str]:
