@@ -839,3 +839,21 @@ def test_a_card_of_a_part_of_a_check_is_void(language: str, tmp_path: Path) -> N
     with pytest.raises(DataError, match="was edited"):
         gate.examine(file, tmp_path / "g.yaml", {})
     assert "unasked" not in json.loads(a_card().text())
+
+
+def test_a_gate_begun_from_a_card_lets_that_card_pass_and_no_weaker_one(tmp_path: Path) -> None:
+    status, said = run(tmp_path, "card.json", "--init", demanded=None, model="gpt-5")
+    assert status == 0 and "Next: undogmatic gate card.json" in said
+    written = yaml.safe_load((tmp_path / "undogmatic-gate.yaml").read_text("utf-8"))
+    assert written["figures"]["agreement.kappa"] == {"at_least": 0.4}
+    assert (written["standing"], written["judge"]) == ("supported", {"model": "gpt-5"})
+    gate.read_gate(tmp_path / "undogmatic-gate.yaml")
+    assert run(tmp_path, "card.json", demanded=None, model="gpt-5")[0] == 0
+    assert run(tmp_path, "card.json", demanded=None, model="other")[0] == 3
+    # What is there is not written over, and a card that is none begins no gate.
+    before = (tmp_path / "undogmatic-gate.yaml").read_text("utf-8")
+    status, said = run(tmp_path, "card.json", "--init", demanded=None)
+    assert status == 3 and "is there already" in said
+    status, said = run(tmp_path, "nothing.json", "--init", "--config", "new.yaml", demanded=None)
+    assert status == 3 and not (tmp_path / "new.yaml").exists()
+    assert (tmp_path / "undogmatic-gate.yaml").read_text("utf-8") == before

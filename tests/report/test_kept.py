@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,8 @@ from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, Judgment, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.records.wordings import PACKAGE, texts_noted
-from undogmatic.report import kept
+from undogmatic.report import contents, kept
+from undogmatic.report.document import Answered, Bench, Picture, Table
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.index import Records
 
@@ -96,6 +98,12 @@ def test_what_was_assumed_of_a_file_is_read_back(
     )
 
 
+def with_settings(folder: Path, config: Any) -> None:
+    """Note the settings as Hydra does."""
+    (folder / ".hydra").mkdir()
+    OmegaConf.save(OmegaConf.create(config), folder / ".hydra" / "config.yaml")
+
+
 def test_a_report_is_made_again_the_same_or_in_another_language(
     tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
@@ -104,8 +112,7 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
         tmp_path / "run",
     )
     run_experiment(config, CHOICES, folder)
-    (folder / ".hydra").mkdir()
-    OmegaConf.save(OmegaConf.create(config), folder / ".hydra" / "config.yaml")
+    with_settings(folder, config)
     files = [folder / name for name in ("report.html", "report.md")]
     before = [file.read_text(encoding="utf-8") for file in files]
     capsys.readouterr()
@@ -139,3 +146,36 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
             main(["report", str(folder), *words])
         assert said in capsys.readouterr().err
         (folder / "results.json").unlink(missing_ok=True)
+
+
+def test_the_newest_run_is_taken_where_none_is_named(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["report"])
+    assert "There is no run below" in capsys.readouterr().err
+    for name in ("10-00-00", "11-00-00"):
+        config = compose_config(["model=patterns", "tracking=none", "run.limit=8"])
+        folder = Path("outputs", "2026-01-31", name)
+        run_experiment(config, CHOICES, folder)
+        with_settings(folder, config)
+    capsys.readouterr()
+    main(["report", "--format", "md"])
+    assert capsys.readouterr().out == "outputs/2026-01-31/11-00-00/report.md\n"
+    with pytest.raises(SystemExit):
+        main(["report", "--full"])
+    assert "--full is for --format pdf" in capsys.readouterr().err
+
+
+def test_the_short_report_holds_the_answer_its_picture_and_ten_items(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    config = compose_config(["model=patterns", "tracking=none", "run.limit=24"])
+    run_experiment(config, CHOICES, folder)
+    with_settings(folder, config)
+    made = contents.short(kept.remade(RunFolder.open(str(folder), "RUN")))
+    (answer,) = [block for block in made.blocks if isinstance(block, Answered)]
+    assert any(line.startswith("Not for: ") for line in answer.below)
+    assert sum(isinstance(block, Picture) for block in made.blocks) == 1
+    listed = [block for block in made.blocks if isinstance(block, Table)][-1]
+    assert len(listed.rows) == 10 and not any(isinstance(block, Bench) for block in made.blocks)

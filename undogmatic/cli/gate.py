@@ -1,18 +1,25 @@
 """`undogmatic gate`: whether a trust card, or a run, meets what is demanded; for continuous
 integration."""
 
+from __future__ import annotations
+
 import argparse
 import json
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from undogmatic.cli.check import pairs_of
-from undogmatic.errors import UndogmaticError
+from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.command import tell
 from undogmatic.safety.files import ALL, write
+from undogmatic.safety.outside import visible
+
+if TYPE_CHECKING:
+    from undogmatic.records.card import TrustCard
 
 STATUSES = "exit status: 0 pass, 1 fail, 2 undecided, 3 void or broken"
 
@@ -37,6 +44,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--config", metavar="FILE", help="what is demanded (default: undogmatic-gate.yaml)"
     )
+    begins = "write a gate of what the card's answer needed, instead of asking one"
+    parser.add_argument("--init", action="store_true", help=begins)
     data = "labels and items as they are now, read as they were for the card; once for each file"
     parser.add_argument("--data", action="append", metavar="FILE", help=data)
     parser.add_argument("--junit", metavar="FILE", help="write the outcome as JUnit XML")
@@ -56,7 +65,7 @@ def add(commands: Any) -> None:
         help="language of what is printed (default: the card's, else en)",
     )
     parser.error = partial(_refuse, parser)
-    parser.set_defaults(run=run, refuse=parser.error)
+    parser.set_defaults(run=run, refuse=parser.error, parser_of_gate=parser)
 
 
 def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
@@ -65,9 +74,53 @@ def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     parser.exit(3, f"{parser.prog}: error: {message}\n")
 
 
+def _begun(path: Path, config: Path) -> str:
+    """Write a gate of what a card's answer needed; where it lies, and what to type next. Raises
+    ConfigError where there is one already, DataError where the card is none."""
+    from undogmatic.records.card import read_card
+
+    text = _demanded(read_card(path))
+    try:
+        with config.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ConfigError(
+            f"--config is {str(config)!r}, which is there already, and a gate that somebody wrote"
+            " is not written over. Name another: --config FILE."
+        ) from None
+    return f"{config}\nNext: undogmatic gate {shlex.join([str(path), '--config', str(config)])}"
+
+
+def _demanded(card: TrustCard) -> str:
+    """A gate's file: what a yes needed, each figure with a remark that says how it stands now."""
+    from undogmatic.records.checked import CheckOptions
+
+    least = card.data.options.get("least") or CheckOptions().least_of(card.data.kind)
+    wanted = {card.headline: least, "surface.increment": 0}
+    lines = [f"# Made from the card of {visible(card.judge)} of {card.made}.", "figures:"]
+    for name, bound in wanted.items():
+        found = None if name is None else card.figures.get(name)
+        if found is not None:
+            now = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+            lines.append(f"  {name}: {{at_least: {bound:g}}}  # on the card {now}")
+    if len(lines) == 2:
+        lines.pop()
+    lines += ["standing: supported", f"max_age_days: {(card.expires - card.made).days}"]
+    known = {key: value for key, value in card.settings.items() if not value.startswith("sha256:")}
+    lines += [f"judge: {json.dumps(known, ensure_ascii=False)}"] if known else []
+    return "\n".join([*lines, ""])
+
+
 def run(typed: argparse.Namespace) -> None:
     """Print what came of it, write what was asked for, and exit with its status."""
     from undogmatic.examinations import gate
+
+    if typed.init:
+        try:
+            print(_begun(Path(typed.target), Path(typed.config or gate.CONFIG)))
+        except (UndogmaticError, OSError) as error:
+            _refuse(typed.parser_of_gate, tell(error, "undogmatic gate")[0])
+        return
     from undogmatic.report import gate as shown
     from undogmatic.report.check import words_of
     from undogmatic.runs.progress import doing, speaking

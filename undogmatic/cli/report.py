@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from undogmatic.errors import ConfigError
@@ -29,9 +30,12 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "report", help="make the report of a run or a sweep again, without judging"
     )
-    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run, or of a sweep")
-    forms = "what is written (default: html); pdf is printed by Chromium"
+    which = "the folder of a run, or of a sweep (default: the newest below outputs/)"
+    parser.add_argument("run_folder", metavar="RUN", nargs="?", help=which)
+    forms = "what is written (default: html); pdf is printed by Chromium, on two pages"
     parser.add_argument("--format", choices=("html", "md", "pdf"), default="html", help=forms)
+    whole = "with --format pdf: all of the report, not the two pages that say most"
+    parser.add_argument("--full", action="store_true", help=whole)
     beside = "its language (default: the run's own); another is written beside, as report.pt.html"
     parser.add_argument("--language", choices=languages(), help=beside)
     parser.set_defaults(run=run, extra="run")
@@ -41,14 +45,22 @@ def run(typed: argparse.Namespace) -> None:
     """Write the report into the folder, and say where it is."""
     from undogmatic.report import contents, kept
     from undogmatic.report import sweep as sweeps
+    from undogmatic.report.document import rendered
     from undogmatic.runs.folder import RunFolder
     from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety.outside import visible
 
     language = typed.language
+    if typed.full and typed.format != "pdf":
+        raise ConfigError(
+            f"--full is for --format pdf, and --format is {typed.format!r}, which holds the whole"
+            " report. Leave --full out."
+        )
+    if typed.run_folder is None:
+        typed.run_folder = _newest()
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     folder = RunFolder(Path(typed.run_folder))
-    page = folder.path / "report.html"
+    page, brief = folder.path / "report.html", None
     if typed.format == "pdf" and browser is None:
         way = (
             f"Install Chromium (Debian, Ubuntu: apt install chromium), or open {page} in any"
@@ -68,12 +80,34 @@ def run(typed: argparse.Namespace) -> None:
         else:
             finished = kept.remade(RunFolder.open(typed.run_folder, "RUN"))
             beside = _beside(language, finished.language)
-            contents.write(replace(finished, language=language or finished.language), beside)
+            finished = replace(finished, language=language or finished.language)
+            contents.write(finished, beside)
+            if typed.format == "pdf" and not typed.full:
+                brief = contents.short(finished, beside)
     page = page.with_stem(f"report{beside}")
     path = page.with_suffix(f".{typed.format}")
     if browser is not None and typed.format == "pdf":
-        _print(browser, page, path)
+        with TemporaryDirectory() as made:
+            if brief is not None:
+                page = Path(made, page.name)
+                page.write_text(rendered(brief, "report.html"), encoding="utf-8")
+            _print(browser, page, path)
     print(visible(str(path)))
+
+
+def _newest() -> str:
+    """The folder of the run or sweep that ended last below outputs/. Raises ConfigError where there
+    is none."""
+    from undogmatic.runs.manifest import MANIFEST, SWEEP_MANIFEST
+
+    root = Path("outputs")
+    found = [*root.glob(f"*/*/{MANIFEST}"), *root.glob(f"*/*/{SWEEP_MANIFEST}")]
+    if not found:
+        raise ConfigError(
+            f"There is no run below {root.absolute()}. Name the folder of one: undogmatic report"
+            " RUN, or judge first: undogmatic run."
+        )
+    return str(max(found, key=lambda path: path.stat().st_mtime).parent)
 
 
 def _beside(language: str | None, own: str) -> str:

@@ -44,6 +44,7 @@ from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 
 EXCERPT = 280  # characters of a judged text
+SHORT = 60  # the same in the short report
 MOST_FAILURES = 40
 ITEMS_EACH, LISTS = 3, 5  # items in each list, and how many lists there are
 # by which judgment a row of the table was made
@@ -73,6 +74,64 @@ def write(run: FinishedRun, beside: str = "") -> None:
     foot, names = words.text("bench.foot"), names_of(run.items)
     document = Document(words.language, title(run, words), lead, blocks, foot, names, beside)
     save(document, run.folder)
+
+
+MOST_FURTHEST, MOST_SHORT = 10, 4
+"""Items and key figures that the short report lists."""
+
+
+def short(run: FinishedRun, beside: str = "") -> Document:
+    """What fits on two pages: the answer, its picture, the key figures, and the items whose scores
+    are furthest from their labels (else those that the judge doubts most, else the highest).
+    `beside` as for the whole report."""
+    words = Words.of(run)
+    words.beside = beside
+    blocks = [*_answer(run, words)]
+    if keys := key_figures(run.results, words, MOST_SHORT):
+        blocks += [Heading(words.text("common.headline_title")), keys]
+    blocks += _furthest(run, words)
+    date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
+    lead = words.text("common.lead", name=run.name, date=date)
+    return Document(words.language, title(run, words), lead, blocks, words.text("common.short"))
+
+
+def _furthest(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """A table of the items that a reader looks at first."""
+
+    def told(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+        shown = (rows["repeat"] == 0) & rows["error"].isna()
+        score, label = (rows[name].to_numpy(dtype=float) for name in ("score", "label"))
+        orders = {
+            "furthest": np.abs(score - label),
+            "uncertain": -rows["confidence"].to_numpy(dtype=float),
+            "highest": score,
+        }
+        return {key: np.where(shown, own, np.nan) for key, own in orders.items()}
+
+    columns = ["repeat", "error", "score", "label", "confidence"]
+    orders = foremost(run.frame, columns, told, MOST_FURTHEST)
+    key = next((key for key, order in orders.items() if len(order)), None)
+    if key is None:
+        return
+    rows = run.frame.iloc[orders[key]].to_dict("records")
+    items = {item.id: item for item in run.items if item.id in {row["item_id"] for row in rows}}
+    yield Heading(words.text(f"common.items_{key}"))
+    labelled = any(not missing(row["label"]) for row in rows)
+    headers = [words.heading("item_id"), words.text("bench.text"), words.heading("score")]
+    headers += [words.heading("label")] * labelled
+    table = [_in_short(row, items, run, words)[: len(headers)] for row in rows]
+    yield Table(headers, table, (False, False, True, True)[: len(headers)])
+
+
+def _in_short(
+    row: Mapping[Any, Any], items: Mapping[str, Item], run: FinishedRun, words: Words
+) -> list[str]:
+    """An item's id, the beginning of its text, its score and its label."""
+    item = items[row["item_id"]]
+    text = redacted(item.text) if run.settings.redacted else item.text
+    label = "" if missing(row["label"]) else words.said(row["label"])
+    score = "" if missing(row["score"]) else words.quoted(row["score"])
+    return [_named(row, run), shorten(text, SHORT), score, label]
 
 
 def title(run: FinishedRun, words: Words) -> str:
@@ -231,7 +290,8 @@ def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     ]
 
 
-def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
+def _answer(run: FinishedRun, words: Words) -> Iterator[Block]:
+    """The answer, what takes it back, and its picture."""
     for said in answers(run, words) or [words.text("common.no_verdict")]:
         yield Paragraph(said, "verdict") if isinstance(said, str) else said
     if run.fitted:
@@ -244,6 +304,10 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield from pictures(
             [first[1]], words, first[0].name, run.rubric, run.folder, first[0].full("")
         )
+
+
+def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
+    yield from _answer(run, words)
     table = bench(of_run(run, words), words)
     yield from [Paragraph(table.begins)] if table.begins else []
     yield Contents(words.text("bench.contents"))
@@ -457,10 +521,10 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
     )
 
 
-def shorten(text: str) -> str:
-    """One line of at most EXCERPT characters."""
+def shorten(text: str, most: int = EXCERPT) -> str:
+    """One line of at most so many characters."""
     line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else line[:EXCERPT].rstrip() + "…"
+    return line if len(line) <= most else line[:most].rstrip() + "…"
 
 
 def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
