@@ -17,7 +17,7 @@ from undogmatic.datasets.vocabulary import CHOICES, CODES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import FIRST, SECOND, TIE, Kind
 from undogmatic.records.records import Record
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Finding, Subject
 from undogmatic.safety.outside import brief
 
 ROUND_ENDS: Sequence[tuple[float, float]] = (
@@ -274,7 +274,7 @@ def _pairwise(
             f"the choices of the judge are {shown}, which name none of two outputs. {way}."
         )
     categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
-    notes.append(Finding("table.pairwise", spelled(door, KIND)))
+    notes.append(Finding("table.pairwise", spelled(door, KIND), subject=Subject.KIND))
     return Scales("pairwise", None, categories, of_verdicts, of_labels, notes=tuple(notes))
 
 
@@ -543,11 +543,11 @@ def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray, door: D
             "most": float(numbers[-1]),
             "option": door.typed(SCALE, _typed_as(ends)),
         }
-        return Finding("table.numeric_guess", told | more)
+        return Finding("table.numeric_guess", told | more, subject=Subject.KIND)
     if guessed:
         ways = {**spelled(door, SCALE), "option": door.typed(KIND, "ordered")}
-        return Finding("table.numeric", told | ways)
-    return Finding("table.numeric_declared", told)
+        return Finding("table.numeric", told | ways, subject=Subject.KIND)
+    return Finding("table.numeric_declared", told, subject=Subject.KIND)
 
 
 def far_inside(numbers: Sequence[float] | np.ndarray, ends: tuple[float, float]) -> bool:
@@ -724,7 +724,8 @@ def _named(
 ) -> Scales:
     """The scale of categories that are named in their order, and what is said of it; `told`: the
     options that declare another."""
-    note = Finding(f"table.{kind}", {"names": names[:12], "n": len(names), **told})
+    about = {"names": names[:12], "n": len(names), **told}
+    note = Finding(f"table.{kind}", about, subject=Subject.KIND)
     return Scales(kind, None, tuple(names), mapping, mapping, notes=(note,))
 
 
@@ -762,10 +763,10 @@ def _pass_fail(
     no, yes = _as_written([no, yes], verdicts, labels)
     passed = [word for word in everything if word in passing]
     told: dict[str, Any] = {"fails": no, **spelled(door, PASSING)}
-    note = Finding("table.none_passes", told)
+    note = Finding("table.none_passes", told, subject=Subject.KIND)
     if passed:
         told |= {"passes": yes, "words": passed, "n": len(passed)}
-        note = Finding("table.pass_fail", told)
+        note = Finding("table.pass_fail", told, subject=Subject.KIND)
     return Scales("pass_fail", None, (no, yes), mapping, mapping, notes=(note,))
 
 

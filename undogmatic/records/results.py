@@ -72,6 +72,7 @@ class Subject(StrEnum):
     WORSE = "worse"  # that the high end of people's labels is taken to be the bad one
     REVERSED = "reversed"  # that the judge goes the other way than people's labels
     TURNED = "turned"  # that their labels may be turned round
+    KIND = "kind"  # what kind of verdicts the data hold
     NOT_READ = "not_read"  # columns of which nobody knows what they are
 
 

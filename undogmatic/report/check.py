@@ -452,6 +452,7 @@ def face(
     (each,) = result.judges
     together = each.beside(result.together)
     table, said = result.table, sentences(together, words, each)
+    kind = [words.say(read) for read in table.read if read.subject == Subject.KIND]
     problems = [*map(words.say, table.problems[:1])]
     if len(table.problems) > 1:
         problems.append(words.text("uses.more_problems", more=len(table.problems) - 1))
@@ -463,7 +464,7 @@ def face(
         *titled(uses_of(result, each, words), words),
         *measured(result, together, words),
         *step,
-        " ".join([*who(result, words), *problems, words.text("uses.all", n=n)]),
+        " ".join([*who(result, words), *kind, *problems, words.text("uses.all", n=n)]),
     ]
 
 
