@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import undogmatic
 from tests.examinations.builders import evidence_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
@@ -550,3 +551,25 @@ def test_what_is_told_of_all_judges_counts_for_the_one_that_it_names(
     one, other = check(table, CheckOptions()).judges
     assert one.standing == "supported" and other.answer.key == "check.verdict_reason"
     assert other.answer.values["reason"].key == "mine.forbids"
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_judge_that_goes_the_other_way_is_a_question_where_nobody_said_which_end_is_good(
+    declared: bool,
+) -> None:
+    rng = np.random.default_rng(8)
+    worth = rng.uniform(1, 10, 60)
+    frame = pd.DataFrame(
+        {
+            "judge": (11 - worth + rng.normal(0, 0.5, 60)).clip(1, 10).round(1),
+            "human": (worth + rng.normal(0, 0.5, 60)).clip(1, 10).round(1),
+            "text": [f"text {n} {rng.random()}" for n in range(60)],
+        }
+    )
+    options = {"scale": "1-10"} if declared else {}
+    (told,) = undogmatic.check(frame, judge="judge", human="human", **options).judges
+    assert told.answer.key == f"check.verdict_{'reversed' if declared else 'turned'}"
+    assert told.standing == ("refuted" if declared else "undecided")
+    frame["turned"] = 11 - frame["judge"]
+    (told,) = undogmatic.check(frame, judge="turned", human="human", **options).judges
+    assert told.answer.key not in ("check.verdict_reversed", "check.verdict_turned")

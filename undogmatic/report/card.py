@@ -173,7 +173,8 @@ def write(cards: Mapping[str, TrustCard], path: Path) -> list[Path]:
 def document(card: TrustCard, file: str = "card.json") -> Document:
     """The card as a document; `file` is what the card that a gate reads is called."""
     words = words_of(card.language)
-    lead = words.text("card.lead", made=str(card.made), expires=str(card.expires))
+    named = "card.lead" if card.settings else "card.lead_name_only"
+    lead = words.text(named, made=str(card.made), expires=str(card.expires))
     sealed_as = {"seal": card.seal[:16], "version": card.version, "file": shlex.quote(file)}
     foot = words.text("card.foot", **sealed_as)
     return Document(

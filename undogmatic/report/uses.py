@@ -16,8 +16,9 @@ from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate
 
 Part = Literal["not_for", "not_known"]
-MOST = 3
-"""Phrases that a sentence names; of more, how many there are."""
+MOST = 4
+"""Phrases that say what is not known; of more, how many there are. What a judge is not for is said
+whole."""
 
 
 class Uses(NamedTuple):
@@ -88,8 +89,9 @@ def _sentence(phrases: list[str], part: Part, words: Words) -> str:
     """The phrases in one sentence; "" without any."""
     if not phrases:
         return ""
-    more = len(phrases) - MOST
-    shown = phrases[:MOST] + ([words.text("uses.more", more=more)] if more > 0 else [])
+    most = MOST if part == "not_known" else len(phrases)
+    more = len(phrases) - most
+    shown = phrases[:most] + ([words.text("uses.more", more=more)] if more > 0 else [])
     return words.text(f"uses.{part}", what="; ".join(shown))
 
 
@@ -140,6 +142,7 @@ def measured(result: CheckResult, told: Told, words: Words) -> list[str]:
         return [*lines, words.say(told.rival)]
     values: dict[str, Any] = {
         "counter": counter[1].value,
+        "judge": counter[1].value + lead["estimate"],
         "lead": lead["estimate"],
         "lead_interval": (lead["low"], lead["high"]),
     }
@@ -171,12 +174,30 @@ def _agreement(result: CheckResult, told: Told, words: Words) -> list[str]:
         "n": told.n,
         "groups": told.groups,
         "least": result.options.least_of(result.table.kind),
+        "met": _met(result, told, found[1], words),
     }
     people = told.numbers.get("people.agreement")
     if not isinstance(people, Estimate):
         return [words.text("uses.agreement", **values)]
     values |= {"people": people.value, "people_interval": people.interval}
     return [words.text("uses.agreement_people", **values)]
+
+
+def _met(result: CheckResult, told: Told, agreement: Estimate, words: Words) -> str:
+    """Whether so much agreement is shown; "" of so few items that it would show nothing."""
+    if told.answer.key == "check.verdict_few":
+        return ""
+    least = result.options.least_of(result.table.kind)
+    enough = min(agreement.low, agreement.worst_low) > least
+    of_people = [
+        told.numbers.get(f"people.{name}") for name in ("agreement", "judge", "difference")
+    ]
+    known = [found for found in of_people if isinstance(found, Estimate)]
+    if len(known) == len(of_people):
+        among, own, difference = known
+        margin = result.options.margin or 0.0
+        enough |= among.low > 0 and own.low > 0 and difference.low > -margin
+    return words.text("uses.met" if enough else "uses.unmet")
 
 
 def _left(questions: Mapping[str, Mapping[str, float]], words: Words) -> str:

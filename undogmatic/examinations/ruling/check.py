@@ -130,6 +130,14 @@ class CheckFacts:
         )
 
     @property
+    def may_be_turned(self) -> bool:
+        """Whether it puts numbers in people's order from the other end, where nobody said which end
+        is the good one."""
+        said = (read.key for read in self.own.table.read if read.subject == Subject.KIND)
+        guessed = any(key in ("table.numeric", "table.numeric_guess") for key in said)
+        return guessed and known(self.estimate).high < -self.least
+
+    @property
     def in_order(self) -> bool:
         """Whether it is the order of the items that is held against people's."""
         return self.own.table.kind == "numeric"
@@ -311,8 +319,9 @@ def _settle_surface(facts: CheckFacts) -> Finding:
 def _settle_few(facts: CheckFacts) -> Finding:
     """How many more labels an answer takes, and what the judge may decide alone."""
     values = {"more": max(facts.few - facts.agreement.groups, 1), "alone": [], **_label(facts)}
+    values["who"] = [Finding("check.settle_first_who")] if facts.same_labels else []
     if facts.alone is not None and facts.alone.values.get("needed", 0) > facts.few:
-        more = facts.alone.values["needed"] - facts.few
+        more = facts.alone.values["needed"] - facts.agreement.groups
         values["alone"] = [Finding("check.settle_few_alone", {"more": more})]
     return Finding("check.settle_few", values)
 
@@ -418,6 +427,14 @@ CHECK = Rules[CheckFacts](
             lambda f: known(f.estimate).high < f.least and f.weak_labels and not f.agrees_enough,
             _weak_labels,
             settle=_settle("labels", _label),
+        ),
+        Rule(
+            "turned",
+            "undecided",
+            lambda f: f.may_be_turned,
+            _agrees,
+            subject=Subject.REVERSED,
+            settle=_settle("turned", lambda facts: {}),
         ),
         Rule(
             "reversed",
