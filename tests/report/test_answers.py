@@ -80,7 +80,8 @@ def test_what_would_settle_a_verdict_is_said_and_comes_before_what_is_usual(
     finished: Build,
 ) -> None:
     settle = Finding(
-        "check.settle_few", {"more": 8, "alone": [], "label": "undogmatic label runs/a"}
+        "check.settle_few",
+        {"more": 8, "who": [], "alone": [], "label": "undogmatic label runs/a"},
     )
     values = {"judge": "j", "n": 12, "groups": 12, "few": 20}
     verdict = Finding("check.verdict_few", values, "undecided", settle=settle)
