@@ -56,9 +56,9 @@ def output(*words: str, folder: Path | None = None) -> str:
 
 
 def check_of_the_demo() -> str:
-    """The answer of the README's first command, without what was read and the findings below it."""
+    """What the README's first command says."""
     whole = output(
-        "undogmatic.cli", "check", "data/check/demo.csv", "--judge", "judge_keyword", folder=ROOT
+        "undogmatic.cli", "check", "data/check/demo.csv", "--judge", "judge_careful", folder=ROOT
     )
     paragraphs = whole.strip("\n").split("\n\n")
     answer = next(n for n, text in enumerate(paragraphs) if text.lstrip()[:1] in "✓✗◐?")

@@ -182,7 +182,7 @@ WHY_NOT = {
         "undogmatic check",
         "undogmatic check FILE",
         "undogmatic check FILE --report DIR",
-        "undogmatic check data/check/demo.csv --judge judge_keyword",
+        "undogmatic check data/check/demo.csv --judge judge_careful",
         "undogmatic check verdicts.csv labels.csv",
         "undogmatic check new.csv --against old.csv",
         "undogmatic check verdicts.csv --report out --card card.json",
