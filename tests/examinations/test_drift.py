@@ -37,7 +37,13 @@ def tell(new: Evidence, old: Evidence, **options: Any) -> Told:
 
 
 def keys(told: Told) -> dict[str, Weight]:
-    return {noted.key.removeprefix("drift."): noted.weight for noted in told.findings}
+    """What was said, and how grave it is; that agreement cannot be told stands with what was not
+    examined."""
+    return {
+        noted.key.removeprefix("drift."): noted.weight
+        for noted in told.findings
+        if noted.key != "drift.untold"
+    }
 
 
 def table(
