@@ -29,7 +29,7 @@ from undogmatic.examinations.ruling.drift import (
 )
 from undogmatic.records.card import TrustCard, read_card, setting, table_digests
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import EarlierFigures, Evidence, JudgeView
+from undogmatic.records.evidence import IN_MEMORY, EarlierFigures, Evidence, JudgeView
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.safety.outside import brief
@@ -114,8 +114,12 @@ def then(old: Evidence | EarlierFigures) -> Finding:
     if isinstance(old, EarlierFigures):
         values = {"date": old.made.isoformat(), "name": Path(old.source).name}
         return Finding("drift.then_card", values)
-    names = [Path(source).name for source in old.sources]
-    return Finding("drift.then_file", {"name": names[0]}) if names else Finding("drift.then_before")
+    paths = [Path(source) for source in old.sources if source != IN_MEMORY]
+    if not paths:
+        return Finding("drift.then_before")
+    # The folder of a run is called by day and time.
+    shown = 1 if paths[0].suffix else 2
+    return Finding("drift.then_file", {"name": "/".join(paths[0].parts[-shown:])})
 
 
 def tell(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> None:

@@ -47,6 +47,8 @@ COUNTED = "counted."
 STATED = "stated."
 """How the columns of a file begin that say how all its verdicts are to be read: `stated.kind`,
 `stated.scale`, `stated.passes`, `stated.margin`, and `stated.group`: that groups are final."""
+IN_MEMORY = "data frame"
+"""The name of what is read from no file."""
 NOT_JUDGED = "not judged"
 """Why an item that was labelled has no verdict where the judge has no record of it at all."""
 
