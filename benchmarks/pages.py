@@ -185,7 +185,13 @@ def since() -> str:
         cells = [f"{each.items}{what}", each.periods, agreement]
         cells += [f"{each.alarms:.1%}", in_range, f"{each.interval_holds:.0%}"]
         rows.append(f"| {' | '.join(map(str, cells))} |".replace("%", " %"))
-    return "\n".join(rows) + "\n"
+    rarest = stored[stored["seen"].notna()].sort_values("alarms").iloc[0]
+    flattered = (
+        "Where a change is found seldom, those that are told look larger than they are: with"
+        f" {rarest['items']} items on {rarest['periods']} days they were {rarest['seen']:.2f} on"
+        f" average, and the truth was {rarest['after'] - rarest['before']:.2f}."
+    )
+    return "\n".join([*rows, "", flattered]) + "\n"
 
 
 NEEDS = {
