@@ -18,6 +18,7 @@ from tests.conftest import Capture, put, typed
 from undogmatic.cli import main
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.card import read_card
+from undogmatic.report.check import words_of
 
 
 def frame(n: int = 80, noise: float = 0.03, seed: int = 0) -> pd.DataFrame:
@@ -417,3 +418,20 @@ def test_importing_the_package_stays_light_and_checking_needs_nothing_that_judge
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_a_card_does_not_know_is_said(tmp_path: Path, capsys: Capture) -> None:
+    """Settings that only the card has, and judges that it is not about."""
+    rows = frame()
+    file = str(put(tmp_path / "set.csv", rows.to_csv(index=False)))
+    check(capsys, file, "--card", "set.json", "--judge-config", "model=gpt-5")
+    rows = rows.assign(other=rows["judge"], id=[f"n{k}" for k in range(len(rows))])
+    result = undogmatic.check(rows, judge=["judge", "other"], against="set.json")
+    (settings,) = (f for f in result.together.findings if f.key == "drift.card_settings")
+    assert settings.values["keys"] == ["model"]
+    assert result.together.not_examined["drift.other"].key == "drift.not_on_card"
+    assert [found.key for found in result.changes] == ["drift.apart_open"]
+    for language in ("en", "pt"):
+        words = words_of(language)
+        words.strict = True
+        assert words.say(settings) and words.say(result.together.not_examined["drift.other"])
