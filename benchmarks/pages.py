@@ -168,6 +168,32 @@ def planned() -> str:
     return "\n".join(rows) + "\n"
 
 
+def since() -> str:
+    """How often a change over time is told, where there is one and where there is none, from
+    `benchmarks.since`."""
+    stored = pd.read_csv(RESULTS / "since.csv")
+    rows = [
+        "| items | days or months | agreement | a change is told | the range holds its time |"
+        " the interval holds it |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in stored.itertuples():
+        changes = each.before != each.after
+        agreement = f"{each.before:.0%} to {each.after:.0%}" if changes else f"{each.before:.0%}"
+        what = "" if each.what == "alone" else f", {each.what}"
+        in_range = f"{each.range_holds:.0%}" if changes else "-"
+        cells = [f"{each.items}{what}", each.periods, agreement]
+        cells += [f"{each.alarms:.1%}", in_range, f"{each.interval_holds:.0%}"]
+        rows.append(f"| {' | '.join(map(str, cells))} |".replace("%", " %"))
+    rarest = stored[stored["seen"].notna()].sort_values("alarms").iloc[0]
+    flattered = (
+        "Where a change is found seldom, those that are told look larger than they are: with"
+        f" {rarest['items']} items on {rarest['periods']} days they were {rarest['seen']:.2f} on"
+        f" average, and the truth was {rarest['after'] - rarest['before']:.2f}."
+    )
+    return "\n".join([*rows, "", flattered]) + "\n"
+
+
 NEEDS = {
     "labels": "labels that are no copies of the verdicts",
     "originals": "no labels that are copies of the verdicts",
@@ -181,6 +207,7 @@ NEEDS = {
     "systems": "who made what was judged",
     "judges": "several judges",
     "earlier": "an earlier file (`--against`)",
+    "dates": "a column of dates (`--over`)",
 }
 
 
@@ -212,6 +239,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "believed": believed,
     "looks": looks,
     "planned": planned,
+    "since": since,
     "examinations": examinations,
 }
 PAGES = (ROOT / "README.md", ROOT / "docs" / "check.md")

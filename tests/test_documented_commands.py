@@ -185,6 +185,8 @@ WHY_NOT = {
         "undogmatic check data/check/demo.csv --judge judge_careful",
         "undogmatic check verdicts.csv labels.csv",
         "undogmatic check new.csv --against old.csv",
+        "undogmatic check new.csv --against card.json",
+        "undogmatic check new.csv --over date",
         "undogmatic check verdicts.csv --report out --card card.json",
         (
             "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card"

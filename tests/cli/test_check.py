@@ -18,6 +18,7 @@ from tests.conftest import Capture, put, typed
 from undogmatic.cli import main
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.card import read_card
+from undogmatic.report.check import words_of
 
 
 def frame(n: int = 80, noise: float = 0.03, seed: int = 0) -> pd.DataFrame:
@@ -58,6 +59,108 @@ def test_the_command_that_comes_next_works(
     assert command[:2] == ["undogmatic", "check"] and " ".join(command).endswith(asked)
     assert asked.startswith("--card") == ("Next, see in the report" in check(capsys, *command[2:]))
     assert (Path.cwd() / asked.split()[1]).exists()
+
+
+@pytest.fixture
+def card(tmp_path: Path, capsys: Capture) -> Path:
+    """A card of a judge that agrees with people on nearly every item."""
+    check(capsys, str(a_file(tmp_path)), "--card", "card.json")
+    return Path("card.json")
+
+
+def other(noise: float) -> str:
+    """A file of other items."""
+    return (
+        frame(n=160, noise=noise, seed=3)
+        .replace({"id": {"r": "n"}}, regex=True)
+        .to_csv(index=False)
+    )
+
+
+@pytest.mark.parametrize(
+    ("noise", "status", "said"),
+    [
+        (0.02, 0, "It is not shown that “judge” agrees"),
+        (0.3, 4, "“judge” agrees with people"),
+    ],
+)
+@pytest.mark.parametrize("against", ["card.json", "verdicts.csv"])
+def test_the_first_line_says_what_has_changed(
+    against: str, noise: float, status: int, said: str, card: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    new = str(put(tmp_path / "new.csv", other(noise)))
+    earlier = str(card if against == card.name else tmp_path / against)
+    for language, words in (("en", said), ("pt", "concord")):
+        more = ("--language", language, "--report", "out")
+        ended, printed = ends(capsys, new, "--against", earlier, *more)
+        first = printed.strip().splitlines()[0]
+        assert ended == status and words in first and against in first
+        assert first in (Path("out") / "report.md").read_text().replace("\\", "")
+    ended, printed = ends(capsys, new, "--against", earlier, "--json")
+    assert ended == status and said in json.loads(printed)["change"][0]
+    result = undogmatic.check(new, against=earlier)
+    assert result.agrees_less == (status == 4) and said in str(result).splitlines()[0]
+    assert said in result._repr_html_()[:300]
+
+
+def ends(capsys: Capture, *words: str) -> tuple[int, str]:
+    """The exit status of a check, and what it printed."""
+    try:
+        main(["check", *words])
+    except SystemExit as end:
+        return int(end.code or 0), capsys.readouterr().out
+    return 0, capsys.readouterr().out
+
+
+def test_a_card_of_the_same_verdicts_shows_no_change(
+    card: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    ended, printed = ends(capsys, str(tmp_path / "verdicts.csv"), "--against", str(card))
+    assert ended == 0 and "the very ones from which that card was made" in printed.splitlines()[1]
+
+
+def test_a_card_of_something_else_is_refused(card: Path, tmp_path: Path, capsys: Capture) -> None:
+    rows = frame().rename(columns={"judge": "gpt_judge"})
+    put(tmp_path / "other.csv", rows.to_csv(index=False))
+    put(tmp_path / "whole.csv", frame().to_csv(index=False))
+    graded = frame().assign(judge=np.arange(80) % 5, human=np.arange(80) % 5)
+    put(tmp_path / "grades.csv", graded.to_csv(index=False))
+    put(tmp_path / "edited.json", card.read_text().replace("supported", "refuted"))
+    for file, against, more, said in (
+        ("other", card, {}, "about the judge 'judge', and here is gpt_judge"),
+        ("grades", card, {"kind": "numeric"}, "verdicts were pass_fail, and these are numeric"),
+        ("whole", card, {"level": 0.9}, "Add --level 0.95"),
+        ("whole", "edited.json", {}, "edited or damaged after it was made"),
+        ("whole", [card, "whole.csv"], {}, "Name one of them"),
+    ):
+        with pytest.raises((ConfigError, DataError)) as raised:
+            undogmatic.check(f"{file}.csv", against=against, **more)
+        assert said in str(raised.value)
+    settled = put(tmp_path / "set.csv", frame().to_csv(index=False))
+    main(["check", str(settled), "--card", "set.json", "--judge-config", "model=gpt-5"])
+    with pytest.raises(SystemExit):
+        words = ["--judge-config", "model=gpt-6", "--card", "new.json"]
+        main(["check", str(settled), "--against", "set.json", *words])
+    assert "whose model was 'gpt-5' and is 'gpt-6' now" in capsys.readouterr().err
+    assert not Path("new.json").exists()
+
+
+def test_over_dates_it_is_said_since_when(tmp_path: Path, capsys: Capture) -> None:
+    rows = frame(n=200, noise=0.02)
+    days = pd.date_range("2026-03-01", periods=100).strftime("%Y-%m-%d")
+    late = (np.arange(200) >= 140) & (np.arange(200) % 2 == 0)
+    turned = rows["judge"].map({"pass": "fail", "fail": "pass"})
+    rows["judge"] = rows["judge"].where(~late, turned)
+    rows["date"] = np.repeat(days, 2)
+    file = str(put(tmp_path / "dated.csv", rows.to_csv(index=False)))
+    ended, printed = ends(capsys, file, "--over", "date")
+    assert ended == 4
+    assert "agrees with people less since 2026-05-" in printed.strip().splitlines()[0]
+    assert ends(capsys, file, "--over", "date", "--json")[0] == 4
+    put(tmp_path / "dated.csv", rows.replace({"date": {days[3]: "soon"}}).to_csv(index=False))
+    with pytest.raises(SystemExit):
+        main(["check", file, "--over", "date"])
+    assert "dated.csv:8: `date` is 'soon', which is no date" in capsys.readouterr().err
 
 
 def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Capture) -> None:
@@ -315,3 +418,20 @@ def test_importing_the_package_stays_light_and_checking_needs_nothing_that_judge
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_a_card_does_not_know_is_said(tmp_path: Path, capsys: Capture) -> None:
+    """Settings that only the card has, and judges that it is not about."""
+    rows = frame()
+    file = str(put(tmp_path / "set.csv", rows.to_csv(index=False)))
+    check(capsys, file, "--card", "set.json", "--judge-config", "model=gpt-5")
+    rows = rows.assign(other=rows["judge"], id=[f"n{k}" for k in range(len(rows))])
+    result = undogmatic.check(rows, judge=["judge", "other"], against="set.json")
+    (settings,) = (f for f in result.together.findings if f.key == "drift.card_settings")
+    assert settings.values["keys"] == ["model"]
+    assert result.together.not_examined["drift.other"].key == "drift.not_on_card"
+    assert [found.key for found in result.changes] == ["drift.apart_open"]
+    for language in ("en", "pt"):
+        words = words_of(language)
+        words.strict = True
+        assert words.say(settings) and words.say(result.together.not_examined["drift.other"])

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import yaml
 
 from tests.conftest import put, typed
 from tests.report import checks
+from undogmatic.cli import main
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations import gate
 from undogmatic.examinations.gate import GateConfig, Gated, hold
@@ -128,7 +130,7 @@ def edited() -> str:
         (
             ["card.json"],
             "figure: {}",
-            "`figure` is no known key. Did you mean `figures`? Keys: figures, standing, judge",
+            "`figure` is no known key. Did you mean `figures`? Keys: figures, standing, drift",
         ),
         (
             ["card.json"],
@@ -165,6 +167,64 @@ def test_what_is_broken_is_never_a_pass(
     put(tmp_path / "half.json", a_card().text()[:200])
     status, said = run(tmp_path, *words, demanded=demanded)
     assert status == 3 and named in said
+
+
+@pytest.mark.parametrize(
+    ("right", "status", "said"),
+    [
+        (0.98, 0, "It is not shown that judge agrees with people less now than on the card"),
+        (0.6, 1, "judge agrees with people less now than on the card"),
+    ],
+)
+def test_newer_verdicts_show_whether_the_judge_agrees_less_than_on_the_card(
+    right: float, status: int, said: str, tmp_path: Path
+) -> None:
+    put(tmp_path / "new.csv", newer(right))
+    found, printed = beside_newer(tmp_path, "new.csv")
+    assert found == status and said in printed
+    again, worded = beside_newer(tmp_path, "new.csv", "--language", "pt")
+    assert again == status and "com as pessoas menos agora do que no cartão" in worded
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("gone.csv", "cannot be held against the card"),
+        ("other.csv", "it is about the judge 'judge', and here is"),
+        ("unlabelled.csv", "How far judge agrees with people in"),
+    ],
+)
+def test_newer_verdicts_that_tell_nothing_make_the_card_void(
+    file: str, said: str, tmp_path: Path
+) -> None:
+    put(tmp_path / "other.csv", newer(0.9).replace("judge", "gpt_judge"))
+    put(tmp_path / "unlabelled.csv", newer(0.9, labelled=4))
+    found, printed = beside_newer(tmp_path, file)
+    assert found == 3 and said in printed
+
+
+def beside_newer(folder: Path, file: str, *words: str) -> tuple[int, str]:
+    """The exit status and the output, for a card of verdicts that meet 97 % of the labels."""
+    old = put(folder / "old.csv", newer(0.97))
+    with suppress(SystemExit):
+        main(["check", str(old), "--card", str(folder / "old.json")])
+    put(folder / "gates" / "gate.yaml", f"drift: ../{file}")
+    words = ("old.json", "--config", "gates/gate.yaml", *words)
+    done: subprocess.CompletedProcess[str] = typed("undogmatic.cli", "gate", *words, folder=folder)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def newer(right: float, n: int = 120, labelled: int = 120) -> str:
+    """A file of verdicts that meet so many of the labels."""
+    lines = ["id,text,judge,human"]
+    for k in range(n):
+        label = k % 2
+        verdict = label if k % 100 < 100 * right else 1 - label
+        names = ["fail", "pass"]
+        human = names[label] if k < labelled else ""
+        lines.append(f"n{k},reply number {k} of {k * 7919 % 1000},{names[verdict]},{human}")
+    return "\n".join(lines) + "\n"
 
 
 def test_what_is_broken_is_written_too(tmp_path: Path) -> None:

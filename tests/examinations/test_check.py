@@ -438,6 +438,14 @@ MADE_BY = {"system": ["gpt-4", "claude-2"] * (N // 2), "slice.topic": ["a", "b",
 MADE_BY_BOTH = {f"system_{k}": MADE_BY["system"][:: 1 if k == 1 else -1] for k in (1, 2)}
 MARKS = np.random.default_rng(2).integers(1, 6, N).astype(float)
 RATED = np.clip(np.round(MARKS + np.random.default_rng(3).normal(0, 0.4, N)), 1, 5)
+
+
+def over_days(table: Evidence) -> Evidence:
+    """The same with a day for each item."""
+    days = pd.date_range("2026-03-01", periods=len(table.items))
+    return replace(table, dates=pd.Series(days, index=table.items.index))
+
+
 MANY: dict[str, Callable[[], tuple[Evidence, Evidence | None]]] = {
     "passes": lambda: (
         judged(
@@ -447,7 +455,10 @@ MANY: dict[str, Callable[[], tuple[Evidence, Evidence | None]]] = {
         ),
         judged({"gpt-4": noisy(LABELS, 0.05, 7)}),
     ),
-    "grades": lambda: (evidence_of("numeric", RATED, MARKS, {"text": TEXTS}), None),
+    "grades": lambda: (
+        over_days(evidence_of("numeric", RATED, MARKS, {"text": TEXTS})),
+        None,
+    ),
     "choices": lambda: (evidence_of("pairwise", CHOICES, LABELS, PAIR | MADE_BY_BOTH), None),
 }
 

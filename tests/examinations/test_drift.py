@@ -1,6 +1,7 @@
 """What a check tells of verdicts beside earlier ones, and where the variance of verdicts comes
 from."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from tests.examinations.builders import evidence_of
 from undogmatic.examinations import drift
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Told, Weight
+from undogmatic.records.results import Subject, Told, Weight
 from undogmatic.report.words import Words
+from undogmatic.stats.estimate import Estimate
 
 LANGUAGES = [
     Words(code, [Path(drift.__file__).with_suffix(".texts.yaml")], strict=True)
@@ -37,7 +39,13 @@ def tell(new: Evidence, old: Evidence, **options: Any) -> Told:
 
 
 def keys(told: Told) -> dict[str, Weight]:
-    return {noted.key.removeprefix("drift."): noted.weight for noted in told.findings}
+    """What was said, and how grave it is; that agreement cannot be told stands with what was not
+    examined."""
+    return {
+        noted.key.removeprefix("drift."): noted.weight
+        for noted in told.findings
+        if noted.key != "drift.untold"
+    }
 
 
 def table(
@@ -184,6 +192,69 @@ def test_an_item_with_another_text_is_not_the_same_item(rng) -> None:
     assert other["n"] == 40 and len(other["items"]) == drift.MOST_NAMED
     no_texts = tell(evidence_of("pass_fail", now), table(before))
     assert "no_texts" in keys(no_texts) and no_texts.numbers["drift.change"].value == 0.2
+
+
+@pytest.mark.parametrize(
+    ("right", "key", "weight"),
+    [(0.6, "apart_worse", 1), (1.0, "apart_better", 2), (0.9, "apart_open", 2)],
+)
+def test_other_items_are_compared_by_their_figures(rng, right, key, weight) -> None:
+    """The interval of the difference is that of two independent estimates (Zou and Donner)."""
+    label = rng.integers(0, 2, N).astype(float)
+    now = table(flipped(rng, label, 1 - right), label)
+    old = renamed(table(flipped(rng, label, 0.1), label))
+    told = tell(now, old)
+    assert keys(told)[key] == weight
+    (found,) = (noted for noted in told.findings if noted.subject == Subject.AGREED)
+    low = np.hypot(
+        found.values["after"] - found.values["after_interval"][0],
+        found.values["before_interval"][1] - found.values["before"],
+    )
+    assert found.values["interval"][0] == pytest.approx(found.values["change"] - low)
+    assert told.numbers["drift.headline"].interval == found.values["interval"]
+    assert told.not_examined["drift"].key == "drift.no_common"
+
+
+def test_few_common_items_among_many_do_not_decide(rng) -> None:
+    label = rng.integers(0, 2, N).astype(float)
+    old = table(flipped(rng, label, 0.02), label)
+    few = renamed(old, but=20)
+    told = tell(table(flipped(rng, label, 0.4), label), few)
+    assert {"apart_worse", "verdicts_no_margin"} <= keys(told).keys()
+    assert told.numbers["drift.agreement"].n == 20
+    common = tell(table(flipped(rng, label, 0.4), label), renamed(old, but=150))
+    assert "agreement_worse" in keys(common) and "apart_worse" not in keys(common)
+
+
+@pytest.mark.parametrize(("now", "before", "key"), [(0, 1, "now"), (1, 0, "then")])
+def test_without_labels_it_is_not_known_whether_it_agrees_as_before(rng, now, before, key) -> None:
+    label = rng.integers(0, 2, N).astype(float)
+    own = table(label, label if now else ())
+    told = tell(own, renamed(table(label, label if before else ())))
+    assert told.not_examined["drift.agreement"].key == f"drift.no_labels_{key}"
+    (untold,) = (noted for noted in told.findings if noted.subject == Subject.AGREED)
+    assert untold.answer is None and untold.values["why"].key == f"drift.no_labels_{key}"
+
+
+def test_missing_verdicts_that_could_undo_a_change_leave_it_open() -> None:
+    now = Estimate(0.5, 0.4, 0.6, worst=0.2, best=0.95)
+    before = Estimate(0.8, 0.75, 0.85)
+    change = drift.difference(now, before)
+    assert change is not None and change.high < 0 and change.against(0) == "missing"
+    whole = drift.difference(now.replace(worst=None, best=None), before)
+    assert whole is not None and whole.against(0) == "against"
+    assert drift.difference(now, Estimate(0.8, -np.inf, np.inf)) is None
+
+
+def renamed(table: Evidence, but: int = 0) -> Evidence:
+    """The same about other items, but for the first so many."""
+    names = {name: f"x{name}" for name in table.items.index[but:]}
+    return replace(
+        table,
+        verdicts=table.verdicts.replace({"item": names}),
+        labels=table.labels.replace({"item": names}),
+        items=table.items.rename(names).assign(group=list(table.items.index)),
+    )
 
 
 def test_what_cannot_be_compared_is_said(rng) -> None:

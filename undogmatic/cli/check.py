@@ -3,6 +3,7 @@
 import argparse
 import json
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,12 @@ from undogmatic.errors import ConfigError
 from undogmatic.safety.apart import in_settings, keep_apart, named, report_files
 from undogmatic.safety.outside import brief, read_text
 
+AGREES_LESS = 4
+"""The exit status where it is shown that a judge agrees with people less than before."""
+STATUSES = (
+    "exit status: 4 where --against or --over shows that a judge agrees with people less than"
+    " before, else 0 whatever was found"
+)
 READING = {
     "judge": "the column of a judge's verdicts; once for each judge",
     "human": "the column of a person's labels; once for each person; none: nobody labelled",
@@ -85,7 +92,7 @@ def add(commands: Any) -> None:
     """Add the command."""
 
     parser = commands.add_parser(
-        "check", help="whether to believe a judge whose verdicts are in a file"
+        "check", help="whether to believe a judge whose verdicts are in a file", epilog=STATUSES
     )
     parser.add_argument(
         "files",
@@ -94,7 +101,16 @@ def add(commands: Any) -> None:
         help="CSV, XLSX, ODS, JSON Lines or Parquet; or another's log",
     )
     parser.add_argument(
-        "--against", action="append", metavar="OLD", help="an earlier file: what has changed since?"
+        "--against",
+        action="append",
+        metavar="OLD",
+        help="an earlier file, run or trust card: does it agree with people less than then?",
+    )
+    parser.add_argument(
+        "--over",
+        metavar="COLUMN",
+        help="a column of dates: since when does it agree with people less? A change is looked for"
+        " with a rate of false alarms of 1 - --level",
     )
     add_reading(parser)
     setting = parser.add_argument_group("what is asked")
@@ -165,8 +181,8 @@ def add_reading(parser: argparse.ArgumentParser, but: Sequence[str] = ()) -> Non
 
 
 def run(typed: argparse.Namespace) -> None:
-    """Check, print what was found and write what was asked for. The exit status is 0 whatever was
-    found."""
+    """Check, print what was found and write what was asked for. The exit status is AGREES_LESS
+    where that is shown, else 0 whatever was found."""
     from undogmatic.cli import explain
     from undogmatic.cli.checked import checked, column_roles, made
     from undogmatic.datasets.scales import TableOptions
@@ -181,7 +197,7 @@ def run(typed: argparse.Namespace) -> None:
             raise ConfigError(f"{what}. Add --card card.json.")
     given = {
         name: vars(typed)[name]
-        for name in (*READING, *SETTING, "ignore", "only")
+        for name in (*READING, *SETTING, "ignore", "only", "over")
         if vars(typed)[name] is not None
     }
     known = [word for words in typed.judge_config for word in words]
@@ -211,6 +227,8 @@ def run(typed: argparse.Namespace) -> None:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
     else:
         show(result, words, paths, typed.line, typed.all)
+    if result.agrees_less:
+        sys.exit(AGREES_LESS)
 
 
 def _reading(given: Mapping[str, Any]) -> dict[str, Any]:

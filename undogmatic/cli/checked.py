@@ -15,9 +15,11 @@ from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.check import check as examine
 from undogmatic.examinations.check import name_of
+from undogmatic.examinations.drift import earlier_figures
 from undogmatic.examinations.examination import chosen
+from undogmatic.records.card import is_card
 from undogmatic.records.checked import CheckOptions, CheckResult
-from undogmatic.records.evidence import Evidence
+from undogmatic.records.evidence import EarlierFigures, Evidence
 from undogmatic.records.records import wanted
 from undogmatic.report.check import first_line, in_lines, shown_in_notebook, uses_of, words_of
 from undogmatic.report.listed import largest
@@ -116,7 +118,7 @@ def check(
 
     Args:
         verdicts: A row for each item (a column for each judge and each person) or for each verdict.
-        against: Earlier verdicts on the same items: what has changed?
+        against: Earlier verdicts, or the file of a trust card: what has changed?
         language: Of what is shown: "en" or "pt".
         options: Those of `undogmatic check`, e.g. judge="score", human=["anna", "ben"], margin=0.5.
     Raises:
@@ -146,9 +148,23 @@ def checked(
     )
     with doing("reading the file"):
         table = with_settings(read(source, reading), settings)
-        earlier = None if against is None else read(against, reading, "--against")
+        earlier = None if against is None else _earlier(against, reading)
     with doing("examining the judge"):
         return examine(table, options, earlier), reading
+
+
+def _earlier(against: Any, reading: TableOptions) -> Evidence | EarlierFigures:
+    """What is known of before: a table, or what a trust card keeps. Raises ConfigError,
+    DataError."""
+    several = isinstance(against, list | tuple)
+    named = [one for one in (against if several else [against]) if isinstance(one, str | Path)]
+    if cards := [Path(one) for one in named if is_card(Path(one))]:
+        if len(named) > 1:
+            raise ConfigError(
+                f"--against names a trust card, {cards[0]}, and something else. Name one of them."
+            )
+        return earlier_figures(cards[0])
+    return read(against, reading, "--against")
 
 
 def _names(typed: Any) -> Any:

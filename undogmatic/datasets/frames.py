@@ -36,6 +36,7 @@ from undogmatic.datasets.rows import (
     unread_rows,
 )
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.evidence import IN_MEMORY
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
 from undogmatic.safety import files
@@ -87,7 +88,7 @@ def read_frame(
         ).hexdigest()
         have("the data frame", (), list(map(str, source.columns)))
         places = [f"row {n}" for n in range(1, len(source) + 1)]
-        return Frame("data frame", _cells(source), places, digest)
+        return Frame(IN_MEMORY, _cells(source), places, digest)
     path = existing_file(str(source), called, SUFFIXES, folder=True)
     if path.is_file() and _begins_with(path, GZIP):
         return _unpacked(path, sheet, door)

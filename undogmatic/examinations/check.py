@@ -11,28 +11,39 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from undogmatic.examinations import examination, kinds, people, surface
+from undogmatic.examinations import drift, examination, kinds, people, since, surface
 from undogmatic.examinations.alone import DECIDES_ALONE
 from undogmatic.examinations.check_figures import three_questions
 from undogmatic.examinations.ruling import Ruling, verdict
 from undogmatic.examinations.ruling.check import CHECK, PART, CheckFacts, PartFacts
 from undogmatic.records.checked import CheckOptions, CheckResult
-from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.evidence import EarlierFigures, Evidence, JudgeView
 from undogmatic.records.examination import Examination, Scope
 from undogmatic.records.results import Finding, Needs, Subject, Told, Weight
 
 
-def check(table: Evidence, options: CheckOptions, against: Evidence | None = None) -> CheckResult:
+def check(
+    table: Evidence, options: CheckOptions, against: Evidence | EarlierFigures | None = None
+) -> CheckResult:
     """Check every judge of a table on every criterion.
 
     Args:
         table: The verdicts and labels.
         options: What was set.
-        against: An earlier table of the same judges, to ask what changed.
+        against: An earlier table of the same judges, or what a card keeps of one, to ask what
+            changed.
+
+    Raises:
+        ConfigError, DataError: The earlier card is of something else, or the column of dates
+            (`options.over`) has none.
     """
     from threadpoolctl import threadpool_limits
 
-    table = replace(table.in_order(), earlier=None if against is None else against.in_order())
+    earlier = against.in_order() if isinstance(against, Evidence) else against
+    if isinstance(earlier, EarlierFigures):
+        drift.held_against(table, earlier, options.level)
+    dates = table.dates if options.over is None else since.dates_of(table, options.over)
+    table = replace(table.in_order(), earlier=earlier, dates=dates)
     asked = examination.chosen(options.only)
     together, changes = Told(), Told()
     answers = []

@@ -1,26 +1,39 @@
-"""Compares verdicts with earlier ones on the same items: whether the judge changed, or what it
-judges; and divides the variance of verdicts among items, judges and repeats."""
+"""Compares verdicts with earlier ones: whether the judge agrees with people as before, and on the
+same items whether the judge changed, or what it judges; and divides the variance of verdicts among
+items, judges and repeats.
+
+Agreement is compared item by item where both files hold largely the same items, else as two
+independent estimates, as it always is with a trust card, which keeps figures and no verdicts.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from undogmatic.errors import DataError
 from undogmatic.examinations.judges import MEASURES, agreement_per_item, reach_of
+from undogmatic.examinations.kinds import HEADLINES, Agreement, agreement
 from undogmatic.examinations.ruling import Facts, Rules, Ruling, verdict
 from undogmatic.examinations.ruling import drift as rules
 from undogmatic.examinations.ruling.drift import (
     DriftAgreementFacts,
+    DriftApartFacts,
     DriftFacts,
     DriftOtherTextsFacts,
 )
+from undogmatic.records.card import TrustCard, read_card, setting, table_digests
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.evidence import IN_MEMORY, EarlierFigures, Evidence, JudgeView
 from undogmatic.records.examination import Examination
-from undogmatic.records.results import Finding, Told
-from undogmatic.stats import jackknife, means
+from undogmatic.records.results import Finding, Subject, Told, Weight
+from undogmatic.safety.outside import brief
+from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate, Unit
 from undogmatic.stats.panel import Paired
@@ -30,6 +43,9 @@ NEW, OLD = "new", "old"
 WITH_MEAN = ("numeric", "ordered", "pass_fail")
 """Kinds of verdict that have a mean, so that they can move up or down."""
 MOST_NAMED = 5
+PAIRED = 0.5
+"""Where at least so many of the labelled items are in both files, agreement is compared item by
+item: the others would say little more."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,12 @@ class _Drift:
     name: str
     told: Told
     options: CheckOptions
+    before: str = ""  # what the judge was called before
+
+    @property
+    def then(self) -> Finding:
+        """The clause that names the earlier file."""
+        return then(self.old)
 
     @property
     def reach(self) -> float | None:
@@ -71,10 +93,14 @@ class _Drift:
         level = self.options.level
         return pair.interval(2 * level - 1 if self.within(pair) else level)
 
-    def conclude(self, table: Rules[Facts], facts: Facts) -> Ruling[Facts]:
-        """Rule on facts by a table of rules, and tell the ruling."""
+    def conclude(
+        self, table: Rules[Facts], facts: Facts, subject: Subject | None = None
+    ) -> Ruling[Facts]:
+        """Rule on facts by a table of rules, and tell the ruling, about a subject where one is
+        given."""
         ruling = verdict(table, facts)
-        self.told.findings.append(ruling.finding)
+        found = ruling.finding
+        self.told.findings.append(found if subject is None else replace(found, subject=subject))
         return ruling
 
 
@@ -83,8 +109,41 @@ def one_sided(level: float) -> Finding:
     return Finding("drift.one_sided", {"alpha": 1 - level})
 
 
+def then(old: Evidence | EarlierFigures) -> Finding:
+    """The clause that says when, or where, it was as before."""
+    if isinstance(old, EarlierFigures):
+        values = {"date": old.made.isoformat(), "name": Path(old.source).name}
+        return Finding("drift.then_card", values)
+    paths = [Path(source) for source in old.sources if source != IN_MEMORY]
+    if not paths:
+        return Finding("drift.then_before")
+    # The folder of a run is called by day and time.
+    shown = 1 if paths[0].suffix else 2
+    return Finding("drift.then_file", {"name": "/".join(paths[0].parts[-shown:])})
+
+
 def tell(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> None:
-    """Tell whether the judges of `new` judge as they did in `old`."""
+    """Tell whether the judges of `new` judge as they did in `old`, and first whether they agree
+    with people as they did."""
+    _compare(new, old, told, options)
+    if not any(found.subject == Subject.AGREED for found in told.findings):
+        _untold(told.not_examined["drift"], told)
+
+
+def _untold(why: Finding, told: Told, judge: str = "") -> None:
+    """Say that it cannot be told whether a judge agrees with people as before, and why; and whether
+    its verdicts have changed."""
+    found = (each for each in told.findings if each.subject == Subject.CHANGE)
+    moved = [
+        Finding("drift.meanwhile", {"said": each})
+        for each in found
+        if each.values["judge"] == judge
+    ]
+    values = {"judge": judge, "why": why, "moved": moved}
+    told.say("drift.untold", values, subject=Subject.AGREED, weight=Weight.DETAIL)
+
+
+def _compare(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> None:
     if new.kind != old.kind:
         told.lacks("drift", "drift.kinds", new=new.kind, old=old.kind)
         return
@@ -101,11 +160,12 @@ def tell(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> Non
     named: set[str] = set()
     for now, before, criterion in compared:
         name = "" if len(compared) == 1 else f".{now}.{criterion}"
-        drift = _Drift(new, old, now, criterion, name, told, options)
+        drift = _Drift(new, old, now, criterion, name, told, options, before)
         _settings(new, old, now, before, told)
         rows = _beside(new, old, now, before, criterion)
         if rows.empty:
             told.lacks(f"drift{name}", "drift.no_common", judge=now)
+            _apart(drift)
             continue
         other = _other_texts(new, old, rows["item"])
         if texts := sorted(set(rows.loc[other, "item"]) - named):
@@ -116,7 +176,10 @@ def tell(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> Non
                 rest=", ..." * (len(texts) > MOST_NAMED),
             )
             named |= set(texts)
-        _changed(drift, rows[other], _same(drift, rows[~other]))
+        same = _same(drift, rows[~other])
+        _changed(drift, rows[other], same)
+        if not same.agreed:
+            _apart(drift)
 
 
 def _recoded(old: Evidence, new: Evidence) -> Evidence:
@@ -191,11 +254,12 @@ def _scaled(table: Evidence, values: Array) -> Array:
 
 
 class _Unchanged(NamedTuple):
-    """What the same texts show of the judge: whether it is shown to have changed, and on how many
-    none did."""
+    """What the same texts show of the judge: whether it is shown to have changed, on how many none
+    did, and whether they say whether it agrees with people as before."""
 
     changed: bool = False
     still: int = 0
+    agreed: bool = False
 
 
 def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
@@ -243,22 +307,23 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         new.labels,
     )
     long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
-    agreement, _ = agreement_per_item(new, long, labels[labels["criterion"] == drift.criterion])
-    if agreement.empty:
-        drift.lacks("agreement", "drift.no_labels")
+    agrees, _ = agreement_per_item(new, long, labels[labels["criterion"] == drift.criterion])
+    if agrees.empty:
         return shown
-    codes = rows.drop_duplicates("item").set_index("item")["code"].reindex(agreement.index)
-    now, before = (agreement[side].to_numpy(dtype=np.float64) for side in (NEW, OLD))
+    codes = rows.drop_duplicates("item").set_index("item")["code"].reindex(agrees.index)
+    now, before = (agrees[side].to_numpy(dtype=np.float64) for side in (NEW, OLD))
     pair = Paired(now, before, pd.factorize(codes)[0].astype(np.intp), reach)
     if pair.n_units < jackknife.FEWEST:
-        drift.lacks("agreement", "drift.no_labels")
         return shown
     gained = drift.figure("agreement", pair, unit="")
     measure = f"of_{MEASURES.get(new.kind, 'share')}"
     sign = -1 if numbers else 1  # of grades, the distance from the labels is told
     interval = drift.told_of(pair)
+    known = [_labelled(table, drift.criterion) for table in (new, drift.old)]
+    paired = pair.n >= PAIRED * min(filter(None, known))
     agreed = DriftAgreementFacts(
         judge=drift.judge,
+        then=drift.then,
         margin=options.margin,
         n=pair.n,
         measure=measure,
@@ -271,8 +336,144 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         tests=one_sided(options.level),
         moved=Finding("drift.moved") if shown.changed else [],
     )
-    drift.conclude(rules.DRIFT_AGREEMENT, agreed)
-    return shown
+    drift.conclude(rules.DRIFT_AGREEMENT, agreed, Subject.AGREED if paired else None)
+    return shown._replace(agreed=paired)
+
+
+def _labelled(table: Evidence, criterion: str) -> int:
+    """How many items have a label on a criterion."""
+    labels = table.labels[table.labels["label"].notna() & (table.labels["criterion"] == criterion)]
+    return int(labels["item"].nunique())
+
+
+def _apart(drift: _Drift) -> None:
+    """Tell how the agreement of both files with people differs, each by its own items and
+    labels."""
+    sides = ((drift.new, drift.judge), (drift.old, drift.before))
+    views = [table.of(judge, drift.criterion) for table, judge in sides]
+    now, before = (view.once(agreement, drift.options) for view in views)
+    here = _Here(drift.judge, drift.then, drift.told, drift.name)
+    here.tell(now, before.estimate, before.n)
+
+
+def difference(now: Estimate, before: Estimate) -> Estimate | None:
+    """Tell by how much two independent figures differ, with the limits that missing verdicts leave;
+    None where one of them has no limits."""
+    if not np.isfinite([now.value, *now.interval, before.value, *before.interval]).all():
+        return None
+    sides = [each.replace(low=each.worst_low, high=each.best_high) for each in (now, before)]
+    widest = compare.apart(*sides)
+    return compare.apart(now, before).replace(worst=widest.low, best=widest.high)
+
+
+class _Here(NamedTuple):
+    """A judge now, and where to tell what is found of it beside how it was; `name` marks its
+    figures, where several are compared."""
+
+    judge: str
+    then: Finding
+    told: Told
+    name: str = ""
+
+    def tell(self, now: Agreement, before: Estimate | None, before_n: int) -> None:
+        """Tell the difference of two independent figures of agreement, or why there is none."""
+        why = "now" if now.estimate is None else "then" if before is None else "limits"
+        change = None
+        if now.estimate is not None and before is not None:
+            change = difference(now.estimate, before)
+        if now.estimate is None or before is None or change is None:
+            values = {"judge": self.judge, "then": self.then}
+            self.told.lacks(f"drift.agreement{self.name}", f"drift.no_labels_{why}", **values)
+            lacking = self.told.not_examined[f"drift.agreement{self.name}"]
+            _untold(lacking, self.told, self.judge)
+            return
+        self.told.number(change, f"drift.headline{self.name}", measure=now.name)
+        facts = DriftApartFacts(
+            judge=self.judge,
+            then=self.then,
+            measure=now.name,
+            before=before,
+            before_n=before_n,
+            now=now.estimate,
+            n=now.n,
+            change=change,
+        )
+        self.told.findings.append(verdict(rules.DRIFT_APART, facts).finding)
+
+
+def earlier_figures(path: Path) -> EarlierFigures:
+    """What a trust card keeps of an earlier check. Raises DataError where it is none, or was
+    edited."""
+    return _of_card(read_card(path), path)
+
+
+def _of_card(card: TrustCard, path: Path) -> EarlierFigures:
+    known = {key: setting(value) for key, value in card.settings.items()}
+    bound = card.digests
+    return EarlierFigures(
+        source=str(path),
+        made=card.made,
+        judge=card.judge,
+        criterion=card.criterion,
+        kind=card.data.kind,
+        n=card.data.n,
+        figures=card.figures,
+        settings=known,
+        verdicts=bound.verdicts,
+        labels=bound.labels,
+    )
+
+
+def held_against(table: Evidence, card: EarlierFigures, level: float) -> Estimate:
+    """The agreement with people that an earlier card keeps, of the same judge, criterion, kind of
+    verdict and coefficient. Raises DataError that says which of them differs."""
+    name = f"agreement.{HEADLINES[card.kind]}"
+    figure = card.figures.get(name)
+    own = {key: setting(value) for key, value in table.settings.get(card.judge, {}).items()}
+    other = [key for key in sorted(own.keys() & card.settings) if own[key] != card.settings[key]]
+    why = ""
+    if card.judge not in table.judges:
+        why = f"it is about the judge {brief(card.judge)}, and here is {', '.join(table.judges)}"
+        why += ". Name the column of the same judge with --judge"
+    elif other:
+        key = other[0]
+        why = f"it is about another judge, whose {key} was {brief(card.settings[key])} and is"
+        why += f" {brief(own[key])} now"
+    elif card.criterion not in table.criteria:
+        why = f"it is about the criterion {brief(card.criterion)}, and here is"
+        why += f" {', '.join(table.criteria)}"
+    elif card.kind != table.kind:
+        why = f"its verdicts were {card.kind}, and these are {table.kind}. Say what they are with"
+        why += " --kind"
+    elif figure is None:
+        why = f"it keeps no `{name}`, by which agreement with people is compared"
+    elif figure.level != level:
+        why = f"its intervals are of level {figure.level:g}, and these of {level:g}. Add --level"
+        why += f" {figure.level:g}"
+    if figure is None or why:
+        raise DataError(
+            f"{card.source}: this card cannot be compared: {why}. Or name the earlier file"
+            " of verdicts in its place."
+        )
+    return figure
+
+
+def _beside_card(new: Evidence, card: EarlierFigures, told: Told, options: CheckOptions) -> None:
+    """Tell whether the judge of a card agrees with people as it did then."""
+    before = held_against(new, card, options.level)
+    here = _Here(card.judge, then(card), told)
+    if unknown := sorted(card.settings.keys() - new.settings.get(card.judge, {}).keys()):
+        told.say("drift.card_settings", judge=card.judge, keys=unknown, then=here.then)
+    for judge in new.judges:
+        if judge != card.judge:
+            told.lacks(f"drift.{judge}", "drift.not_on_card", judge=judge, then=here.then)
+    digests = table_digests(new, card.judge, card.criterion)
+    if (digests.verdicts, digests.labels) == (card.verdicts, card.labels):
+        values = {"judge": card.judge, "then": here.then}
+        told.say("drift.same_as_card", values, subject=Subject.AGREED)
+        return
+    now = new.of(card.judge, card.criterion).once(agreement, options)
+    here.tell(now, before, card.n)
 
 
 def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
@@ -400,8 +601,11 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
 
 def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell whether all judges judge as they did in the earlier evidence."""
-    if view.table.earlier is not None:
-        tell(view.table, view.table.earlier, told, options)
+    earlier = view.table.earlier
+    if isinstance(earlier, EarlierFigures):
+        _beside_card(view.table, earlier, told, options)
+    elif earlier is not None:
+        tell(view.table, earlier, told, options)
 
 
 DRIFT = Examination(

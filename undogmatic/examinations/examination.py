@@ -18,6 +18,7 @@ from undogmatic.examinations import (
     kinds,
     people,
     position,
+    since,
     surface,
     system_order,
     systems,
@@ -52,6 +53,7 @@ OURS: tuple[Examination, ...] = (
     alone.DECIDES_ALONE,
     judges.JUDGES,
     drift.DRIFT,
+    since.SINCE,
 )
 """Our examinations in the order in which they tell. `pyproject.toml` declares them as entry points,
 as any package does, and a test holds the two against each other; they are read from here, because
@@ -140,6 +142,10 @@ def _earlier(view: JudgeView) -> Unmet | None:
     return Unmet("examination.no_earlier") if view.table.earlier is None else None
 
 
+def _dates(view: JudgeView) -> Unmet | None:
+    return Unmet("examination.no_dates") if view.table.dates is None else None
+
+
 NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "labels": _labels,
     "originals": _originals,
@@ -153,6 +159,7 @@ NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "systems": _systems,
     "judges": _judges,
     "earlier": _earlier,
+    "dates": _dates,
 }
 
 

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations import drift
 from undogmatic.examinations.figure_range import (
     Range,
     cannot_fail,
@@ -28,9 +29,10 @@ from undogmatic.examinations.figure_range import (
     is_interval,
     range_of,
 )
-from undogmatic.examinations.kinds import HEADLINES, label_command
+from undogmatic.examinations.kinds import HEADLINES, agreement, label_command
 from undogmatic.examinations.ruling import Facts, Rule, Rules, Ruling, Values, always, verdict
 from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.records import Record, first_problem
 from undogmatic.records.results import Finding, Standing
 from undogmatic.records.wordings import texts_noted
@@ -140,6 +142,47 @@ PROMISED = Rules[PromisedFacts](
 """In place of what is said of such a figure, of a judge that was not shown to deserve belief."""
 
 
+@dataclass(frozen=True)
+class ChangeFacts:
+    """Holds how far a card's judge agrees with people on it, and in a newer file."""
+
+    name: str
+    file: str
+    figure: str
+    before: Estimate
+    now: Estimate
+    n: int
+    change: Estimate
+
+
+def _both(facts: ChangeFacts) -> Values:
+    return {
+        "name": facts.name,
+        "file": facts.file,
+        "figure": facts.figure,
+        "before": facts.before.value,
+        "before_interval": facts.before.interval,
+        "after": facts.now.value,
+        "after_interval": facts.now.interval,
+        "n": facts.n,
+        "change": facts.change.value,
+        "interval": facts.change.interval,
+        "level": facts.change.level,
+    }
+
+
+DRIFT: Rules[ChangeFacts] = Rules(
+    "gate.drift_",
+    (
+        Rule("fail", "refuted", lambda f: f.change.against(0) == "against", _both),
+        Rule("undecided", "undecided", lambda f: f.change.high < 0, _both),
+        Rule("pass", "supported", always, _both),
+    ),
+)
+"""Does a card's judge agree with people less in a newer file? A change that missing verdicts could
+undo is undecided."""
+
+
 def _counts(outcome: str) -> Callable[[GateResult], Values]:
     return lambda result: {"name": result.name, "which": result.which(outcome)}
 
@@ -185,11 +228,13 @@ class GateConfig(Record):
 
     `judge` are settings that the judge must have (model, prompt, ...), `labels` and `items` the
     digests of what it was checked on; where they differ, or the card is older than `max_age_days`,
-    the card is void.
+    the card is void. `drift` is a file of newer verdicts and labels, beside the gate's file: the
+    judge may not be shown to agree with people less there than on the card.
     """
 
     figures: dict[str, Threshold] = Field(default_factory=dict)
     standing: Literal["supported"] | None = None
+    drift: str | None = Field(default=None, min_length=1)
     judge: dict[str, str | bool | int | float] = Field(default_factory=dict)
     labels: str | None = _DIGEST
     items: str | None = _DIGEST
@@ -199,7 +244,7 @@ class GateConfig(Record):
 
     @model_validator(mode="after")
     def _can_fail(self) -> Self:
-        if not self.figures and self.standing is None:
+        if not self.figures and self.standing is None and self.drift is None:
             raise ValueError(
                 f"it demands nothing, so it could not fail. Demand something, e.g. {EXAMPLE}, or"
                 " standing: supported"
@@ -482,6 +527,7 @@ def hold(
     settings: Mapping[str, Any] | None = None,
     digests: Digests | None = None,
     today: datetime.date | None = None,
+    drifted: Sequence[Held] = (),
 ) -> GateResult:
     """Hold a card or a run against a gate.
 
@@ -491,6 +537,7 @@ def hold(
         settings: Of the judge that runs now, besides those of the config.
         digests: Of the labels and items there are now.
         today: The day for which it is to hold; None: today.
+        drifted: What came of a newer file, where the config names one.
     """
     given = [*config.judge.items(), *(settings or {}).items()]
     held = [
@@ -525,6 +572,7 @@ def hold(
             if bound is not None:
                 limit = LimitFacts(name, shown, bound, demand is AT_LEAST, gated)
                 held.append(_ruled(name, verdict(demand, limit), figure))
+    held += drifted
     notes = tuple(_notes(gated, {key for key, _ in given}, config.standing is not None))
     return GateResult(gated.name, held, notes, gated.units, gated.texts)
 
@@ -581,7 +629,9 @@ def examine(
             raise ConfigError(
                 "--data is given for a run, which is its own data. Leave it out, or name a card."
             )
-        return hold(of_run(str(target)), demanded, settings), "en"
+        run = of_run(str(target))
+        drifted = [_void("drift", "gate.drift_of_run")] if demanded.drift is not None else []
+        return hold(run, demanded, settings, drifted=drifted), "en"
     card = read_card(target)
     digests = None
     if data:
@@ -593,7 +643,40 @@ def examine(
     gated = of_card(card)
     beside = [*data, target.parent / gated.source]  # the card knows only the file's name
     source = next((str(path) for path in beside if path.exists()), gated.source)
-    return hold(replace(gated, source=source), demanded, settings, digests), card.language
+    drifted = []
+    if demanded.drift is not None:
+        drifted = [_drifted(card, target, demands.parent / demanded.drift)]
+    held = hold(replace(gated, source=source), demanded, settings, digests, drifted=drifted)
+    return held, card.language
+
+
+def _drifted(card: TrustCard, target: Path, newer: Path) -> Held:
+    """Whether the card's judge agrees with people less in a newer file, read as that of the card
+    was."""
+    from undogmatic.datasets.table import TableOptions, read_table
+
+    earlier = drift.earlier_figures(target)
+    try:
+        table = read_table([newer], TableOptions(**card.data.options))
+        level = next((each.level for each in card.figures.values()), 0.95)
+        before = drift.held_against(table, earlier, level)
+    except (ConfigError, DataError) as error:
+        return _void("drift", "gate.drift_unread", why=str(error))
+    own = table.of(card.judge, card.criterion)
+    now = agreement(own, CheckOptions(level=level))
+    change = None if now.estimate is None else drift.difference(now.estimate, before)
+    if now.estimate is None or change is None:
+        return _void("drift", "gate.drift_unknown", judge=card.judge, file=str(newer))
+    facts = ChangeFacts(
+        name=card.judge,
+        file=str(newer),
+        figure=f"agreement.{now.name}",
+        before=before,
+        now=now.estimate,
+        n=now.n,
+        change=change,
+    )
+    return _ruled("drift", verdict(DRIFT, facts), change)
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,14 @@ from undogmatic.errors import DataError
 from undogmatic.records.evidence import LABEL_COLUMNS, Evidence, Kind, Selection
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
 from undogmatic.records.results import Standing
-from undogmatic.safety.outside import brief, json_value, read_text
+from undogmatic.safety.outside import brief, json_value, opened, read_text
 from undogmatic.stats.estimate import UNITS, Estimate
 
 LONGEST_SETTING = 100
 """Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest
 alone."""
 TEXTS = ("text", "text_1", "text_2")
+_BEGINS = 2**16  # bytes of a file that show whether it is meant to be a card
 _NONE = {
     "value": math.nan,
     "low": -math.inf,
@@ -249,6 +250,15 @@ def _seal(card: CardBody) -> str:
     if contents["headline"] is None:
         del contents["headline"]
     return digest(contents)
+
+
+def is_card(path: Path) -> bool:
+    """Whether a file is meant to be a trust card in JSON, whole or not."""
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return False
+    with opened(path) as file:
+        begins = file.read(_BEGINS)
+    return all(f'"{key}"'.encode() in begins for key in ("format", "standing", "use"))
 
 
 def read_card(path: Path) -> TrustCard:

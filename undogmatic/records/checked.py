@@ -9,7 +9,7 @@ from pydantic import Field
 
 from undogmatic.records.evidence import Evidence, Kind
 from undogmatic.records.records import Record
-from undogmatic.records.results import Told
+from undogmatic.records.results import Finding, Subject, Told
 
 LEAST_AGREEMENT = 0.4
 """Least agreement beyond chance, on a scale from 0 (a coin) to 1, that the lower limit of a
@@ -38,6 +38,8 @@ class CheckOptions(Record):
         tried: How many answers are asked of these labels in all, such as one for each prompt that
             was tried, or for each look as labels grow; each is paid for, as are the judges and
             criteria of a table.
+        over: Column of the dates over which a change is looked for, with a rate of false alarms of
+            1 - `level`; None: nobody asks.
         only: Names of the examinations that are asked; none stands for all. Where one that could
             speak against the judge is not among them, there is no answer.
     """
@@ -52,6 +54,7 @@ class CheckOptions(Record):
     ignore: tuple[str, ...] = ()
     seed: int = Field(default=0, ge=0)
     tried: int = Field(default=1, ge=1, le=100_000, exclude_if=lambda n: n == 1)
+    over: str | None = Field(default=None, exclude_if=lambda name: name is None)
     only: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
 
     def least_of(self, kind: Kind) -> float:
@@ -79,3 +82,15 @@ class CheckResult:
     judges: Sequence[Told]  # one of each judge on each criterion
     together: Told  # about several judges, the labels, the systems, change over time
     options: CheckOptions
+
+    @property
+    def changes(self) -> list[Finding]:
+        """Whether agreement with people has changed, where that was asked: of each judge."""
+        told = [self.together, *self.judges]
+        found = [each for part in told for each in part.findings if each.subject == Subject.AGREED]
+        return [each for n, each in enumerate(found) if each not in found[:n]]
+
+    @property
+    def agrees_less(self) -> bool:
+        """Whether a judge is shown to agree with people less than before."""
+        return any(found.answer == "no" for found in self.changes)

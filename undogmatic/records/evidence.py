@@ -7,6 +7,7 @@ program.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.records.results import Finding
+from undogmatic.stats.estimate import Estimate
 
 Made = TypeVar("Made")
 Kind = Literal["numeric", "ordered", "unordered", "pass_fail", "pairwise"]
@@ -45,6 +47,8 @@ COUNTED = "counted."
 STATED = "stated."
 """How the columns of a file begin that say how all its verdicts are to be read: `stated.kind`,
 `stated.scale`, `stated.passes`, `stated.margin`, and `stated.group`: that groups are final."""
+IN_MEMORY = "data frame"
+"""The name of what is read from no file."""
 NOT_JUDGED = "not judged"
 """Why an item that was labelled has no verdict where the judge has no record of it at all."""
 
@@ -54,6 +58,27 @@ Selection = Literal["unknown", "all", "random", "by_verdict", "probabilities"]
 """How the labelled items were chosen: declared, never guessed. "unknown" (nothing was declared),
 "all" of them, at "random", "by_verdict" (within each verdict at random), or with known
 "probabilities" (the items' column)."""
+
+
+@dataclass(frozen=True)
+class EarlierFigures:
+    """What a trust card of `source` keeps of an earlier check: figures, and no verdicts.
+
+    Attributes:
+        settings: What is known of the judge, in the form in which cards keep it. verdicts, labels:
+            Digests of what the figures were computed from.
+    """
+
+    source: str
+    made: datetime.date
+    judge: str
+    criterion: str
+    kind: Kind
+    n: int  # items with a verdict and a label
+    figures: Mapping[str, Estimate]
+    settings: Mapping[str, str]
+    verdicts: str
+    labels: str
 
 
 @dataclass(frozen=True)
@@ -94,7 +119,10 @@ class Evidence:
         columns: The column of each judge that has one of its own.
         settings: What is known of the judge (model, prompt, settings), for its digest: judge -> key
             -> value.
-        earlier: Evidence of before, to ask what has changed since; None where nobody asks.
+        earlier: Evidence of before, or what a card keeps of it, to ask what has changed since; None
+            where nobody asks.
+        dates: The day of each item (NaT: not known), to ask since when something has changed; None
+            where nobody asks.
     """
 
     kind: Kind
@@ -116,7 +144,8 @@ class Evidence:
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reading: Sequence[str] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
-    earlier: Evidence | None = None
+    earlier: Evidence | EarlierFigures | None = None
+    dates: pd.Series | None = None
 
     @property
     def judges(self) -> list[str]:

@@ -85,6 +85,12 @@ def sentences(told: Told, words: Words, of: Told | None = None) -> Sentences:
     """What was told, in words. Of a judge, what would settle its verdict comes first, and what its
     rival's sentence says is not said again; a verdict against it is settled."""
     ordered, believed = told.ordered(), of is not None and of.standing == "supported"
+    # What cannot be told of a change is said in the first line, and why under "Not examined".
+    ordered = [
+        found
+        for found in ordered
+        if found.subject != Subject.AGREED or found.weight != Weight.DETAIL
+    ]
     findings = [
         _numbered(n, found, words, believed)
         for n, found in enumerate(ordered, 1)
@@ -111,6 +117,17 @@ def _numbered(n: int, found: Finding, words: Words, believed: bool) -> str:
         if believed and found.weight == Weight.LIMITS
         else said
     )
+
+
+def changed(result: CheckResult, words: Words) -> list[str]:
+    """What has changed, where that was asked, in a line for each judge and each question."""
+    lines = []
+    for found in result.changes:
+        section, _, key = found.key.partition(".")
+        short = f"{section}.face.{key}"
+        known = words.find(short) is not None
+        lines.append(words.text(short, **found.values) if known else words.say(found))
+    return lines
 
 
 def first_line(result: CheckResult, words: Words) -> str:
@@ -421,17 +438,18 @@ def following(
     against, else the report.
     """
     believed = len(result.judges) == 1 and result.judges[0].standing == "supported"
-    changed = any(found.weight == Weight.LIMITS for found in result.together.findings)
+    limited = any(found.weight == Weight.LIMITS for found in result.together.findings)
+    moved = limited or result.agrees_less
     more = (
         ("card", "card.json")
-        if believed and not changed and "card" not in written
+        if believed and not moved and "card" not in written
         else ("report", "report")
     )
     in_part = any(each.unasked for each in result.judges)  # to ask all of it is what settles it
     if not typed or in_part or more[0] in written or result.table.labels["label"].isna().all():
         return []
     command = shlex.join(["undogmatic", *typed, f"--{more[0]}", more[1]])
-    said = "changed" if believed and changed else more[0]
+    said = "changed" if believed and moved else more[0]
     return [words.text(f"checked.next_{said}", command=command)]
 
 
@@ -470,10 +488,11 @@ def face(
 
 def in_lines(result: CheckResult, words: Words) -> list[str]:
     """The answer and what follows from it, a line each; of several judges, a line for each."""
-    answer = answered(result, words)
+    answer, changes = answered(result, words), changed(result, words)
     if answer is not None:
-        return [f"{answer.mark} {answer}", *face(result, words)]
+        return [*changes, f"{answer.mark} {answer}", *face(result, words)]
     return [
+        *changes,
         first_line(result, words),
         *(
             f"{name_of(result.table, each.judge, each.criterion)}: {words.answered(each.answer)}"
@@ -501,7 +520,10 @@ def show(
     answer = answered(result, words)
     # What was asked for alone is shown as it is.
     short = answer is not None and not everything and not result.judges[0].unasked
-    put(["", *([] if short else [*shown.read, ""])])
+    put([""])
+    if changes := changed(result, words):
+        put([*changes, ""], style="bold")
+    put([] if short else [*shown.read, ""])
     put_answer(answer) if answer is not None else put(shown.answer[:1], style="bold")
     if short:
         put([*face(result, words, paths, typed), ""])
@@ -563,6 +585,7 @@ def _blocks(
         len(result.judges) > 1,
         [line for line in screen(result, words).below if line][-1:],
     )
+    yield from (Paragraph(line, "verdict") for line in changed(result, words))
     answer = answered(result, words)
     if answer is not None:
         said = titled(uses_of(result, result.judges[0], words), words)
@@ -692,7 +715,9 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
     about |= {"files": dict(table.sources), "selection": table.selection}
     about |= {"rows": table.rows, "unread": table.unread}
     options = result.options.model_dump(mode="json")
+    changes = {"change": lines} if (lines := changed(result, words)) else {}
     return {
+        **changes,
         "answer": first_line(result, words),
         "judges": judges,
         "together": told(result.together),
@@ -709,6 +734,7 @@ def shown_in_notebook(result: CheckResult, words: Words) -> str:
         for line in (*shown.read, *shown.answer[:1], *said, *shown.answer[1:], *below)
     ]
     lines[len(shown.read)] = f"<b>{lines[len(shown.read)]}</b>"
+    lines[:0] = [f"<b>{prose(line, html)}</b>" for line in changed(result, words)]
     parts = [f"<p>{line}</p>" for line in lines]
     parts.insert(
         -len(below) or len(parts),

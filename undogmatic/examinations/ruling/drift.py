@@ -125,10 +125,11 @@ class DriftAgreementFacts:
     `change` is after less before, where more is better; `told_change` has the sign in which it is
     told (of numbers the distance from the labels is: then `distance` is 1) and the interval that
     decided whether it lies `within` the margin. `moved` is the clause that the verdicts themselves
-    have changed.
+    have changed; `then` the one that says when, or where, it was as before.
     """
 
     judge: str
+    then: Finding
     margin: float | None
     n: int
     measure: str
@@ -145,6 +146,8 @@ class DriftAgreementFacts:
 def _after(facts: DriftAgreementFacts) -> Values:
     return {
         "judge": facts.judge,
+        "then": facts.then,
+        "distance": facts.distance,
         "before": facts.before,
         "after": facts.after,
         "change": facts.told_change.value,
@@ -163,10 +166,6 @@ def _agreement_kept(facts: DriftAgreementFacts) -> Values:
     }
 
 
-def _agreement_kept_by(facts: DriftAgreementFacts) -> Values:
-    return _agreement_kept(facts) | {"distance": facts.distance}
-
-
 DRIFT_AGREEMENT = Rules[DriftAgreementFacts](
     "drift.agreement_",
     (
@@ -180,9 +179,9 @@ DRIFT_AGREEMENT = Rules[DriftAgreementFacts](
             "kept_worse",
             "supported",
             lambda f: f.within and f.change.value < 0,
-            _agreement_kept_by,
+            _agreement_kept,
         ),
-        Rule("kept_better", "supported", lambda f: f.within, _agreement_kept_by),
+        Rule("kept_better", "supported", lambda f: f.within, _agreement_kept),
         Rule("worse", "refuted", lambda f: f.change.high < 0, _after, weight=Weight.LIMITS),
         Rule("better", "supported", lambda f: f.change.low > 0, _after),
         Rule(
@@ -195,6 +194,57 @@ DRIFT_AGREEMENT = Rules[DriftAgreementFacts](
         Rule("open", "undecided", always, lambda f: _after(f) | {"margin": f.margin}),
     ),
 )
+
+
+@dataclass(frozen=True)
+class DriftApartFacts:
+    """Holds how far a judge agrees with people now and before, each on its own items, as two
+    independent estimates of one coefficient; `change` is their difference."""
+
+    judge: str
+    then: Finding
+    measure: str
+    before: Estimate
+    before_n: int
+    now: Estimate
+    n: int
+    change: Estimate
+
+
+def _both_agree(facts: DriftApartFacts) -> Values:
+    return {
+        "judge": facts.judge,
+        "then": facts.then,
+        "measure": facts.measure,
+        "before": facts.before.value,
+        "before_interval": facts.before.interval,
+        "before_n": facts.before_n,
+        "after": facts.now.value,
+        "after_interval": facts.now.interval,
+        "n": facts.n,
+        "change": facts.change.value,
+        "interval": facts.change.interval,
+        "level": facts.change.level,
+    }
+
+
+DRIFT_APART = Rules[DriftApartFacts](
+    "drift.apart_",
+    (
+        Rule(
+            "worse",
+            "refuted",
+            lambda f: f.change.against(0) == "against",
+            _both_agree,
+            weight=Weight.LIMITS,
+        ),
+        Rule("better", "supported", lambda f: f.change.against(0) == "beyond", _both_agree),
+        Rule("missing", "undecided", lambda f: f.change.against(0) == "missing", _both_agree),
+        Rule("open", "undecided", always, _both_agree),
+    ),
+    Subject.AGREED,
+)
+"""How far one judge agrees with people now and before, by the figures alone."""
 
 
 @dataclass(frozen=True)

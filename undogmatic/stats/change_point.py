@@ -1,0 +1,205 @@
+"""Finds since when a mean has changed: one change point over time, with a chosen rate of false
+alarms.
+
+The statistic is the largest between-parts sum of squares over all ways to cut time in two, which is
+the likelihood ratio of a shift of the mean. Its distribution without a change comes from dealing
+anew, whole, what may go together: periods, where there are enough of them (so that what happens on
+a day may go together), else groups of items; what a group says in several periods is dealt among
+these. So the rate of false alarms holds for few items, too.
+It is the rate where nothing has changed: neither a slow trend nor a season is looked for, and
+either may raise an alarm.
+
+References:
+    Hawkins (1977), Testing a sequence of observations for a shift in location.
+    doi:10.1080/01621459.1977.10479935, for the statistic
+    Worsley (1986), Confidence regions and tests for a change-point in a sequence of exponential
+    family random variables. doi:10.1093/biomet/73.1.91, for the range of times
+    Antoch and Huskova (2001), Permutation tests in change point analysis.
+    doi:10.1016/S0167-7152(01)00009-8
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from undogmatic.stats import checks
+from undogmatic.stats.checks import Array, Index, Rng
+from undogmatic.stats.estimate import Estimate
+
+ENOUGH_PERIODS = 12
+"""With so many periods these are dealt, else the groups."""
+PER_SIDE = 5
+"""Items before a change and after it, at least."""
+MOST_UNITS = 2000
+"""More units of a period are first put together at random."""
+DRAWS, RANGE_DRAWS = 999, 399
+_EQUAL = 1 - 1e-9  # sums that differ by rounding alone are as large
+Dealt = Literal["periods", "groups"]
+
+
+class Change(NamedTuple):
+    """The most likely change of a mean.
+
+    Attributes:
+        at: The first period after it. p: How often so large a change is found where there is none.
+        first, last: The earliest and the latest such period that the data allow at the level.
+        before, after: The means of both sides.
+        difference: The change of each column with its interval, which holds for whatever time had
+            been found; the values of an item are one column, unless they are categories.
+            Its `n_groups` are the units that were dealt anew.
+        dealt: What these units are.
+    """
+
+    at: int
+    p: float
+    first: int
+    last: int
+    before: Array
+    after: Array
+    difference: list[Estimate]
+    dealt: Dealt
+
+
+class _Units(NamedTuple):
+    """What is dealt anew, in the order of time: the sum of the values of each, shape (n, columns),
+    how many they are, its period, and the part within which it is dealt."""
+
+    total: Array
+    size: Array
+    period: Index
+    part: Index
+
+    def dealt(self, orders: Index) -> "_Units":
+        """The same in other orders, shape (draws, n); the places of the periods stay."""
+        return self._replace(total=self.total[orders], size=self.size[orders])
+
+
+def fewest_units(level: float) -> int:
+    """Find with how many units a change in the middle can be shown at all: of so many ways to deal
+    them, fewer than 1 - `level` separate them as well."""
+    checks.share(level, "level")
+    return next(n for n in range(4, 1000) if 2 / math.comb(n, n // 2) <= 1 - level)
+
+
+def find(
+    values: Array, periods: Index, groups: Index, rng: Rng, level: float = 0.95, draws: int = DRAWS
+) -> Change | None:
+    """Find the most likely change of the mean of values over time.
+
+    Args:
+        values: One row per item, shape (n,) or (n, columns), without NaN.
+        periods: The period of each item, 0 to n_periods - 1 in the order of time, shape (n,).
+        groups: The independent unit of each item, codes, shape (n,).
+        level: 1 less the rate of false alarms; also of the range of times and of the difference.
+    Returns:
+        The change, shown where `p` is at most 1 - `level`; None where these data can show none:
+        with one period, too few items on either side of each cut, or too few units.
+    """
+    rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    if np.isnan(rows).any():
+        raise ValueError("`values` must be numbers")
+    units, dealt = _units(rows, periods, groups, rng)
+    n_units, cuts = len(units.size), _cuts(units)
+    if not cuts.size or n_units < fewest_units(level):
+        return None
+    gains = _gains(units, cuts)
+    best = int(gains.argmax())
+    largest = _gains(units.dealt(_orders(units, 0, rng, draws)), cuts).max(axis=-1)
+    p = (1 + int((largest >= gains[best] * _EQUAL).sum())) / (draws + 1)
+    shown = p <= 1 - level
+    allowed = [
+        place
+        for place in range(len(cuts))
+        if place == best or (shown and _allowed(units, cuts, place, rng, level))
+    ]
+    here = cuts[best]
+    sizes = units.size[:here].sum(), units.size[here:].sum()
+    before = units.total[:here].sum(axis=0) / sizes[0]
+    after = units.total[here:].sum(axis=0) / sizes[1]
+    limit = float(np.quantile(largest, level, method="higher"))
+    reach = math.sqrt(limit * sum(sizes) / math.prod(sizes))
+    return Change(
+        at=int(units.period[here]),
+        p=p,
+        first=int(units.period[cuts[allowed[0]]]),
+        last=int(units.period[cuts[allowed[-1]]]),
+        before=before,
+        after=after,
+        difference=[
+            Estimate(one, one - reach, one + reach, level, n_units, len(rows))
+            for one in (after - before).tolist()
+        ],
+        dealt=dealt,
+    )
+
+
+def _units(rows: Array, periods: Index, groups: Index, rng: Rng) -> tuple[_Units, Dealt]:
+    """What is dealt anew, in the order of time, and whether that is periods or groups."""
+    if len(np.unique(periods)) >= ENOUGH_PERIODS:
+        return _summed(rows, periods, periods, np.zeros_like(periods)), "periods"
+    codes = np.unique(groups, return_inverse=True)[1]
+    places = np.unique(periods, return_inverse=True)[1]
+    # In which periods a group lies, as a number: fewer than ENOUGH_PERIODS bits.
+    lies = np.zeros((int(codes.max()) + 1, int(places.max()) + 1), dtype=np.intp)
+    lies[codes, places] = 1
+    pattern = lies @ 2 ** np.arange(lies.shape[1])
+    if lies.sum() > MOST_UNITS:
+        cells = lies[np.unique(pattern, return_index=True)[1]].sum()
+        each = max(1, MOST_UNITS // int(cells))
+        codes = (pattern * each + rng.permutation(len(lies)) % each)[codes]
+        pattern = np.arange(int(codes.max()) + 1) // each
+    alone = (pattern & (pattern - 1)) == 0
+    # Groups of one period are dealt among each other; of others, what they say of each period.
+    parts = np.where(alone, 0, 1 + np.arange(len(pattern)))[codes]
+    return _summed(rows, codes * lies.shape[1] + places, periods, parts), "groups"
+
+
+def _summed(rows: Array, codes: Index, periods: Index, parts: Index) -> _Units:
+    """The values of each unit, in the order of their periods."""
+    _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    total = np.zeros((len(first), rows.shape[1]))
+    np.add.at(total, places, rows)
+    size = np.bincount(places).astype(np.float64)
+    order = np.argsort(periods[first], kind="stable")
+    return _Units(total[order], size[order], periods[first][order], parts[first][order])
+
+
+def _cuts(units: _Units) -> Index:
+    """The places of the first unit of each period that leave enough items on both sides."""
+    starts = np.flatnonzero(np.diff(units.period)) + 1
+    before = np.cumsum(units.size)[starts - 1]
+    enough = (before >= PER_SIDE) & (units.size.sum() - before >= PER_SIDE)
+    return np.asarray(starts[enough], dtype=np.intp)
+
+
+def _gains(units: _Units, cuts: Index) -> Array:
+    """The between-parts sum of squares of each cut, shape (n_cuts,) behind that of the draws."""
+    n = np.cumsum(units.size, axis=-1)
+    total = np.cumsum(units.total, axis=-2)
+    before, whole = n[..., cuts - 1], n[..., -1:]
+    after = whole - before
+    earlier = total[..., cuts - 1, :]
+    apart = (total[..., -1:, :] - earlier) / after[..., None] - earlier / before[..., None]
+    found: Array = (apart**2).sum(axis=-1) * before * after / whole
+    return found
+
+
+def _orders(units: _Units, cut: int, rng: Rng, draws: int) -> Index:
+    """Orders in which the units of each part are dealt anew on either side of a cut, shape (draws,
+    n)."""
+    n = len(units.size)
+    parts = 2 * units.part + (np.arange(n) >= cut)
+    orders = np.empty((draws, n), dtype=np.intp)
+    orders[:, np.argsort(parts, kind="stable")] = np.argsort(parts + rng.random((draws, n)), axis=1)
+    return orders
+
+
+def _allowed(units: _Units, cuts: Index, place: int, rng: Rng, level: float) -> bool:
+    """Whether the data allow that the change is at this cut: where it is, units may be dealt anew
+    on either side of it, and another cut seldom looks so much better."""
+    gains = _gains(units, cuts)
+    seen = gains.max() - gains[place]
+    there = _gains(units.dealt(_orders(units, cuts[place], rng, RANGE_DRAWS)), cuts)
+    better = int((there.max(axis=1) - there[:, place] >= seen * _EQUAL).sum())
+    return (1 + better) / (RANGE_DRAWS + 1) > 1 - level
