@@ -10,12 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from undogmatic.api import ScoreResult, ajudge, judge, score_text, score_texts
+    from undogmatic.api import ScoreResult, ajudge, judge, module, score_text, score_texts
     from undogmatic.cli.checked import check
     from undogmatic.examinations.judged import Judgments
 
 __version__ = "0.1.0"
-__all__ = ["Judgments", "ScoreResult", "ajudge", "check", "judge", "score_text", "score_texts"]
+__all__ = [
+    "Judgments",
+    "ScoreResult",
+    "ajudge",
+    "check",
+    "judge",
+    "module",
+    "score_text",
+    "score_texts",
+]
 
 
 def __getattr__(name: str) -> Any:
