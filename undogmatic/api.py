@@ -334,7 +334,7 @@ def module(
     overrides: Sequence[str] = (),
     config_dir: Folders = (),
 ) -> JudgeModule:
-    """The judge as a DSPy program (`dspy.Module`): `module(judge="debate", model="gpt")(text="...")`.
+    """The judge as a DSPy program: `undogmatic.module(judge="debate", model="gpt")(text="...")`.
 
     Args:
         judge, rubric, model, prompt, readout, overrides, config_dir: See `ajudge`.

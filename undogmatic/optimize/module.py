@@ -56,6 +56,8 @@ class Composed:
         if wrong := sorted(needed - set(inputs)) or sorted(set(inputs) - set(rubric.inputs)):
             what = "is missing" if wrong[0] in needed else "is none of them"
             raise DataError(f"rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}.")
+        if empty := [name for name, value in inputs.items() if not str(value).strip()]:
+            raise DataError(f"`{empty[0]}` is empty, so there is nothing to judge.")
         return Item(id="item", inputs={name: str(value) for name, value in inputs.items()})
 
     def judgments(self, inputs: Mapping[str, Any]) -> Sequence[Judgment]:

@@ -43,6 +43,7 @@ from undogmatic.tracking.figures import (
 from undogmatic.tracking.logged_model import log_model
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
+from undogmatic.tracking.scorer import register
 from undogmatic.tracking.store import (
     Store,
     WithoutSecrets,
@@ -204,7 +205,7 @@ class MlflowTracker:
             on = log_dataset(store, run_id, run)
             register_dataset(store, run)
             model = log_model(store, run_id, run, described(run.folder))
-            noted |= log_prompt(store, run) | log_programs(store, run)
+            noted |= log_prompt(store, run) | log_programs(store, run) | register(store, run)
             with doing("logging the run: traces"):
                 # The failures first, for they are what one looks up.
                 failed = (j for j in run.judgments if isinstance(j.outcome, Failure))
