@@ -416,6 +416,12 @@ def _judged_texts(signature: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def judged_text(signature: Any, inputs: Mapping[str, Any]) -> str:
+    """All that is judged, as one text."""
+    names = [name for name in _fields(signature).judged if inputs.get(name) is not None]
+    return "\n\n".join(str(inputs[name]) for name in names)
+
+
 def lacking(signature: Any, demo: Mapping[str, Any]) -> list[str]:
     """What a demonstration lacks to be shown: inputs that are judged, or all that this signature
     answers."""

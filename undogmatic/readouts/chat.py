@@ -16,6 +16,7 @@ from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, Unparseab
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import attempt, current_rollout, rollout
 from undogmatic.readouts.adapter import covered, read_again, worded
+from undogmatic.readouts.nearest import chosen
 from undogmatic.records.records import Item, Verdict
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
     if (lm := _alone(predict, adapter)) is not None and (
         given := covered(predict.signature, inputs)
     ) is not None:
-        messages = adapter.format(predict.signature, predict.demos, given)
+        messages = adapter.format(predict.signature, list(chosen(predict, inputs)), given)
         answer = (await lm.answer(messages, predict.config))[0]
         text, logprobs = (
             (answer["text"], answer["logprobs"]) if isinstance(answer, dict) else (answer, None)
@@ -198,6 +199,8 @@ async def _watched(
 
 
 async def _through(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
+    if getattr(predict, "nearest", None) is not None:
+        inputs["demos"] = chosen(predict, inputs)
     try:
         with dspy.context(adapter=adapter):
             return await predict.acall(**inputs)

@@ -27,6 +27,7 @@ from undogmatic.report.uses import titled
 from undogmatic.runs.folder import COMPOSED, RunFolder
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import say
+from undogmatic.safety.outside import json_value
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking.notes import of_judge
 from undogmatic.tracking.registry import plain_name
@@ -154,7 +155,7 @@ def _card(folder: Path) -> str:
 @functools.lru_cache(8)
 def _composed(config: str) -> Composed:
     """The judge of a config, built once in a process: a model's file is read once, too."""
-    return Composed(json.loads(config))
+    return Composed(json_value(config))
 
 
 def said(config: str, name: str, inputs: Any, outputs: Any) -> Feedback | list[Feedback]:
