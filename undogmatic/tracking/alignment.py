@@ -76,9 +76,10 @@ def aligned(
 
 def _label(trace: Trace, name: str) -> Any:
     """What a person said last of a trace under this name; None where nobody did."""
-    found: list[Any] = [
+    said: Sequence[Any] = trace.info.assessments or ()
+    found = [
         each
-        for each in trace.info.assessments or ()
+        for each in said
         if each.name == name
         and each.source.source_type == "HUMAN"
         and each.valid is not False

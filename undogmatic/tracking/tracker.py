@@ -43,7 +43,6 @@ from undogmatic.tracking.figures import (
 from undogmatic.tracking.logged_model import log_model
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
-from undogmatic.tracking.scorer import register
 from undogmatic.tracking.store import (
     Store,
     WithoutSecrets,
@@ -173,6 +172,9 @@ class MlflowTracker:
                 mapped(redact_judgment, run.judgments),
             )
             run = replace(run, items=items, judgments=judgments)
+        # which needs DSPy; what checks logs without it
+        from undogmatic.tracking.scorer import register
+
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
             started, named = int(run.started * 1000), run_name(run)
