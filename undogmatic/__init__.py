@@ -10,12 +10,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from undogmatic.api import ScoreResult, ajudge, judge, score_text, score_texts
+    from undogmatic.api import ScoreResult, ajudge, judge, module, score_text, score_texts
     from undogmatic.cli.checked import check
     from undogmatic.examinations.judged import Judgments
+    from undogmatic.tracking.alignment import aligned
+    from undogmatic.tracking.scorer import scorer
 
 __version__ = "0.1.0"
-__all__ = ["Judgments", "ScoreResult", "ajudge", "check", "judge", "score_text", "score_texts"]
+__all__ = [
+    "Judgments",
+    "ScoreResult",
+    "ajudge",
+    "aligned",
+    "check",
+    "judge",
+    "module",
+    "score_text",
+    "score_texts",
+    "scorer",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,6 +38,8 @@ def __getattr__(name: str) -> Any:
 
         # What checks needs none of what judges, and scoring a text needs no table.
         own = {"check": "undogmatic.cli.checked", "Judgments": "undogmatic.examinations.judged"}
+        own["aligned"] = "undogmatic.tracking.alignment"
+        own["scorer"] = "undogmatic.tracking.scorer"
         module = own.get(name, "undogmatic.api")
         try:
             return getattr(import_module(module), name)

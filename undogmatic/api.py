@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from undogmatic.config.build import Settings
     from undogmatic.examinations.judged import Judgments
+    from undogmatic.optimize.module import JudgeModule
 
 LOG, LOG_BYTES = "score.log", 10_000_000
 """In the cache folder: a JSON line for each text that was scored, for its owner's eyes alone; a
@@ -293,20 +294,8 @@ async def ajudge(
 
     if repeats < 1:
         raise ConfigError(f"`repeats` is {repeats}; it must be at least 1.")
-    choices = {
-        "judge": judge,
-        "rubric": rubric,
-        "model": model,
-        "prompt": prompt,
-        "readout": readout,
-    }
-    words = [word for group, choice in choices.items() for word in chosen(group, choice)]
-    config = compose_config([*words, *overrides], config_dir)
-    if isinstance(rubric, Rubric):
-        config["rubric"] = {
-            "_target_": "undogmatic.records.rubric.Rubric",
-            **rubric.model_dump(mode="json"),
-        }
+    choices = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt}
+    config = _config(choices | {"readout": readout}, overrides, config_dir)
     recipe, engine = Recipe(config), build(settings(config).engine, "engine")
     parts = recipe.build()
     read = on_scale(_items(items, parts.rubric), parts.rubric)
@@ -333,6 +322,46 @@ def _without_await(
 
 
 judge = _without_await(ajudge, "judge")
+
+
+def module(
+    judge: Choice = None,
+    rubric: Choice | Rubric = None,
+    model: Choice = None,
+    prompt: Choice = None,
+    readout: Choice = None,
+    adapter: Any = None,
+    overrides: Sequence[str] = (),
+    config_dir: Folders = (),
+) -> JudgeModule:
+    """The judge as a DSPy program: `undogmatic.module(judge="debate", model="gpt")(text="...")`.
+
+    Args:
+        judge, rubric, model, prompt, readout, overrides, config_dir: See `ajudge`.
+        adapter: A `dspy.Adapter` that formats and reads requests in place of the shipped one, which
+            fences judged texts.
+    Raises:
+        ConfigError: A name, key or value is wrong, or the adapter does not fit.
+    """
+    from undogmatic.optimize.module import Composed, JudgeModule
+
+    parts = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt}
+    config = _config(parts | {"readout": readout}, overrides, config_dir)
+    return JudgeModule(Composed(config), adapter)
+
+
+def _config(
+    parts: Mapping[str, Choice | Rubric], overrides: Sequence[str], config_dir: Folders
+) -> dict[str, Any]:
+    """The composed config of these choices, by group."""
+    words = [word for group, choice in parts.items() for word in chosen(group, choice)]
+    config = compose_config([*words, *overrides], config_dir)
+    if isinstance(rubric := parts["rubric"], Rubric):
+        config["rubric"] = {
+            "_target_": "undogmatic.records.rubric.Rubric",
+            **rubric.model_dump(mode="json"),
+        }
+    return config
 
 
 def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:

@@ -50,9 +50,11 @@ WRITING = {
         "optimizer.validation=12",
     ],
     "copro": COPRO,
+    "infer_rules": [*FEW, "optimizer.candidates=2", "optimizer.rules=2"],
 }
 SHOWING = {
     "labeled_fewshot": [*FEW, "optimizer.k=3"],
+    "knn_fewshot": [*FEW, "optimizer.k=3"],
     "bootstrap": [*FEW, "optimizer.labeled=3", "optimizer.bootstrapped=1"],
     "random_search": SEARCH,
 }
@@ -104,7 +106,7 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
         (asked,) = sent_for(REQUESTS, row["text"])
         assert asked in sent_for(scored, row["text"])
     found = load(folder / "program.json").predictors["readout.predict"]
-    shown = len(found.demonstrations)
+    shown = found.nearest or len(found.demonstrations)
     assert (MAGIC in found.instructions) if name in WRITING else (shown > 1)
     assert {len(json.loads(each)["messages"]) for each in REQUESTS} == {2 * shown + 1}
     assert all(found.instructions in json.loads(each)["system"] for each in REQUESTS)
@@ -414,7 +416,7 @@ def test_proposals_nobody_can_read_are_not_worse(
     assert said in (tmp_path / "outputs/a/b/report.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["mipro", "copro"])
+@pytest.mark.parametrize("name", ["mipro", "copro", "infer_rules"])
 def test_a_writer_whom_nobody_can_read_ends_with_a_message(
     name: str, optimise: Optimise, monkeypatch: Patch
 ) -> None:

@@ -511,11 +511,12 @@ class TestComparing:
     def test_jobs_are_named_by_what_sets_them_apart_and_a_headline_keeps_its_name(
         self, finished: Make, tmp_path: Path, monkeypatch: Patch
     ) -> None:
-        result = Told("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")
-        run = finished(
-            results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8}
-        )
-        assert list(telling(run)) == ["ab.share", "judged"]
+        figures = {"ab.share": 0.9, "ab.share_low": 0.8, "ab.share_high": 1.0, "ab.ties": 3.0}
+        figures |= {"ab.p": 0.04, "ab.rank_biserial": 0.5}
+        result = Told("ab", figures, headline="ab.share")
+        run = finished(results=[result], metrics={"judged": 2.0, **figures})
+        with_ends = ["ab.share", "ab.share_low", "ab.share_high"]
+        assert list(telling(run)) == [*with_ends, "ab.p", "ab.rank_biserial", "judged"]
         assert tags(run)["undogmatic.headline"] == "ab.share"
         typed = [
             "model=gpt",

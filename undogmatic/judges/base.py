@@ -154,6 +154,8 @@ class Judge(Unit):
                 {key: repr(value) for key, value in dict(demo).items()} for demo in predictor.demos
             ]
             about = {"instructions": signature.instructions, "fields": fields, "demos": demos}
+            if (nearest := getattr(predictor, "nearest", None)) is not None:
+                about["nearest"] = nearest
             predictors[name] = about | {"config": predictor.config}
         return digest([modules, predictors, *([self.places] if self.places else [])])
 

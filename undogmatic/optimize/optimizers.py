@@ -262,6 +262,23 @@ class LabeledFewShot(Optimizer):
         return dspy.LabeledFewShot(k=self.k).compile(work.task, trainset=work.train)
 
 
+class KnnFewShot(Optimizer):
+    """Shows, of the labelled texts to train on, the `k` that are most like what is judged: what
+    `dspy.KNNFewShot` does without answers of the judge's own. DSPy's compiles a program anew for
+    each text, and leaves none that could be saved and judged by again.
+    """
+
+    name: ClassVar[str] = "knn_fewshot"
+    needs_labels: ClassVar[bool] = True
+    k: Count = 4
+
+    def compile(self, work: Work) -> dspy.Module:
+        task = work.task.deepcopy()
+        for predictor in task.predictors():
+            predictor.demos, predictor.nearest = [*work.train], self.k
+        return task
+
+
 class Bootstrap(Optimizer):
     """Shows the judge's own answers that came close enough, and labelled texts:
     `dspy.BootstrapFewShot`."""
@@ -402,5 +419,39 @@ class Copro(Optimizer):
         return optimiser.compile(work.task, trainset=work.validation, eval_kwargs=settings)
 
 
-WRITERS = tuple(each.name for each in (Mipro, Gepa, Simba, Copro))
-OTHERS = tuple(each.name for each in (LabeledFewShot, Bootstrap, RandomSearch))
+class InferRules(Optimizer):
+    """Has rules written that follow from labelled texts, and keeps the set of rules that does best
+    on the validation texts: `dspy.InferRules`. It changes no demonstrations."""
+
+    name: ClassVar[str] = "infer_rules"
+    writes: ClassVar[bool] = True
+    needs_labels: ClassVar[bool] = True
+    candidates: Count = 4  # sets of rules
+    rules: Annotated[int, Field(ge=1, le=100)] = 6  # in each
+
+    def compile(self, work: Work) -> dspy.Module:
+        none = {"max_bootstrapped_demos": 0, "max_labeled_demos": 0}
+        sizes = {"num_candidates": 1, "num_rules": self.rules, "num_threads": work.threads}
+        optimiser = dspy.InferRules(metric=work.measure, max_errors=1, **sizes, **none)
+        optimiser.rules_induction_program.teacher_settings = {"lm": work.writer}
+        field = work.measure.terms.rubric.score_field
+        # Rules are read off the fields of the signature, which call the score otherwise.
+        shown = [each.copy(**{field: each.score, "level": each.score}) for each in work.train]
+        best, most = work.task, -1.0
+        for _ in range(self.candidates):
+            # DSPy writes the rules into the signature itself, which copies of a program share.
+            task = work.task.deepcopy()
+            for predictor in task.predictors():
+                own = predictor.signature.instructions
+                predictor.signature = predictor.signature.with_instructions(own)
+            try:
+                found = optimiser.compile(task, trainset=shown, valset=work.validation)
+            except AssertionError as error:  # what DSPy makes of a proposal that cannot be read
+                raise (error.__context__ or error) from None
+            earned = optimiser.evaluate_program(found, work.validation)  # from the cache
+            best, most = (found, earned) if earned > most else (best, most)
+        return best
+
+
+WRITERS = tuple(each.name for each in (Mipro, Gepa, Simba, Copro, InferRules))
+OTHERS = tuple(each.name for each in (LabeledFewShot, KnnFewShot, Bootstrap, RandomSearch))

@@ -34,11 +34,14 @@ _SHOWN = ("text", "score", "level", "confidence", "rationale")
 
 class Predictor(Record):
     """What an optimiser may change of a predictor. `signature` is a hash of its fields, which it
-    may not."""
+    may not. Of the demonstrations `nearest` are shown, those most like what is judged; None: all.
+    """
 
     signature: str
     instructions: str = Field(max_length=100_000)
     demonstrations: tuple[dict[str, Any], ...] = Field(default=(), max_length=1000)
+    # programs were made before they held it
+    nearest: int | None = Field(default=None, ge=1, exclude_if=lambda n: n is None)
 
 
 class Lineage(Record):
@@ -120,6 +123,8 @@ class Program(Record):
                 dspy.Example(**demo).with_inputs(*judge.rubric.inputs)
                 for demo in stored.demonstrations
             ]
+            if stored.nearest is not None:
+                predictor.nearest = stored.nearest
         judge.weighed_on = judge.weighed_on | frozenset(self.lineage.texts)
 
 
@@ -163,6 +168,7 @@ def predictors(judge: Judge) -> dict[str, Predictor]:
             signature=signature_hash(predictor),
             instructions=signature.instructions,
             demonstrations=tuple(demonstrations),
+            nearest=getattr(predictor, "nearest", None),
         )
     return by_name
 

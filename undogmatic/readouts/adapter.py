@@ -329,6 +329,22 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
     return typed
 
 
+def worded(signature: Any) -> Any:
+    """The signature for an adapter that knows no scales: a category is one of its words."""
+    for name, field in _fields(signature).outputs.items():
+        scale: Scale | None = _mark(field, "scale")
+        if scale is not None and scale.kind != "numeric":
+            kind = Literal[tuple(scale.categories)]  # type: ignore[valid-type]
+            signature = signature.with_updated_fields(name, type_=kind)
+    return signature
+
+
+def read_again(signature: Any, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that another adapter read, held against their scales. Raises as `read_fields`."""
+    plain = to_jsonable_python(answer)
+    return read_fields(_fields(signature).outputs, json.dumps(plain, ensure_ascii=False))
+
+
 def contradiction(
     name: str, value: float, others: Mapping[str, Any], *bounds: str | None
 ) -> str | None:
@@ -398,6 +414,12 @@ def _judged_texts(signature: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
         for name, field in _fields(signature).judged.items()
         if not (_mark(field, "may_lack") and inputs.get(name) is None)
     }
+
+
+def judged_text(signature: Any, inputs: Mapping[str, Any]) -> str:
+    """All that is judged, as one text."""
+    names = [name for name in _fields(signature).judged if inputs.get(name) is not None]
+    return "\n\n".join(str(inputs[name]) for name in names)
 
 
 def lacking(signature: Any, demo: Mapping[str, Any]) -> list[str]:

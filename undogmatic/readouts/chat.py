@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
@@ -14,7 +15,8 @@ from dspy.utils.exceptions import AdapterParseError
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer, ours
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import attempt, current_rollout, rollout
-from undogmatic.readouts.adapter import covered
+from undogmatic.readouts.adapter import covered, read_again, worded
+from undogmatic.readouts.nearest import chosen
 from undogmatic.records.records import Item, Verdict
 
 if TYPE_CHECKING:
@@ -31,6 +33,16 @@ _PLAIN = {
     "response_format",
     "rollout_id",
 }
+
+
+class Guest(NamedTuple):
+    """Who asks through a program of DSPy's own (`optimize.module`), and sees its history; `adapter`
+    is in place of ours where there is one."""
+
+    adapter: dspy.Adapter | None = None
+
+
+guest_of_dspy: ContextVar[Guest | None] = ContextVar("guest_of_dspy", default=None)
 
 
 class LanguageModel(dspy.LM):
@@ -148,10 +160,13 @@ def served_model() -> Model:
 async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
     """Call a predictor through `adapter`; our own errors come out as they went in, not wrapped by
     DSPy."""
+    guest = guest_of_dspy.get()
+    if guest is not None:
+        return await _watched(guest, predict, adapter, **inputs)
     if (lm := _alone(predict, adapter)) is not None and (
         given := covered(predict.signature, inputs)
     ) is not None:
-        messages = adapter.format(predict.signature, predict.demos, given)
+        messages = adapter.format(predict.signature, list(chosen(predict, inputs)), given)
         answer = (await lm.answer(messages, predict.config))[0]
         text, logprobs = (
             (answer["text"], answer["logprobs"]) if isinstance(answer, dict) else (answer, None)
@@ -164,14 +179,39 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
             if logprobs is None
             else dspy.Prediction(**fields, logprobs=logprobs)
         )
+    with dspy.context(disable_history=True):
+        return await _through(predict, adapter, **inputs)
+
+
+async def _watched(
+    guest: Guest, predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any
+) -> dspy.Prediction:
+    """`ask` with DSPy looking on, and with the guest's adapter, whose answer is held against the
+    scale as ours is."""
+    if guest.adapter is None:
+        with dspy.context(send_stream=None):  # an answer is read whole, or not at all
+            return await _through(predict, adapter, **inputs)
+    # The form of the answer is the adapter's own, and so is how a server is told of it.
+    free = {"signature": worded(predict.signature), "config": {"response_format": None}}
+    with dspy.context(send_stream=None):
+        answer = await _through(predict, guest.adapter, **inputs, **free)
+    return dspy.Prediction(**read_again(predict.signature, dict(answer.items())))
+
+
+async def _through(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
+    if getattr(predict, "nearest", None) is not None:
+        inputs["demos"] = chosen(predict, inputs)
     try:
-        with dspy.context(adapter=adapter, disable_history=True):
+        with dspy.context(adapter=adapter):
             return await predict.acall(**inputs)
     except Exception as error:  # DSPy wraps whatever an engine raises; find ours underneath
         if (cause := ours(error)) is not None:
             raise cause from None
-        if isinstance(error, AdapterParseError):  # DSPy's own word for an answer without text
-            raise UnparseableAnswer("the answer is empty", "") from None
+        if isinstance(error, AdapterParseError):
+            # DSPy's own word for an answer without text, or that another adapter cannot read
+            raw = str(error.lm_response or "")
+            what = "the adapter cannot read the answer" if raw else "the answer is empty"
+            raise UnparseableAnswer(what, raw) from None
         raise
 
 

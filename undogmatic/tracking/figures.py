@@ -17,9 +17,12 @@ from undogmatic.tracking.store import AT_ONCE, Store
 
 LONGEST_PARAM, LONGEST_KEY = 6000, 250  # characters, MLflow's limits
 OF_THE_RUN = ("judged", "failed", "usd", "judging_seconds")
-MOST_ALONE, MOST_EACH = 6, 3
-"""How many metrics a run's only analysis with a headline shows at most, and each of several."""
+MOST_ALONE, MOST_EACH = 5, 3
+"""How many figures a run's only analysis with a headline shows at most, and each of several."""
 ENDS = ("_low", "_high")
+TESTED = ("p", "rank_biserial")
+"""Figures without an interval that are shown of each analysis that has them: what was tested, and
+the size of the effect."""
 
 
 def params(run: FinishedRun) -> dict[str, str]:
@@ -71,8 +74,8 @@ def cut(value: str, most: int) -> str:
 
 def telling(run: FinishedRun) -> dict[str, float]:
     """The metrics of a run that MLflow draws and compares: the run's headline first, then by
-    analysis its headline and what has an interval, then what it cost. All others are in the table
-    of figures.
+    analysis its headline and what has an interval, each with the ends of its interval beside it,
+    p and effect size of what was tested, then what it cost. All others are in the table of figures.
 
     Each stands under its own name: a column that held a share for one run and a correlation for
     another would be compared, and must not be. Which one sums the run up is its tag
@@ -83,19 +86,20 @@ def telling(run: FinishedRun) -> dict[str, float]:
     summed_up = [result for result in run.results if result.headline is not None]
     for result in summed_up or run.results:
         most = MOST_ALONE if len(summed_up) < 2 else MOST_EACH
-        names += [result.full(name) for name in _key_metrics(result)[:most]]
-    return {name: run.metrics[name] for name in (*names, *OF_THE_RUN) if name in run.metrics}
+        names += [result.full(name) for name in _key_metrics(result, most)]
+    with_ends = [name + end for name in names for end in ("", *ENDS)]
+    return {name: run.metrics[name] for name in (*with_ends, *OF_THE_RUN) if name in run.metrics}
 
 
-def _key_metrics(result: Told) -> list[str]:
+def _key_metrics(result: Told, most: int) -> list[str]:
+    """The figures that are shown of an analysis: `most` that sum it up, and what was tested."""
     plain = [name for name in result.metrics if name.count(".") == 1 and not name.endswith(ENDS)]
+    tested = [name for name in plain if name.rpartition(".")[2] in TESTED]
     if result.headline is None:
-        return plain
-    return list(
-        dict.fromkeys(
-            [result.headline, *(name for name in plain if f"{name}_low" in result.metrics)]
-        )
-    )
+        return [*plain[:most], *tested]
+    # as in the report's key figures: what is shown beside the headline before all others
+    others = [name for name in (*result.beside_headline, *plain) if f"{name}_low" in result.metrics]
+    return [*list(dict.fromkeys([result.headline, *others]))[:most], *tested]
 
 
 def rounded(value: float) -> float:
@@ -112,16 +116,18 @@ def log_all(
     params: Mapping[str, str] = {},
     metrics: Mapping[str, float | Sequence[float]] = {},
     tags: Mapping[str, str] = {},
+    about: Mapping[str, str] = {},
 ) -> None:
     """Log parameters, cut visibly at MLflow's limit; metrics under their own names, rounded, of
     which each of several values is one of a step; and tags. All in as few requests as MLflow takes.
+    `about` says of which logged model and dataset the metrics are, in MLflow's own words.
     """
     from mlflow.entities import Metric, Param, RunTag
 
     now = int(time.time() * 1000)
     courses = {k: [v] if isinstance(v, int | float) else v for k, v in metrics.items()}
     numbers = [
-        Metric(plain_key(k), rounded(v), now, n)
+        Metric(plain_key(k), rounded(v), now, n, **about)
         for k, course in courses.items()
         for n, v in enumerate(course)
     ]

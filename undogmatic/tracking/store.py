@@ -30,6 +30,11 @@ SAID_AFTER, LOCK_SECONDS = 3.0, 600.0
 """How long another process may write to a local store before this one says that it waits, and
 before it gives up."""
 
+VIEW = "undogmatic"
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+"""The shared view of an experiment's runs that opens with verdict and headline, and where MLflow
+keeps it (`view`)."""
+
 _UNQUOTED = "".join(chr(n) for n in range(32, 127) if chr(n) not in "%?")
 _THEIRS = ("mlflow", "opentelemetry")
 _TABLES = ("alembic_version", "experiments")
@@ -354,9 +359,13 @@ def pages(uri: str | None) -> dict[str, str]:
         for experiment, run, name in store.execute(what):
             runs = f"#/experiments/{experiment}/runs"
             charts = f"{runs}?compareRunsMode=CHART"
+            viewed = store.execute(
+                "SELECT 1 FROM experiment_tags WHERE experiment_id = ? AND key = ?",
+                (experiment, VIEW_TAG),
+            ).fetchone()
             return {
                 f"the newest run, {name}": f"{runs}/{run}",
-                "all runs": runs,
+                "all runs": f"{runs}?viewStateShareKey={VIEW}" if viewed else runs,
                 "side by side": charts,
             }
     return {}

@@ -29,7 +29,7 @@ from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.safety.spool import many, mapped
-from undogmatic.tracking import rows
+from undogmatic.tracking import rows, view
 from undogmatic.tracking.figures import (
     ENDS,
     LONGEST_KEY,
@@ -40,6 +40,7 @@ from undogmatic.tracking.figures import (
     params,
     telling,
 )
+from undogmatic.tracking.logged_model import log_model
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
 from undogmatic.tracking.store import (
@@ -171,6 +172,9 @@ class MlflowTracker:
                 mapped(redact_judgment, run.judgments),
             )
             run = replace(run, items=items, judgments=judgments)
+        # which needs DSPy; what checks logs without it
+        from undogmatic.tracking.scorer import register
+
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
             started, named = int(run.started * 1000), run_name(run)
@@ -200,9 +204,10 @@ class MlflowTracker:
                 store.client.log_text(
                     run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt"
                 )
-            log_dataset(store, run_id, run)
+            on = log_dataset(store, run_id, run)
             register_dataset(store, run)
-            noted |= log_prompt(store, run) | log_programs(store, run)
+            model = log_model(store, run_id, run, described(run.folder))
+            noted |= log_prompt(store, run) | log_programs(store, run) | register(store, run)
             with doing("logging the run: traces"):
                 # The failures first, for they are what one looks up.
                 failed = (j for j in run.judgments if isinstance(j.outcome, Failure))
@@ -218,7 +223,8 @@ class MlflowTracker:
                         " batches)"
                     )
                 noted["undogmatic.traces"] = told
-            log_all(store, run_id, params(run), telling(run), noted)
+            log_all(store, run_id, params(run), telling(run), noted, model and model | on)
+            view.show(store, headline_of(run.results))
             store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))
             if before is not None:
                 store.client.delete_run(before)
@@ -269,7 +275,8 @@ class MlflowTracker:
                             run_id, json.loads(table.to_json(orient="split")), f"{name}.json"
                         )
                 _log_folder(store, run_id, result.folder, [*FILES[:2], "figures"])
-                log_all(store, run_id, metrics=metrics, tags={NOTE_TAG: described(result.folder)})
+                noted = {NOTE_TAG: described(result.folder)} | _answer_of(result)
+                log_all(store, run_id, metrics=metrics, tags=noted)
             store.client.set_terminated(run_id, status)
             return where(store, run_id)
 
@@ -439,6 +446,12 @@ def verdict_of(run: FinishedRun) -> str | None:
     return (worst.verdict and worst.verdict.answer) or ANSWERS[worst.standing]
 
 
+def _answer_of(result: SweepResult) -> dict[str, str]:
+    """The answer of a sweep as the tag by which its jobs are sorted too."""
+    answer = next((found.answer for found in result.findings[: result.verdicts]), None)
+    return {"verdict": answer} if answer else {}
+
+
 def described(folder: Path) -> str:
     """The verdict and the key figures of the report as the description of the run or sweep, without
     headings, of which MLflow would show little else. Empty where there is no report."""
@@ -489,8 +502,9 @@ def register_dataset(store: Store, run: FinishedRun) -> None:
         say(f"The dataset has no page in MLflow: {str(error).splitlines()[0]}")
 
 
-def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
-    """Name, digest and shape of the dataset; its texts are in the judgments table."""
+def log_dataset(store: Store, run_id: str, run: FinishedRun) -> dict[str, str]:
+    """Log name, digest and shape of the dataset, and return the first two as metrics tell them; its
+    texts are in the judgments table."""
     from mlflow.data.code_dataset_source import CodeDatasetSource
     from mlflow.data.pandas_dataset import from_pandas
     from mlflow.entities import DatasetInput, InputTag
@@ -512,3 +526,4 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     store.client.log_inputs(
         run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])]
     )
+    return {"dataset_name": name, "dataset_digest": digest}
