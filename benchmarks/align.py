@@ -1,7 +1,7 @@
 """By how much the agreement that is reported exceeds that on fresh texts, where a prompt is edited
 beside the labels: tuned on all of them, and in `undogmatic align`.
 
-    python -m benchmarks.align --seeds 300 --write
+    python -m benchmarks.align --seeds 1000 --write
 
 A simulated judge agrees with people on three texts of four. Each of 20 edits turns what it says of
 one text in five, as often right as wrong but for what the edit is worth; whoever edits goes on from
@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.review.session import answer, fit
+from undogmatic.review.session import Look, answer, fit
 
 RESULTS = Path(__file__).parent / "results"
 EDITS = 20
@@ -51,7 +51,7 @@ class Prompt(NamedTuple):
 def edited(parent: Prompt, more: float, draw: np.random.Generator) -> Prompt:
     """Another prompt, which agrees on so many `more` of fresh texts than its parent, as far as
     there is room."""
-    right = float(np.clip((TURNED + more) / 2 / (1 - parent.worth), 0, 1))
+    right = float(np.clip((TURNED + more) / 2 / max(1 - parent.worth, 1e-9), 0, 1))
     wrong = float(np.clip((TURNED - more) / 2 / parent.worth, 0, 1))
     luck = draw.random(len(parent.agrees))
     agrees = np.where(parent.agrees == 1, luck >= wrong, luck < right).astype(float)
@@ -70,16 +70,13 @@ def session(first: Prompt, seen: NDArray[np.bool_], worth: float, seed: int) -> 
     return [*tried, course[-1]]
 
 
-def reported(first: Prompt, edits: list[Prompt], held: NDArray[np.bool_]) -> list[Prompt]:
-    """The agreement that is reported of each edit, looked at one after the other, and the prompt
-    that it is reported of, as (agreement, worth)."""
-    groups, told = [str(n) for n in range(int(held.sum()))], []
-    for look, edit in enumerate(edits, 1):
-        pairs = list(zip(first.agrees[held], edit.agrees[held], strict=True))
-        found = answer(pairs, groups, look)
-        of_first = look > 1 and found.answer != "yes"
-        told.append((found, first.worth if of_first else edit.worth))
-    return told
+def exceeds(first: Prompt, edit: Prompt, held: NDArray[np.bool_], look: int) -> tuple[float, Look]:
+    """By how much what a look reports exceeds the agreement on fresh texts of the prompt that it is
+    reported of, and the look."""
+    groups = [str(n) for n in range(int(held.sum()))]
+    found = answer(list(zip(first.agrees[held], edit.agrees[held], strict=True)), groups, look)
+    of_first = look > 1 and found.answer != "yes"
+    return found.reported - (first.worth if of_first else edit.worth), found
 
 
 def trial(n: int, worth: float, seed: int) -> dict[str, float]:
@@ -93,23 +90,22 @@ def trial(n: int, worth: float, seed: int) -> dict[str, float]:
     row = {"all": float(best.agrees.mean()) - best.worth}
     *tried, best = session(first, tuning, worth, seed)
     row["tuning"] = float(best.agrees[tuning].mean()) - best.worth
-    ((look, real),) = reported(first, [best], held)
-    row |= {"one_look": look.reported - real, "yes": float(look.answer == "yes")}
+    excess, look = exceeds(first, best, held, 1)
+    row |= {"one_look": excess, "yes": float(look.answer == "yes")}
     row["gained"] = best.worth - FIRST
     places = {str(place): str(place) for place in np.flatnonzero(tuning)}
     agrees = [{place: float(edit.agrees[int(place)]) for place in places} for edit in tried]
     row["noise_said"] = float(fit(agrees, places).is_noise)
     *tried, _ = session(first, held, worth, seed)  # who looks after each edit tunes on it
-    looks = reported(first, tried[1:], held)
-    look, real = max(looks, key=lambda told: told[0].edited.value)
-    row["every_look"] = look.reported - real
+    place = int(np.argmax([edit.agrees[held].mean() for edit in tried[1:]]))
+    row["every_look"] = exceeds(first, tried[1 + place], held, 1 + place)[0]
     return row
 
 
 def run(seeds: int) -> pd.DataFrame:
     """The means over so many sessions."""
     rows = []
-    for n in (100, 200):
+    for n in (100, 200, 400):
         for worth in (0.0, 0.02, 0.05):
             found = pd.DataFrame([trial(n, worth, seed) for seed in range(seeds)])
             points = ["all", "tuning", "one_look", "every_look", "gained"]
@@ -124,7 +120,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     table = run(arguments.seeds)

@@ -19,9 +19,11 @@ import numpy as np
 import pytest
 
 from benchmarks.browser import CHROMIUM, browsing
-from tests.conftest import Capture, environment, put, typed
+from tests.conftest import Capture, Patch, environment, put, typed
 from tests.review.test_page import ask as asked
+from tests.stub_server import KEY, Fault
 from undogmatic.cli import main
+from undogmatic.cli.align import _Run
 from undogmatic.errors import DataError, RunStopped, StorageError
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import OrderedScale, Rubric
@@ -39,6 +41,7 @@ from undogmatic.review.session import (
     share,
     turned,
 )
+from undogmatic.runs.folder import RunFolder
 
 N = 80
 FIRST = "Judge the answer."
@@ -472,3 +475,40 @@ def test_every_answer_has_its_sentences(language: str) -> None:
             place = ("yes", "no").index(name) if name in ("yes", "no") else None
             assert place is None or told[0].startswith(starts[place])
             assert place is not None or not told[0].startswith(starts)
+
+
+def test_a_hosted_model_is_asked_with_the_edit_and_may_be_gone(
+    tmp_path: Path, stub: Any, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    rows = [{"id": f"t{k}", "text": f"Text {k}.", "label": k % 101} for k in range(30)]
+    put(tmp_path / "t.jsonl", rows)
+    words = ["model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", "dataset.path=t.jsonl"]
+    words += ["analysis=none", "tracking=none", "hydra.run.dir=first", "engine.backoff=0.01"]
+    first = typed("undogmatic.run", *words, folder=tmp_path, OPENAI_API_KEY=KEY)
+    assert first.returncode == 0, first.stderr
+    run = _Run(RunFolder.open("first", "RUN"), None)
+    session = run.session()
+    desk = Desk(session, "en", run.about(), run.parts.prompted, run.sent())
+    assert not [note for note in desk.about()["notes"] if "reads no prompt" in note]
+    assert "argumentar" in desk.about()["sent"], "the rubric's own words"
+    asked_before = len(stub.requests)
+    desk.run("Judge like a baker.")
+    state = waited(desk)
+    assert state["error"] is None and state["edits"][1]["run"]
+    sent = [json.dumps(each.body) for each in stub.requests[asked_before:]]
+    assert len(sent) == len(session.parts["tuning"])
+    assert all("Judge like a baker." in body for body in sent)
+    held = {item.text for item in session.parts["held_out"]}
+    assert not [each for each in stub.requests[asked_before:] if each.text in held]
+    stub.faults = {"Text": Fault("status", times=None, status=503)}
+    desk.run("Judge like a butcher.")
+    state = waited(desk)
+    assert "got no answer from" in state["error"]["text"] and not state["edits"][2]["run"]
+    assert state["edits"][2]["text"] == "Judge like a butcher."
+    stub.faults = {}
+    desk.run("Judge like a butcher.")
+    state = waited(desk)
+    assert state["error"] is None and state["edits"][2]["run"]
+    file = run.keep(session.edits()[2])
+    assert "butcher" in file.read_text() and file.stem in run.command(file)[-1]
