@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from benchmarks.align import EDITS, RESULTS
 from benchmarks.browser import CHROMIUM, browsing
 from tests.conftest import Capture, Patch, environment, put, typed
 from tests.review.test_page import ask as asked
 from tests.stub_server import KEY, Fault
 from undogmatic.cli import main
 from undogmatic.cli.align import _Run
-from undogmatic.errors import DataError, RunStopped, StorageError
+from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import OrderedScale, Rubric
 from undogmatic.records.wordings import languages
@@ -120,6 +122,8 @@ def test_copies_of_a_text_lie_on_one_side(tmp_path: Path, rubric: Rubric) -> Non
     found = Session(replace(own, items=items), follows)
     texts = [{item.text for item in part} for part in found.parts.values()]
     assert not texts[0] & texts[1] and all(texts)
+    found.judge(found.edit("Fail 60p"), "tuning")
+    assert found.is_run(found.edits()[1]), "of copies each is judged"
 
 
 def test_too_few_labels_are_said_with_the_way_to_more(tmp_path: Path, rubric: Rubric) -> None:
@@ -433,6 +437,10 @@ def test_from_the_command_to_a_prompt_of_ones_own(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     (config,) = tmp_path.glob("outputs/*/*/.hydra/config.yaml")
     assert "strictly, 100%" in config.read_text()
+    overrides = tmp_path / "first" / ".hydra" / "overrides.yaml"
+    overrides.write_text(overrides.read_text().replace("kind=length", "kind=capitals"))
+    with pytest.raises(ConfigError, match="has changed since"):
+        _Run(RunFolder.open("first", "RUN"), None).session()
 
 
 @pytest.mark.parametrize(
@@ -512,3 +520,15 @@ def test_a_hosted_model_is_asked_with_the_edit_and_may_be_gone(
     assert state["error"] is None and state["edits"][2]["run"]
     file = run.keep(session.edits()[2])
     assert "butcher" in file.read_text() and file.stem in run.command(file)[-1]
+
+
+@pytest.mark.parametrize("language", languages())
+def test_the_page_tells_what_was_measured(language: str) -> None:
+    stored = pd.read_csv(RESULTS / "align.csv")
+    (row,) = stored[(stored["labels"] == 200) & (stored["worth"] == 0)].to_dict("records")
+    sentence = Words(language, [TEXTS]).text("align.measured")
+    found = [round(abs(row[name])) for name in ("all", "tuning", "one_look")]
+    numbers = [int(word) for word in re.findall(r"\d+", sentence)]
+    assert numbers == [EDITS, 200, found[0], 100, *found[1:]]
+    assert (stored[["one_look", "every_look"]] <= 1).all(axis=None), "at most one in a hundred"
+    assert (stored["all"] > 1).all() and (stored["tuning"] > stored["all"]).all()

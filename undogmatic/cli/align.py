@@ -107,11 +107,23 @@ class _Run:
             )
 
     def session(self) -> Session:
-        """The session of this run, begun or gone on with."""
+        """The session of this run, begun or gone on with. Raises ConfigError where its judge is
+        another by now, so that what it said then is not what it says with the first prompt."""
         from undogmatic.review.align import labelled_of
         from undogmatic.review.session import Session
 
-        return Session(labelled_of(self.folder, self.parts.prompt), self.ask)
+        labelled = labelled_of(self.folder, self.parts.prompt)
+        (step,) = self.parts.judges
+        by_id = {item.id: item for item in labelled.items}
+        judgment = next(one for one in self.folder.judgments if one.item_id in by_id)
+        asked_now = step.for_item(by_id[judgment.item_id]).provenance
+        if asked_now.config_hash != judgment.provenance.config_hash:
+            raise ConfigError(
+                f"{self.folder.named}, a run whose prompt, rubric or judge has changed since, so"
+                " that its verdicts are not those of the prompt as it is now. Run it again, and"
+                " name that run."
+            )
+        return Session(labelled, self.ask)
 
     def about(self) -> Mapping[str, str]:
         """Who is asked, for the page."""

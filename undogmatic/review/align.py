@@ -130,12 +130,15 @@ class Desk:
             notes.append(self.words.text("align.undecided", n=labelled.undecided))
         if session.later:
             notes.append(self.words.text("align.later", n=session.later))
+        notes.append(self.words.text("align.measured"))
         return {**self._about, **counts, "items": texts, "notes": notes}
 
     def state(self) -> dict[str, Any]:
         """What changes: the edits and what they turned, what was typed, the looks, and what is
         being judged."""
         session = self.session
+        # Taken first: what has ended by now is in the edits that are read afterwards.
+        jobs, error = [dict(job) for job in self._jobs], self._error
         edits, looks, drafts = session.edits(), session.looks(), session.drafts()
         first = session.agreement(edits[0], "tuning")
         told = [self._edit(edit, first, looks) for edit in edits]
@@ -145,8 +148,8 @@ class Desk:
             "fit": self._fit(),
             "looks": [{"number": each.number, "sentences": self._look(each)} for each in looks],
             "next_look": self._next_look(),
-            "jobs": [dict(job) for job in self._jobs],
-            "error": self._error,
+            "jobs": jobs,
+            "error": error,
         }
 
     def said(self, number: int) -> dict[str, Any]:

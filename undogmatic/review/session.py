@@ -363,7 +363,7 @@ class Session:
     def draft(self, key: str, text: str) -> None:
         """Keep what is being typed; `key` is the window's for this text."""
         with self._locked():
-            self._add({"kind": "draft", "key": key[:100], "text": text[:LONGEST]})
+            self._add({"kind": "draft", "key": key[:100], "text": text})
 
     def edit(self, text: str) -> int:
         """Keep a prompt that shall be run; its number, which it has already where it was run
@@ -385,7 +385,7 @@ class Session:
         if due:
             said = self.ask(edit.text, due, step)
             plain = {
-                self._marks[item.id]: said[item.id].model_dump(mode="json", exclude_defaults=True)
+                item.id: said[item.id].model_dump(mode="json", exclude_defaults=True)
                 for item in due
             }
             with self._locked():
@@ -413,14 +413,12 @@ class Session:
         with self.lock:
             self._read()
             edits = [Edit(0, self.labelled.prompt, "", self.labelled.first)]
-            ids = {mark: id_ for id_, mark in self._marks.items()}
             for line in self._of("edit"):
                 own = [each for each in self._of("judged") if each["number"] == line["number"]]
                 said = {
-                    ids[mark]: Said.model_validate(one)
+                    item: Said.model_validate(one)
                     for each in own
-                    for mark, one in each["said"].items()
-                    if mark in ids
+                    for item, one in each["said"].items()
                 }
                 edits.append(Edit(line["number"], line["text"], line["at"], said))
             return edits
