@@ -196,7 +196,6 @@ WHY_NOT = {
         "undogmatic label FILE --by COLUMN --random 130",
     ],
     "serves a page until it is stopped; tests/review/test_align.py": [
-        "undogmatic align",
         "undogmatic align RUN",
     ],
     "needs a run of some hundred texts, and embeddings; tests/fit/test_distill.py": [

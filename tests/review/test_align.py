@@ -335,8 +335,9 @@ async def _person(url: str) -> None:
         await browser.key("r")
         await browser.until("document.getElementById('versions').innerText.includes('Edit 1')")
         await browser.until(
-            "document.getElementById('tab_right').getAttribute('aria-pressed') === 'true'"
+            "/[1-9]/.test(document.getElementById('tab_right').textContent.slice(1))"
         )
+        await browser.key("2")
         await browser.until("document.querySelectorAll('#list article').length > 5")
         assert "tuned on" in await browser.js("document.getElementById('versions').innerText")
         await browser.key("ArrowDown")
@@ -532,3 +533,20 @@ def test_the_page_tells_what_was_measured(language: str) -> None:
     assert numbers == [EDITS, 200, found[0], 100, *found[1:]]
     assert (stored[["one_look", "every_look"]] <= 1).all(axis=None), "at most one in a hundred"
     assert (stored["tuning"] > stored["all"]).all() and (stored["all"] > stored["one_look"]).all()
+
+
+@pytest.mark.local_model
+def test_the_embedded_model_is_asked_with_the_edit(tmp_path: Path) -> None:
+    rows = [{"id": f"t{k}", "text": f"Caso {k}: cabe a multa.", "label": k} for k in range(24)]
+    put(tmp_path / "t.jsonl", rows)
+    words = ["model=local", "readout=logprobs", "prompt=demos_pt", "dataset=texts"]
+    words += ["dataset.path=t.jsonl", "analysis=none", "tracking=none", "hydra.run.dir=first"]
+    words += [f"engine.cache_dir={tmp_path / 'replies'}"]
+    first = typed("undogmatic.run", *words, folder=tmp_path)
+    assert first.returncode == 0, first.stderr
+    session = _Run(RunFolder.open("first", "RUN"), None).session()
+    session.judge(session.edit("Dê nota alta a tudo o que fala de multa."), "tuning")
+    before, after = session.edits()
+    assert session.is_run(after)
+    changed = [item for item, one in after.said.items() if one.score != before.said[item].score]
+    assert changed, "the edit reaches the model"
