@@ -1,4 +1,4 @@
-"""Writes what README.md and docs/check.md quote: the output of commands, and tables of stored
+"""Writes what README.md, docs/check.md and docs/align.md quote: the output of commands, and tables of stored
 results.
 
     python -m benchmarks.pages            # what is stale, block by block
@@ -197,6 +197,23 @@ def since() -> str:
     return "\n".join([*rows, "", flattered]) + "\n"
 
 
+def aligned() -> str:
+    """By how much reported agreement exceeds that on fresh texts, from `benchmarks.align`."""
+    stored = pd.read_csv(RESULTS / "align.csv")
+    rows = [
+        "| labels | worth of an edit | all labels | tuning part | one look | a look after each edit |"
+        " truly gained | Yes | said to fit noise |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in stored.to_dict("records"):
+        columns = ("all", "tuning", "one_look", "every_look", "gained")
+        cells = " | ".join(f"{row[name]:+.1f}".replace("-0.0", "0.0") for name in columns)
+        shares = " | ".join(f"{row[name]:.0%}".replace("%", " %") for name in ("yes", "noise_said"))
+        worth = f"{row['worth']:.0f}" if row["worth"] else "none"
+        rows.append(f"| {row['labels']} | {worth} | {cells} | {shares} |")
+    return "\n".join(rows) + "\n"
+
+
 NEEDS = {
     "labels": "labels that are no copies of the verdicts",
     "originals": "no labels that are copies of the verdicts",
@@ -243,9 +260,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "looks": looks,
     "planned": planned,
     "since": since,
+    "aligned": aligned,
     "examinations": examinations,
 }
-PAGES = (ROOT / "README.md", ROOT / "docs" / "check.md")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / name for name in ("check.md", "align.md")))
 
 
 def masked(text: str) -> str:

@@ -197,6 +197,9 @@ WHY_NOT = {
         "undogmatic label FILE",
         "undogmatic label FILE --by COLUMN --random 130",
     ],
+    "serves a page until it is stopped; tests/review/test_align.py": [
+        "undogmatic align RUN",
+    ],
     "needs a run of some hundred texts, and embeddings; tests/fit/test_distill.py": [
         "undogmatic distill",
         "undogmatic distill RUN --out student.safetensors",

@@ -20,6 +20,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from undogmatic.cli import (
+    align,
     check,
     completion,
     demo,
@@ -149,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         "run", help="run an experiment (options: undogmatic run --help)", add_help=False
     )
     ours = (check, demo, init, gate, label, plan, export, report, rejudge, score, describe, distill)
-    for door in (*ours, doors, completion):
+    for door in (*ours, align, doors, completion):
         door.add(commands)
     for named, add in added(GROUP, FunctionType, "command", ours=True):
         try:

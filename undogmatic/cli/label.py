@@ -15,7 +15,7 @@ from undogmatic.safety.apart import keep_apart, named
 from undogmatic.safety.outside import brief, visible
 
 if TYPE_CHECKING:
-    from undogmatic.review.page import Entry, Server
+    from undogmatic.review.page import Entry
 
 
 def add(commands: Any) -> None:
@@ -101,6 +101,7 @@ def _label(typed: argparse.Namespace) -> None:
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
     from undogmatic.review.page import Server, Sheet, read_entries, read_rubric, scale_of
+    from undogmatic.review.server import in_browser
     from undogmatic.runs.progress import doing, speaking
 
     if (Path(typed.file) / "run.json").is_file():
@@ -147,7 +148,7 @@ def _label(typed: argparse.Namespace) -> None:
         if sheet.lost:
             put([words.text("label.lost", n=sheet.lost, file=typed.file, **counts)])
         print(f"{words.text('label.here')}\n\n  {server.url}\n", flush=True)
-        with _browser(server, not typed.no_browser), contextlib.suppress(KeyboardInterrupt):
+        with in_browser(server, not typed.no_browser), contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
     if sheet.replaced:
         put([words.text("label.replaced", n=sheet.replaced, **counts)])
@@ -180,19 +181,6 @@ def _drawn(typed: argparse.Namespace, entries: "Sequence[Entry]") -> "list[Entry
             f" column with at most {MOST_VALUES}, such as a judge's verdicts, or leave --by out."
         )
     return [entries[n] for n in evenly(values, typed.random, rng)]
-
-
-@contextlib.contextmanager
-def _browser(server: "Server", opened: bool) -> Iterator[None]:
-    """Have the browser open the page, if it shall."""
-    if opened:
-        import webbrowser
-
-        webbrowser.open_new_tab(server.open_door().resolve().as_uri())
-    try:
-        yield
-    finally:
-        server.close_door()
 
 
 def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:

@@ -125,6 +125,18 @@ def _words(earlier: RunFolder, changes: Sequence[str]) -> list[str]:
             raise ConfigError(
                 f"{word} would change what is judged, which rejudge holds fixed. {way}"
             )
+    check_asks(earlier)
+
+    def replaced(key: str) -> bool:
+        return key.startswith("hydra.") or any(
+            key == new or key.startswith(f"{new}.") for new in changed
+        )
+
+    return [*(word for word in earlier.overrides if not replaced(_key(word))), *changes]
+
+
+def check_asks(earlier: RunFolder) -> None:
+    """Raise ConfigError for a run whose judge cannot be asked again about the same items."""
     choices = earlier.facts.get("choices") or {}
     reasons = {
         "with `steps`, which make its items anew": bool(earlier.facts.get("steps")),
@@ -137,13 +149,6 @@ def _words(earlier: RunFolder, changes: Sequence[str]) -> list[str]:
     }
     if refused := [why for why, holds in reasons.items() if holds]:
         raise ConfigError(f"{earlier.named}, a run {refused[0]}. Name another run.")
-
-    def replaced(key: str) -> bool:
-        return key.startswith("hydra.") or any(
-            key == new or key.startswith(f"{new}.") for new in changed
-        )
-
-    return [*(word for word in earlier.overrides if not replaced(_key(word))), *changes]
 
 
 def _key(word: str) -> str:

@@ -1,38 +1,29 @@
 """Serves a page in the browser on which a person labels items one by one, blind to what judges said
 of them.
 
-The server listens on 127.0.0.1 alone and answers only to a token that it makes itself, and only
-to its own page. Each label is written to a file at once; the same command goes on where it
-ended.
+Each label is written to a file at once; the same command goes on where it ended.
 """
 
 import contextlib
-import hmac
-import json
 import re
-import secrets
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
 from undogmatic.datasets.by_row import MARK, SHOWN, columns_cell, marks_of, places, row_ids
-from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, OrderedScale, UnorderedScale
 from undogmatic.review.kept import COLUMNS, Kept, LabelFile
-from undogmatic.safety import files
-from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
+from undogmatic.review.server import LocalServer, PageHandler
+from undogmatic.safety.outside import brief
 
-LONGEST_BODY, LONGEST_COMMENT = 100_000, 20_000
+LONGEST_COMMENT = 20_000
 MOST_BUTTONS = 11  # a numeric scale of more levels has a field into which the number is typed
-PAGE = Path(__file__).with_name("page.html")
 Scale = NumericScale | OrderedScale | UnorderedScale
 
 
@@ -251,149 +242,45 @@ def _number(text: str) -> float:
         raise ValueError(f"is {brief(text)}, not a number") from None
 
 
-class Server(ThreadingHTTPServer):
-    """The server of one sheet, on 127.0.0.1; `url` is the address that opens the page, and
-    `door` a file that leads a browser there, which is removed once the page is open."""
+class Server(LocalServer):
+    """The server of one sheet."""
 
-    daemon_threads = True
+    name = "label"
 
     def __init__(self, sheet: Sheet, port: int = 0) -> None:
-        self.sheet, self.token = sheet, secrets.token_urlsafe(32)
-        self.door: Path | None = None
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.hosts = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
-        self.url = f"http://127.0.0.1:{self.server_port}/?token={self.token}"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that goes away before its answer: it closes what it does not
-        need any more."""
-        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
-            super().handle_error(request, client_address)
-
-    def open_door(self) -> Path:
-        """Write the file that leads a browser to the page. A process's command line is read by
-        everybody on the machine, so the address with the token stands in a file that is its
-        owner's alone, and the browser is started with the name of that file."""
-        self.door = self.sheet.file.path.with_name(f"label-{secrets.token_hex(8)}.html")
-        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={self.url}">\n'
-        files.write(self.door, page, files.OWN)
-        return self.door
-
-    def close_door(self) -> None:
-        """Remove that file."""
-        if self.door is not None:
-            with contextlib.suppress(OSError):
-                self.door.unlink(missing_ok=True)
-            self.door = None
+        self.sheet = sheet
+        super().__init__(sheet.file.path.parent, port, _Handler)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(PageHandler):
     server: Server
-    timeout = 30
-    server_version, sys_version = "undogmatic", ""
+    page = Path(__file__).with_name("page.html")
+    refused = "The label was not kept: {}"
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing: addresses hold the token."""
+    def get(self, path: str, asked: Mapping[str, str]) -> Mapping[str, Any] | None:
+        """What is known of the whole, or of an item."""
+        sheet, place = self.server.sheet, asked.get("place", "")
+        if path == "/about":
+            return sheet.about()
+        is_number = place.isascii() and place.isdigit()
+        if path == "/item" and is_number and int(place) < len(sheet.entries):
+            return sheet.shown(int(place))
+        return None
 
-    def _allowed(self, token: str) -> bool:
-        """Whether the request comes from the page itself: it names this server as its host and
-        origin, and has the token. Answers it otherwise."""
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
-        own = host in self.server.hosts and (origin is None or origin == f"http://{host}")
-        if own and hmac.compare_digest(token.encode(), self.server.token.encode()):
-            return True
-        self._answer(
-            403,
-            {
-                "error": (
-                    "Open the address that the command printed; it has a token that this one lacks."
-                )
-            },
-        )
-        return False
-
-    def _answer(self, status: int, body: Mapping[str, Any] | str, nonce: str = "") -> None:
-        page = isinstance(body, str)
-        raw = (body if isinstance(body, str) else json.dumps(body)).encode()
-        self.send_response(status)
-        self.send_header(
-            "Content-Type", f"{'text/html' if page else 'application/json'}; charset=utf-8"
-        )
-        self.send_header("Content-Length", str(len(raw)))
-        policy = (
-            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}';"
-            " connect-src 'self'"
-        )
-        closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        self.send_header(
-            "Content-Security-Policy",
-            f"{policy}; {closed}" if page else f"default-src 'none'; {closed}",
-        )
-        for name, value in {
-            "Cache-Control": "no-store",
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-            "Cross-Origin-Resource-Policy": "same-origin",
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def do_GET(self) -> None:
-        """Answer with the page, what is known of the whole, or an item."""
-        address = urlsplit(self.path)
-        asked = parse_qs(address.query)
-        if address.path == "/":
-            if self._allowed(asked.get("token", [""])[0]):
-                nonce = secrets.token_urlsafe(16)
-                self._answer(200, read_text(PAGE).replace("NONCE", nonce), nonce)
-                self.server.close_door()
-            return
-        if not self._allowed(self.headers.get("X-Token", "")):
-            return
-        sheet, place = self.server.sheet, asked.get("place", [""])[0]
-        if address.path == "/about":
-            self._answer(200, sheet.about())
-        elif (
-            address.path == "/item"
-            and place.isascii()
-            and place.isdigit()
-            and int(place) < len(sheet.entries)
-        ):
-            self._answer(200, sheet.shown(int(place)))
-        else:
-            self._answer(404, {"error": "There is nothing at this address."})
-
-    def do_POST(self) -> None:
-        """Keep a label. The page must name itself as the origin."""
-        if not self._allowed(self.headers.get("X-Token", "") if self.headers.get("Origin") else ""):
-            return
-        length = self.headers.get("Content-Length", "")
-        if (
-            self.path != "/label"
-            or not length.isascii()
-            or not length.isdigit()
-            or int(length) > LONGEST_BODY
-        ):
-            self._answer(400, {"error": "This is no label."})
-            return
+    def post(self, path: str, sent: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Keep a label."""
+        if path != "/label":
+            return None
         sheet = self.server.sheet
-        try:
-            sent = json_value(self.rfile.read(int(length)).decode())
-            if not isinstance(sent, dict) or not isinstance(sent.get("item"), str):
-                raise ValueError("this is no label")
-            comment = sent.get("comment") or ""
-            if not isinstance(comment, str):
-                raise ValueError("the comment is no text")
-            was = sent.get("was")
-            known = was if isinstance(was, str) else None
-            told = sheet.label(sent["item"], sent.get("label"), comment, known)
-        except (Unreadable, UnicodeDecodeError, ValueError) as error:
-            self._answer(400, {"error": f"The label was not kept: it {error}."})
-        except (UndogmaticError, OSError) as error:  # a full disk, a lost folder: the page says it
-            self._answer(500, {"error": f"The label was not kept: {error}"})
-        else:
-            self._answer(200, {**told._asdict(), "item": sheet.shown(sheet.places[sent["item"]])})
+        if not isinstance(sent.get("item"), str):
+            raise ValueError("is no label")
+        comment = sent.get("comment") or ""
+        if not isinstance(comment, str):
+            raise ValueError("has a comment that is no text")
+        was = sent.get("was")
+        known = was if isinstance(was, str) else None
+        told = sheet.label(sent["item"], sent.get("label"), comment, known)
+        return {**told._asdict(), "item": sheet.shown(sheet.places[sent["item"]])}
 
 
 class Table(NamedTuple):
