@@ -162,3 +162,27 @@ def test_texts_without_words_have_no_marks_that_tell(rng: Rng) -> None:
     told = judge(seen, 20, rng).foretell(target[None], shares=True)
     assert told == pytest.approx(np.full((1, 20), target.mean()))
     assert words.leaning(seen, target, np.arange(20), 3) == []
+
+
+def test_shares_of_letters_stand_by_themselves() -> None:
+    """What a judge makes of letters, or of the ends of words, is learned from a hundred texts."""
+    rng = np.random.default_rng(2)
+    words_ = ["".join(rng.choice(list("abcdefghijklmnopqrstuv"), 6)) for _ in range(400)]
+    texts = [" ".join(rng.choice(words_, 40)) for _ in range(120)]
+    ends = np.array([sum(word[-1] in "os" for word in text.split()) for text in texts])
+    verdict = (ends > np.median(ends)).astype(float)
+    seen = words.marks(texts)
+    *_, letters, of_ends = seen.features
+    assert letters.shape[0] == of_ends.shape[0] == 120 and of_ends.shape[1] == 2 * letters.shape[1]
+    folds = np.arange(120) % 10
+    told = words.Ridge(of_ends, folds, intercept=True).predict(verdict - verdict.mean())
+    assert np.mean((told > 0) == (verdict > 0)) > 0.75
+
+
+@pytest.mark.parametrize("texts", [["12 34", "56", "7 8 9", "10"], ["", "", "a", ""]])
+@pytest.mark.parametrize("paired", [False, True])
+def test_texts_without_letters_are_read(texts: list[str], paired: bool) -> None:
+    seen = words.marks(texts, texts[::-1] if paired else None)
+    for table in seen.features:
+        ridge = words.Ridge(table, np.arange(4) % 2, intercept=not paired)
+        assert np.isfinite(ridge.predict(np.array([1.0, -1.0, 1.0, -1.0]))).all()

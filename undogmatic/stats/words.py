@@ -222,9 +222,28 @@ class _Read(NamedTuple):
         often = Counter(name for own in endings for name in own)
         known = sorted(name for name, n in often.items() if n >= len(self.texts) / 20)
         ends = np.array([[own[name] for name in known] for own in endings], dtype=np.float64)
-        table = np.column_stack([bag, bag / np.maximum(1, bag.sum(axis=1, keepdims=True)), ends])
-        spread = table.std(axis=0)
-        return np.clip((table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
+        shares = bag / np.maximum(1, bag.sum(axis=1, keepdims=True))
+        return _standardised(np.column_stack([bag, shares, ends]))
+
+    def alphabet(self) -> list[Array]:
+        """The share of each letter among the letters of a text, and that of each letter among those
+        that its words begin with and end on; two tables of shape (n_texts, k). They stand by
+        themselves, as a sum over some of few columns is learned from few texts."""
+        lower = [sign.lower() for sign in self.signs]
+        often = np.count_nonzero(self.bag, axis=0) >= len(self.texts) / 20
+        names = sorted({sign for sign, n in zip(lower, often, strict=True) if n and sign.isalpha()})
+        place = {name: n for n, name in enumerate(names)}
+        bags = np.zeros((3, len(self.texts), len(names)))
+        for column, sign in enumerate(lower):
+            if sign in place:
+                bags[0, :, place[sign]] += self.bag[:, column]
+        for row, own in enumerate(self.words):
+            for word, n in own.items():
+                for kind, sign in ((1, word[0].lower()), (2, word[-1].lower())):
+                    if sign in place:
+                        bags[kind, row, place[sign]] += n
+        shares = bags / np.maximum(1, bags.sum(axis=2, keepdims=True))
+        return [_standardised(one) for one in (shares[0], np.hstack([shares[1], shares[2]]))]
 
     def marked(self) -> tuple[list[tuple[str, str]], Marked]:
         """Words, beginnings, endings, shapes of numbers, first and last words that at least two
@@ -255,6 +274,12 @@ class _Read(NamedTuple):
         for row, mark in enumerate(often):
             table[row, where[mark]] = 1
         return often, table
+
+
+def _standardised(table: Array) -> Array:
+    """Columns of mean 0 and deviation 1, cut off at four of them."""
+    spread = table.std(axis=0)
+    return np.clip((table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
 
 
 def _is_vowel(sign: str) -> bool:
@@ -307,7 +332,7 @@ def marks(
     rare = np.log(len(both) / np.maximum(1, table[words].sum(axis=1)))
     weighted = table[words].T.astype(np.float64) * rare
     weighted /= np.maximum(1e-12, np.sqrt(np.sum(weighted**2, axis=1)))[:, None]
-    features = [weighted, bent(counted), read.letters()]
+    features = [weighted, bent(counted), read.letters(), *read.alphabet()]
     paired = others is not None
     if paired:
         features = [own[:n] - own[n:] for own in features]
