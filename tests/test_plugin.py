@@ -297,7 +297,7 @@ def test_an_installation_that_is_older_than_the_program_says_what_to_do(
     with pytest.raises(SystemExit):
         cli.main(["pairs"])
     printed = capsys.readouterr().err
-    assert "invalid choice: 'pairs'" in printed and "Install it again" in printed
+    assert "`pairs` is no command" in printed and "Install it again" in printed
     _commands(monkeypatch, "undogmatic.constructs.shame.door:add")
     with pytest.raises(SystemExit):
         cli.main(["pears"])

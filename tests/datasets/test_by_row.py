@@ -233,7 +233,7 @@ def test_a_damaged_list_of_columns_is_said() -> None:
 
 @pytest.mark.skipif(not CASE.is_dir(), reason="needs the shared cases")
 def test_labels_of_an_earlier_version_join_by_row(capsys: Capture) -> None:
-    main(["check", str(CASE / "noid.csv"), str(CASE / "noid.labels.csv")])
+    main(["check", str(CASE / "noid.csv"), str(CASE / "noid.labels.csv"), "--all"])
     said = capsys.readouterr().out
     assert "60 labels of" in said and "by the number of the row alone" in said
     table = check(str(CASE / "noid.csv"), str(CASE / "noid.labels.csv"))

@@ -92,7 +92,8 @@ def test_a_student_reads_the_words_however_they_were_typed_and_one_of_before_rea
     student = fitted.student
     assert student.about.folding == Folding.learnt(fitted.lesson.texts)
     typed = ["text 3 aaaabbbbb", "TEXT 3 ÁAAA\u200bBBBBB", "\u00a0text  3\naaaa\u00adbbbbb"]
-    assert len(set(student.score(typed))) == 1
+    # The order of a sum, and so its last digit, may hang on the place of a row.
+    assert np.ptp(student.score(typed)) < 1e-9
     before = replace(student, about=student.about.model_copy(update={"folding": None}))
     assert len(set(before.score(typed))) == 3
     student.save(tmp_path / "folding.safetensors")

@@ -80,14 +80,12 @@ def _begun(path: Path, config: Path) -> str:
     from undogmatic.records.card import read_card
 
     text = _demanded(read_card(path))
-    try:
-        with config.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
+    if config.exists():
         raise ConfigError(
             f"--config is {str(config)!r}, which is there already, and a gate that somebody wrote"
             " is not written over. Name another: --config FILE."
-        ) from None
+        )
+    write(config, text, ALL)
     return f"{config}\nNext: undogmatic gate {shlex.join([str(path), '--config', str(config)])}"
 
 

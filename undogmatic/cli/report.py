@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from undogmatic.errors import ConfigError
+from undogmatic.safety import files
 
 BROWSERS = (
     "chromium",
@@ -90,7 +91,7 @@ def run(typed: argparse.Namespace) -> None:
         with TemporaryDirectory() as made:
             if brief is not None:
                 page = Path(made, page.name)
-                page.write_text(rendered(brief, "report.html"), encoding="utf-8")
+                files.write(page, rendered(brief, "report.html"))
             _print(browser, page, path)
     print(visible(str(path)))
 

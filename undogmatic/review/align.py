@@ -1,15 +1,15 @@
 """Opens a session of a run (`session`) to the browser: the disagreements of judge and people beside
 the prompt, which is edited and run again there, and the held-out part where it is asked for."""
 
+from __future__ import annotations
+
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
-from undogmatic.optimize.splits import looked
-from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.report.words import Words
@@ -17,6 +17,9 @@ from undogmatic.review import labels
 from undogmatic.review.server import LocalServer, PageHandler
 from undogmatic.review.session import Edit, Labelled, Look, Said, Session, share
 from undogmatic.runs.folder import RunFolder
+
+if TYPE_CHECKING:
+    from undogmatic.readouts.prompt import Prompt
 
 TEXTS = Path(__file__).with_name("align.texts.yaml")
 
@@ -59,7 +62,7 @@ def labelled_of(folder: RunFolder, prompt: Prompt) -> Labelled:
 
 
 def _people(
-    folder: RunFolder, items: "list[Item] | Any", rubric: Rubric, criterion: str
+    folder: RunFolder, items: list[Item] | Any, rubric: Rubric, criterion: str
 ) -> tuple[dict[str, float], int]:
     """What people said of each item, in score units: of several labels the mean, or of categories
     the one that most gave; and how many items have labels of which none was given by most."""
@@ -224,6 +227,7 @@ class Desk:
 
     def _next_look(self) -> str:
         from undogmatic.examinations.improvement import level_of
+        from undogmatic.optimize.splits import looked
         from undogmatic.review.session import ALPHA
 
         session = self.session

@@ -29,7 +29,6 @@ from undogmatic.errors import DataError, StorageError
 from undogmatic.examinations.improvement import AFTER, BEFORE, Measured, improvement
 from undogmatic.examinations.independence import groups_of
 from undogmatic.examinations.truth import Margin, margin_of
-from undogmatic.optimize.splits import deal, looked
 from undogmatic.records.records import Item, Record, digest, text_mark
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety import files
@@ -288,6 +287,8 @@ class Session:
 
     def _begin(self) -> None:
         """Deal the texts to the two parts, and keep how."""
+        from undogmatic.optimize.splits import deal
+
         # Drawn by the texts alone, so that who deletes the session is dealt the same again.
         seed = hashlib.sha256("".join(sorted(self._marks.values())).encode()).digest()
         people = self.labelled.people
@@ -394,6 +395,8 @@ class Session:
     def look(self, number: int, step: Callable[[], None] = lambda: None) -> Look:
         """Look at the held-out part with an edit, and count the look: beside the run's, in
         looks.jsonl, with all others at any of these texts."""
+        from undogmatic.optimize.splits import looked
+
         self.judge(number, "held_out", step)
         edit, held = self.edits()[number], self.parts["held_out"]
         labelled = self.labelled
