@@ -258,7 +258,8 @@ def _tfidf(n: int) -> Callable[[World, Rng], Array]:
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import RidgeClassifier
 
-        other = world(n or len(made.texts), rng, GIVEN_AWAY, made.source)
+        known = len(pool(made.source)[0]) if isinstance(made.source, str) else n
+        other = world(min(n, known) or len(made.texts), rng, GIVEN_AWAY, made.source)
         vectors = TfidfVectorizer()
         fitted = RidgeClassifier(1.0).fit(vectors.fit_transform(other.texts), other.meaning)
         return np.asarray(fitted.predict(vectors.transform(made.texts)))
