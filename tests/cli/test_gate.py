@@ -917,3 +917,10 @@ def test_a_gate_begun_from_a_card_lets_that_card_pass_and_no_weaker_one(tmp_path
     status, said = run(tmp_path, "nothing.json", "--init", "--config", "new.yaml", demanded=None)
     assert status == 3 and not (tmp_path / "new.yaml").exists()
     assert (tmp_path / "undogmatic-gate.yaml").read_text("utf-8") == before
+
+
+def test_the_outcome_is_not_written_over_the_newer_verdicts(tmp_path: Path) -> None:
+    newer = put(tmp_path / "new.csv", "item,judge,human\na,1,1\n")
+    before = newer.read_text("utf-8")
+    status, said = run(tmp_path, "card.json", "--junit", "new.csv", demanded="drift: new.csv")
+    assert status == 3 and "--junit" in said and newer.read_text("utf-8") == before

@@ -132,6 +132,7 @@ def run(typed: argparse.Namespace) -> None:
     ]
     apart = False
     try:
+        read += named("drift", gate.drift_file(Path(demands)))
         keep_apart([*read, *in_settings(typed.overrides)], places)
         apart = True
         settings, data = (

@@ -12,6 +12,7 @@ import datetime
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -648,6 +649,15 @@ def examine(
         drifted = [_drifted(card, target, demands.parent / demanded.drift)]
     held = hold(replace(gated, source=source), demanded, settings, digests, drifted=drifted)
     return held, card.language
+
+
+def drift_file(demands: Path) -> Path | None:
+    """The newer file that a gate names; None where it names none, or cannot be read, which is told
+    when it is held."""
+    with suppress(ConfigError, DataError):
+        newer = read_gate(demands).drift
+        return None if newer is None else demands.parent / newer
+    return None
 
 
 def _drifted(card: TrustCard, target: Path, newer: Path) -> Held:
