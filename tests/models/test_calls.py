@@ -5,6 +5,8 @@ import contextlib
 import itertools
 import math
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from undogmatic.errors import (
     UnparseableAnswer,
 )
 from undogmatic.models.calls import (
+    CACHE_FILE,
     Gateway,
     Reply,
     ReplyCache,
@@ -325,3 +328,17 @@ def test_a_locked_or_full_cache_loses_no_answer_and_says_so(
     said = capsys.readouterr().err
     assert said.count("The run goes on without it") == 1 and "database is locked" in said
     cache.close()
+
+
+def test_a_cache_that_is_opened_twice_keeps_the_locks_of_its_process(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+    cache.put("k", Reply("answer"))
+    ReplyCache(tmp_path).close()
+    # another process that opens and closes the database takes itself for the last one to use it,
+    # and removes the log of what is not written yet, unless this process still holds its locks
+    other = "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); d.execute('SELECT * FROM replies').fetchall(); d.close()"
+    file = tmp_path / CACHE_FILE
+    subprocess.run([sys.executable, "-c", other, str(file)], check=True)
+    assert Path(f"{file}-wal").is_file()
+    cache.close()
+    assert file.stat().st_mode & 0o777 == 0o600

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import math
-import os
 import random
 import sqlite3
 import time
@@ -33,7 +32,7 @@ from undogmatic.models.pace import Pace
 from undogmatic.records.limits import USUAL, Limits, PacedLimits
 from undogmatic.records.records import Call
 from undogmatic.safety.command import say
-from undogmatic.safety.files import OWN
+from undogmatic.safety.files import make_database
 from undogmatic.safety.outside import DEEPEST, Unreadable, json_value, without_halves
 from undogmatic.safety.secrets import scrub
 
@@ -215,10 +214,7 @@ class ReplyCache:
         self._usable, self._told = True, False
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # SQLite's files beside it get its mode
-            os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, OWN))
-            with contextlib.suppress(PermissionError):  # another one's file
-                self._file.chmod(OWN)
+            make_database(self._file)
             self._database = sqlite3.connect(
                 self._file, BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )

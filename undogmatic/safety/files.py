@@ -128,6 +128,19 @@ class Log:
                 os.fsync(file.fileno())
 
 
+def make_database(file: Path) -> None:
+    """Make an empty file for a database, its owner's alone, where there is none; SQLite gives the
+    files beside it the same mode.
+
+    One that exists is never opened: to close it would release the locks of all other connections
+    of this process (POSIX), and two that write at once destroy a database. Raises OSError.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWN))
+    with contextlib.suppress(PermissionError):  # another one's file
+        file.chmod(OWN)
+
+
 def make_own(path: Path) -> None:
     """Take from others the right to read a file, where it is ours and they have it. Raises
     StorageError."""

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.runs.ahead import Step, modules
 from undogmatic.safety.command import say
-from undogmatic.safety.files import OWN
+from undogmatic.safety.files import make_database
 from undogmatic.safety.secrets import has_secret, learn, scrub, scrub_data
 from undogmatic.tracking import template
 
@@ -244,9 +244,7 @@ def opened(
             if file is not None:
                 # Its owner's alone, like the journals that it repeats, before SQLite opens it.
                 (file.parent / "artifacts").mkdir(mode=0o700, parents=True, exist_ok=True)
-                os.close(os.open(file, os.O_CREAT | os.O_RDWR, OWN))
-                with contextlib.suppress(PermissionError):  # another one's file
-                    file.chmod(OWN)
+                make_database(file)
                 stack.enter_context(_alone(file, kept, key, instead))
                 repair(file)
             new = file if file is not None and file.stat().st_size == 0 else None
