@@ -744,10 +744,8 @@ class _Look:
         targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
         targets.append(sides.common(*targets))
         labelled = self.known[: self.n_labelled]
-        told = [
-            surface.foretell(own_target, shares=sides.nominal)[:, labelled]
-            for own_target in targets
-        ]
+        every = surface.foretell(np.concatenate(targets), shares=sides.nominal)[:, labelled]
+        told = np.split(every, np.cumsum([len(own) for own in targets])[:-1])
         signs = [2 * target - 1 if sides.nominal else target for target in targets]
         for own_signs, only in itertools.product(signs[1:], (False, True)):
             lists = np.array(

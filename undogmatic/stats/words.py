@@ -10,6 +10,7 @@ tells (`listed`). The first two say of a text what the other groups say.
 
 from __future__ import annotations
 
+import copy
 import re
 import unicodedata
 from collections import Counter
@@ -444,32 +445,34 @@ def _best(versions: Array, target: Array, folds: Index) -> Array:
 
 
 class Ridge:
-    """Ridge regression whose folds are left out in closed form, for any number of targets."""
+    """Ridge regression whose folds are left out in closed form, for any number of targets.
+
+    What depends on the features alone is an eigendecomposition (`_basis`), and serves any folds.
+    """
 
     def __init__(self, features: Array, folds: Index, *, intercept: bool) -> None:
         """Prepare it: `features` of shape (n, k), `folds` 0 to n_folds - 1."""
         scale = max(float(np.sum(features**2)) / len(features), 1e-12)
         if intercept:
             features = np.column_stack([features, np.full(len(features), 10 * scale**0.5)])
-        n, k = features.shape
-        values, vectors = np.linalg.eigh(features @ features.T if n <= k else features.T @ features)
-        kept = values > 1e-9 * values.max(initial=1e-12)
-        values, self.vectors = values[kept], vectors[:, kept]
-        if n > k:
-            self.vectors = features @ self.vectors / np.sqrt(values)
-        self.shrunk = [
-            values / (values + penalty * scale) for penalty in (0.03, 0.1, 0.3, 1, 3, 10)
+        values, self.vectors = _basis(features)
+        penalties = (0.03, 0.1, 0.3, 1, 3, 10)
+        self.shrunk = [values / (values + penalty * scale) for penalty in penalties]
+        self._fold(folds)
+
+    def with_folds(self, folds: Index) -> Ridge:
+        """The same regression with other folds."""
+        other = copy.copy(self)
+        other._fold(folds)
+        return other
+
+    def _fold(self, folds: Index) -> None:
+        self.folds = folds
+        self.rows = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
+        self.left = [
+            [_LeftOut(self.vectors[rows] * np.sqrt(shrunk)) for rows in self.rows]
+            for shrunk in self.shrunk
         ]
-        self.folds, self.rows = (
-            folds,
-            [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)],
-        )
-        self.left = []
-        for shrunk in self.shrunk:
-            blocks = ((self.vectors[rows] * shrunk) @ self.vectors[rows].T for rows in self.rows)
-            self.left.append(
-                [np.linalg.inv((1 + 1e-9) * np.eye(len(block)) - block) for block in blocks]
-            )
 
     def predict(self, target: Array) -> Array:
         """What the other folds say of each row, with the penalty by which they are foretold
@@ -478,10 +481,45 @@ class Ridge:
         versions = []
         for shrunk, left in zip(self.shrunk, self.left, strict=True):
             missed = target - self.vectors @ (shrunk * in_basis)
-            for rows, inverse in zip(self.rows, left, strict=True):
-                missed[rows] = inverse @ missed[rows]
+            for rows, block in zip(self.rows, left, strict=True):
+                missed[rows] = block.undone(missed[rows])
             versions.append(target - missed)
         return _best(np.stack(versions), target, self.folds)
+
+
+def _basis(features: Array) -> tuple[Array, Array]:
+    """Eigenvalues above 0 of the rows' inner products, and their vectors, shape (n, k)."""
+    n, k = features.shape
+    values, vectors = np.linalg.eigh(features @ features.T if n <= k else features.T @ features)
+    kept = values > 1e-9 * values.max(initial=1e-12)
+    values, vectors = values[kept], vectors[:, kept]
+    if n > k:
+        vectors = features @ vectors / np.sqrt(values)
+    return values, vectors
+
+
+class _LeftOut:
+    """Rows of a fold, as what a regression to all rows misses of them becomes what one without
+    their fold misses: by the inverse of I - W W', of W of shape (m, k).
+
+    The smaller of W W' and W' W is factored, as (I - W W')^-1 = I + W (I - W' W)^-1 W' (Woodbury).
+    """
+
+    def __init__(self, rows: Array) -> None:
+        m, k = rows.shape
+        self._rows = rows if k < m else None
+        square = rows.T @ rows if k < m else rows @ rows.T
+        whole = (1 + 1e-9) * np.eye(len(square)) - square
+        self._factor = scipy.linalg.cho_factor(whole, overwrite_a=True, check_finite=False)
+
+    def undone(self, missed: Array) -> Array:
+        """What a regression without these rows misses of them, of what one with them does."""
+        if self._rows is None:
+            return np.asarray(self._solved(missed))
+        return np.asarray(missed + self._rows @ self._solved(self._rows.T @ missed))
+
+    def _solved(self, right: Array) -> Array:
+        return np.asarray(scipy.linalg.cho_solve(self._factor, right, check_finite=False))
 
 
 @dataclass(frozen=True)
@@ -605,37 +643,42 @@ class Surface:
         groups: Index,
         fitted: NDArray[np.bool_],
         dealt: Index,
-        n_folds: int | None = None,
     ) -> None:
         """Prepare it: `fitted` says which rows the regressions are fitted to (those with labels);
         boosting uses all. `dealt` is the place of each group when they are dealt into folds, of
         which there are ten, or five of many rows."""
-        n_groups = int(groups.max()) + 1
-        n_folds = min(n_groups, n_folds or (10 if groups.size <= MANY else 5))
         self.groups, self.dealt = groups, dealt
         self.seen, self.fitted = seen, np.flatnonzero(fitted)
-        self.folds = (dealt % n_folds)[groups]
-        self._folds = np.unique(self.folds[self.fitted], return_inverse=True)[1]
-        self._foretold: dict[tuple[bytes, bool], Array] = {}
+        self._deal(10 if groups.size <= MANY else 5)
         self._ridges = [
             Ridge(table[self.fitted], self._folds, intercept=not seen.paired)
             for table in seen.features
         ]
+
+    def _deal(self, n_folds: int) -> None:
+        """Deal groups into so many folds, or into as many as there are groups."""
+        self.folds = (self.dealt % min(n_folds, int(self.groups.max()) + 1))[self.groups]
+        self._folds = np.unique(self.folds[self.fitted], return_inverse=True)[1]
+        self._foretold: dict[tuple[bytes, bool], Array] = {}
 
     def foretell(self, targets: Array, *, shares: bool) -> Array:
         """What the other folds say of each fitted row, shape (n_targets, n_fitted): the learners,
         stacked with weights of 0 or more. `targets`, shape (n_targets, n_rows), are NaN where not
         known; shares from 0 to 1, or any. What was foretold before (the labels, for each further
         judge) is kept."""
-        if (key := (targets.tobytes(), shares)) not in self._foretold:
-            self._foretold[key] = self._foretell(targets, shares=shares)
-        return self._foretold[key]
+        keys = [(target.tobytes(), shares) for target in targets]
+        new = {key: row for row, key in enumerate(keys) if key not in self._foretold}
+        if new:
+            found = self._foretell(targets[list(new.values())], shares=shares)
+            self._foretold |= zip(new, found, strict=True)
+        return np.stack([self._foretold[key] for key in keys])
 
     def learning_from_half(self) -> Surface:
         """The same, fitted to one half of the groups at a time."""
-        fitted = np.zeros(self.groups.size, dtype=bool)
-        fitted[self.fitted] = True
-        return Surface(self.seen, self.groups, fitted, self.dealt, 2)
+        other = copy.copy(self)
+        other._deal(2)
+        other._ridges = [ridge.with_folds(other._folds) for ridge in self._ridges]
+        return other
 
     def _foretell(self, targets: Array, *, shares: bool) -> Array:
         of_boosting = boosted(self.seen, targets, self.folds, shares=shares)[:, self.fitted]
