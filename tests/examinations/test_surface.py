@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import undogmatic
 from benchmarks.check import CITED, GOOD, made_table, world
 from tests.examinations.builders import evidence_of
 from undogmatic.examinations import surface as examined
@@ -17,6 +19,7 @@ from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Told
 from undogmatic.report.words import Words
+from undogmatic.stats.estimate import Estimate
 
 LANGUAGES = [
     Words(code, [Path(examined.__file__).with_suffix(".texts.yaml")], strict=True)
@@ -320,6 +323,26 @@ def test_neither_seed_nor_order_of_rows_changes_what_is_found() -> None:
         assert (other.outcome, other.n) == (first.outcome, first.n)
         assert other.at_equal is not None and first.at_equal is not None
         assert other.at_equal.interval == pytest.approx(first.at_equal.interval, abs=1e-6)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_labels_that_a_program_drew_with_the_usual_seed_are_not_foretold(turned: bool) -> None:
+    n = 200
+    labels = (np.random.default_rng(0).random(n) < 0.5) ^ turned
+    words = "onde quem como quando quanto porque qual isto isso aquilo".split()
+    texts = [" ".join(np.random.default_rng(row).permutation(words)) for row in range(n)]
+    wrong = np.random.default_rng(2).random(n) < 0.1
+    table = pd.DataFrame(
+        {
+            "id": [f"i{row:03}" for row in range(n)],
+            "text": texts,
+            "judge": np.where(labels ^ wrong, "pass", "fail"),
+            "human": np.where(labels, "pass", "fail"),
+        }
+    )
+    of_words = undogmatic.check(table).judges[0].numbers["surface.agreement"]
+    assert isinstance(of_words, Estimate)
+    assert abs(of_words.value) < 0.25
 
 
 def near(at: SurfaceRival, low: float) -> SurfaceRival:

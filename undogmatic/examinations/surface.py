@@ -219,6 +219,7 @@ class _Sides:
 
     def __init__(self, own: JudgeView, items: pd.Index, deal: int) -> None:
         self.kind, self.items, self.deal = own.table.kind, items, deal
+        self.chance = _chance(items, deal)
         self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
         self.coefficient: rival.Coefficient = (
             "nominal" if self.nominal else "quadratic" if self.kind == "ordered" else "rank"
@@ -281,18 +282,17 @@ class _Sides:
             return rival.voice(values)
         return rival.voice((values[:, None] == self.categories).astype(np.float64))
 
-    def said(self, told: Array, like: rival.Voice) -> rival.Voice:
+    def said(self, told: Array, like: rival.Voice, chance: NDArray[np.uint64]) -> rival.Voice:
         """The verdicts of who foretells so: categories, or values as often as those of `like`
-        occur. Among items of which the same is foretold chance decides: their order in the file may
-        be that of the labels.
+        occur. Among items of which the same is foretold `chance` decides: their order in the file
+        may be that of the labels, and so may be the numbers that a seed gives.
         """
         if self.kind == "unordered":
             chosen = np.argmax(told, axis=0)
         elif self.kind == "pairwise":
             chosen = np.where(told[0] > 0.5, 0, 1)
         else:
-            by_chance = np.random.default_rng(self.deal).random(told.shape[1])
-            place = np.argsort(np.lexsort((by_chance, told[0].round(9))))
+            place = np.argsort(np.lexsort((chance, told[0].round(9))))
             column = np.sort(like.mean[:, -1])
             if not self.nominal:
                 return rival.voice(column[place])
@@ -390,10 +390,15 @@ def _marks(texts: tuple[str, ...], others: tuple[str, ...] | None, further: Furt
 def _dealt(names: Iterable[Any], groups: Index, deal: int) -> Index:
     """Deal groups by what stands in them, whatever the order of the rows: the place of each group,
     shape (n_groups,). Another `deal` gives another order."""
-    digests = np.array([_digest(name, deal) for name in names], dtype=np.uint64)
+    digests = _chance(names, deal)
     first = np.full(int(groups.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(first, groups, digests)
     return np.argsort(np.argsort(first, kind="stable")).astype(np.intp)
+
+
+def _chance(names: Iterable[Any], deal: int) -> NDArray[np.uint64]:
+    """An order of these names that follows from nothing but their characters."""
+    return np.array([_digest(name, deal) for name in names], dtype=np.uint64)
 
 
 def _digest(name: Any, deal: int) -> int:
@@ -505,7 +510,11 @@ class _Look:
         self.with_lost = lost.units(codes, n_lost)
         self.learning = pd.factorize(groups[known])[0].astype(np.intp)
         self.judge, self.people = sides.judge.of(known), sides.people.of(known)
-        self.raters = sides.raters[known]
+        self.raters, self.chance = sides.raters[known], sides.chance[known]
+
+    def said(self, told: Array, like: rival.Voice) -> rival.Voice:
+        """The verdicts of who foretells so of these items, as often as those of `like` occur."""
+        return self.sides.said(told, like, self.chance)
 
     def agreement(self, one: rival.Voice, other: rival.Voice) -> rival.Agreement | None:
         codes = self.codes if len(one.mean) == self.codes.size else self.with_lost
@@ -683,7 +692,7 @@ class _Look:
     ) -> Iterator[tuple[str, rival.Voice]]:
         """What programs say that give a number in the text for their verdict, or what others
         counted in it, as it is."""
-        kind, people, said = self.sides.kind, self.people, self.sides.said
+        kind, people, said = self.sides.kind, self.people, self.said
         shown = [[*itertools.compress(own, self.known)] for own in texts]
         yield from by_numbers(kind, shown, people, said)
         for name, counted in further:
@@ -719,7 +728,7 @@ class _Look:
         sides, values = self.sides, aspect.codes
         foretold, agreement = (
             self.agreed(
-                sides.said(sides.targets(rival.by_value(values, side.mean, self.learning)), side),
+                self.said(sides.targets(rival.by_value(values, side.mean, self.learning)), side),
                 side,
             )
             for side in (self.judge, self.people)
@@ -767,7 +776,7 @@ class _Look:
         sides = self.sides
         target = sides.targets(sides.people.mean)
         told = surface.learning_from_half().foretell(target, shares=sides.nominal)
-        half = sides.said(told[:, self.known[: self.n_labelled]], self.people)
+        half = self.said(told[:, self.known[: self.n_labelled]], self.people)
         return self.less(whole, self.agreement(half, self.people))
 
     def together(self, aspects: Sequence[Aspect]) -> _Column | None:
@@ -781,7 +790,7 @@ class _Look:
         surface = words.Surface(seen, self.groups, fitted, dealt)
         told, signs, controls = self.foretold(surface)
         said = (
-            self.agreed(self.sides.said(own, side), side)
+            self.agreed(self.said(own, side), side)
             for own, side in ((told[1], self.judge), (told[0], self.people))
         )
         foretold, agreement = said
@@ -805,7 +814,7 @@ class _Look:
         told, signs, controls = self.foretold(surface)
         left = self.left(controls)
         shared = self.shared(lambda rows: rival.by_controls([own[rows] for own in controls]))
-        counter, own_agreement = sides.said(told[0], people), self.agreement(judge, people)
+        counter, own_agreement = self.said(told[0], people), self.agreement(judge, people)
         like = self.agreement(counter, people)
         increment, leans = self.less(own_agreement, like), tuple[str, ...]()
         for name, voice in self.without_learning(texts, further):
@@ -822,7 +831,7 @@ class _Look:
             if increment is None or less.low < increment.low:
                 like, increment, leans, counter = other, less, (name,), voice
         right = (counter.mean * people.mean).sum(axis=1)
-        repeated = sides.said(told[1], judge)
+        repeated = self.said(told[1], judge)
         echo = self.agreement(repeated, judge)
         leaning = self.less(echo, like)
         least = LEAST_LEFT_OF_PAIRS if pair else LEAST_LEFT
