@@ -219,7 +219,12 @@ class _Sides:
 
     def __init__(self, own: JudgeView, items: pd.Index, deal: int) -> None:
         self.kind, self.items, self.deal = own.table.kind, items, deal
-        self.chance = _chance(items, deal)
+        texts = [" ".join(row) for row in zip(*own.table.texts(items), strict=True)]
+        # An item without an id is called after its row, and only of the same texts that decides.
+        by_name = _digests(items, deal)
+        self.chance = np.lexsort(
+            (by_name, _digests(texts, deal)) if texts else (by_name,)
+        ).argsort()
         self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
         self.coefficient: rival.Coefficient = (
             "nominal" if self.nominal else "quadratic" if self.kind == "ordered" else "rank"
@@ -282,7 +287,7 @@ class _Sides:
             return rival.voice(values)
         return rival.voice((values[:, None] == self.categories).astype(np.float64))
 
-    def said(self, told: Array, like: rival.Voice, chance: NDArray[np.uint64]) -> rival.Voice:
+    def said(self, told: Array, like: rival.Voice, chance: Index) -> rival.Voice:
         """The verdicts of who foretells so: categories, or values as often as those of `like`
         occur. Among items of which the same is foretold `chance` decides: their order in the file
         may be that of the labels, and so may be the numbers that a seed gives.
@@ -390,14 +395,14 @@ def _marks(texts: tuple[str, ...], others: tuple[str, ...] | None, further: Furt
 def _dealt(names: Iterable[Any], groups: Index, deal: int) -> Index:
     """Deal groups by what stands in them, whatever the order of the rows: the place of each group,
     shape (n_groups,). Another `deal` gives another order."""
-    digests = _chance(names, deal)
+    digests = _digests(names, deal)
     first = np.full(int(groups.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(first, groups, digests)
     return np.argsort(np.argsort(first, kind="stable")).astype(np.intp)
 
 
-def _chance(names: Iterable[Any], deal: int) -> NDArray[np.uint64]:
-    """An order of these names that follows from nothing but their characters."""
+def _digests(names: Iterable[Any], deal: int) -> NDArray[np.uint64]:
+    """Numbers that say nothing of these names, and follow from nothing but their characters."""
     return np.array([_digest(name, deal) for name in names], dtype=np.uint64)
 
 
@@ -944,7 +949,7 @@ def _chosen(table: pd.DataFrame, labelled: Sequence[str], deal: int) -> tuple[pd
     for part in (table[has], table[~has]):
         if len(part) > room:
             codes = pd.factorize(part["group"])[0].astype(np.intp)
-            order = np.array([_digest(name, deal) for name in part.index], dtype=np.uint64)
+            order = _digests(part.index, deal)
             turn = pd.Series(order).groupby(codes).rank(method="first").to_numpy()
             first = np.lexsort((_dealt(part.index, codes, deal)[codes], turn))[:room]
             chosen.append(part.index[np.sort(first)])
