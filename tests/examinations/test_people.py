@@ -273,10 +273,10 @@ COUNTS = np.where(EQUAL.random(400) < 0.8, 0.0, EQUAL.integers(1, 25, 400))  # m
     ("kind", "labels", "n", "sign"),
     [
         ("pass_fail", CLASSES, 40, None),  # of those who agree on 98 %, 45 in 100 are equal on all
-        ("pass_fail", CLASSES, 250, None),
-        ("pass_fail", CLASSES, 320, "category"),
-        ("unordered", STARS, 150, None),  # five classes of easy texts
-        ("unordered", STARS, 320, "category"),
+        ("pass_fail", CLASSES, 110, None),
+        ("pass_fail", CLASSES, 130, "category"),
+        ("unordered", STARS, 110, None),  # five classes of easy texts
+        ("unordered", STARS, 130, "category"),
         ("ordered", STARS - 1, 40, None),
         ("ordered", STARS - 1, 80, "grade"),
         ("numeric", POINTS, 12, None),

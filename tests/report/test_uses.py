@@ -119,3 +119,17 @@ def test_several_judges_have_their_uses_by_name() -> None:
     assert isinstance(frame.use_for, dict) and isinstance(frame.not_known, dict)
     assert frame.use_for["judge_generous"] == EN.text("uses.for_nothing")
     assert frame.use_for["judge_careful"].startswith("sorting items")
+
+
+def test_a_judge_equal_to_its_labels_may_decide_nothing_alone_and_many_are_no_answer() -> None:
+    table = made_table("good", 160, 0.0, 2)
+    truth = table.labels.groupby("item", sort=False)["label"].first()
+    for n, standing in ((90, "supported"), (160, "undecided")):
+        said = truth.to_numpy()[:n]
+        texts = table.items["text"].reindex(truth.index[:n]).tolist()
+        result = check(evidence_of("pass_fail", said, said, {"text": texts}), CheckOptions())
+        told = result.judges[0]
+        assert told.standing == standing
+        assert "without a person" not in uses_of(result, told, EN).use_for
+        if standing == "supported":
+            assert told.estimates["alone.share"].value == 1

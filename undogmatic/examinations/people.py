@@ -39,13 +39,13 @@ own."""
 MANY_STEPS, FEW_STEPS = 10, 3
 """Grades with more steps than the first are a fine scale, with no more than the second are as good
 as categories."""
-CREDIBLE = {"category": 0.99, "grade": 0.95, "fine": 0.8, "split": 0.9, "alone": 0.6}
+CREDIBLE = {"category": 0.975, "grade": 0.95, "fine": 0.8, "split": 0.9, "alone": 0.6}
 """On what share of items two who judge for themselves may well say exactly the same: on nearly all
 of easy items that pass or fail; on fewer of grades, and of grades on a fine scale; on fewer where
 another person says something else, and where all others agree on something else. Equality on so
 many items that this share makes it unlikely (`agreement.fewest_equal`) is the second sign without
 which nobody is said to have copied: of 40 items that pass or fail, two who agree on 98 % say the
-same of all in 45 files of 100."""
+same of all in 45 files of 100, of 150 in 5."""
 
 
 def _examine_labels(own: JudgeView, told: Told, options: CheckOptions) -> None:
@@ -406,7 +406,7 @@ def made_from(kind: Kind, pairs: pd.DataFrame) -> Copied | None:
     grades = _grades(kind, agreement.steps(said)) if len(said) else "category"
     enough = units.nunique() >= agreement.fewest_equal(CREDIBLE[grades])
     split = units[apart].nunique() >= agreement.fewest_equal(CREDIBLE["split"])
-    if apart.sum() < FEWEST_STEPS or not (enough or split):
+    if apart.sum() < FEWEST_STEPS or not (enough or split) or said.nunique() < 2:
         return None
     if kind in ("numeric", "ordered"):
         rounding = 0.5 * 10.0 ** -min(_decimals(said), 9) + 1e-9

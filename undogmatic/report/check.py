@@ -274,7 +274,8 @@ def _alone(each: Told, words: Words) -> str:
     if found is None:
         return ""
     _, share = found
-    allowed = share.value and each.standing == "supported"
+    same = each.about(Subject.SAME_LABELS) is not None
+    allowed = share.value and each.standing == "supported" and not same
     return numbers_of(share, words)[0] if allowed else words.text("checked.no_share")
 
 
@@ -416,17 +417,16 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
 
 
 def _of_several(result: CheckResult, words: Words) -> list[str]:
-    """What limits the judges that may be believed, with their figures: the table has it in a
-    word."""
+    """What the judges that may be believed may be used for, what not, and what is not known of
+    them."""
     believed = [each for each in sorted(result.judges, key=_place) if each.standing == "supported"]
-    limits = [(each, n) for each in believed for n in each.ordered() if n.weight == Weight.LIMITS]
-    called = (
-        (name_of(result.table, each.judge, each.criterion), words.say(said))
-        for each, said in limits
-    )
     return [
-        words.text("checked.of_judge", judge=judge, said=said)
-        for judge, said in itertools.islice(called, MOST_NAMED)
+        words.text(
+            "checked.of_judge",
+            judge=name_of(result.table, each.judge, each.criterion),
+            said=" ".join(titled(uses_of(result, each, words), words)),
+        )
+        for each in believed[:MOST_NAMED]
     ]
 
 
@@ -523,7 +523,9 @@ def show(
     put([""])
     if changes := changed(result, words):
         put([*changes, ""], style="bold")
-    put([] if short else [*shown.read, ""])
+    # Of several judges the answer comes first, too; how the file was read stands below it.
+    first = not short and (everything or shown.table is None)
+    put([*shown.read, ""] if first else [])
     put_answer(answer) if answer is not None else put(shown.answer[:1], style="bold")
     if short:
         put([*face(result, words, paths, typed), ""])
@@ -536,6 +538,7 @@ def show(
             [
                 *_listed(result, shown, words, paths, everything),
                 *following(result, words, paths, typed),
+                *([] if first else ["", " ".join(shown.read)]),
                 "",
             ]
         )

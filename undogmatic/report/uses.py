@@ -125,7 +125,9 @@ def _use_for(told: Told, verdict: Finding, words: Words) -> str | None:
             said_as = "choices"
         said = words.text(f"uses.for_{said_as}", **values)
         alone = told.numbers.get(f"{before}alone.share")
-        if not isinstance(alone, Estimate) or not alone.value:
+        # Labels that may be its own verdicts let it decide everything.
+        same = told.about(Subject.SAME_LABELS) is not None
+        if same or not isinstance(alone, Estimate) or not alone.value:
             return said
         return words.text("uses.for_alone", what=said, share=alone.value)
     return words.text("uses.for_plain") if section == "check" else None
