@@ -42,7 +42,7 @@ from undogmatic.report.figures import pictures
 from undogmatic.report.listed import of_check
 from undogmatic.report.tables import frame_blocks
 from undogmatic.report.terminal import put, put_answer, put_paths
-from undogmatic.report.uses import Uses, measured, titled, uses
+from undogmatic.report.uses import Uses, key_figures, titled, uses
 from undogmatic.report.words import Words
 from undogmatic.report.workbench import bench
 from undogmatic.safety.command import as_typed
@@ -480,7 +480,7 @@ def face(
     n = len(said.findings) + len(said.details)
     return [
         *titled(uses_of(result, each, words), words),
-        *measured(result, together, words),
+        *key_figures(result, together, words),
         *step,
         " ".join([*who(result, words), *kind, *problems, words.text("uses.all", n=n)]),
     ]

@@ -133,7 +133,7 @@ def _use_for(told: Told, verdict: Finding, words: Words) -> str | None:
     return words.text("uses.for_plain") if section == "check" else None
 
 
-def measured(result: CheckResult, told: Told, words: Words) -> list[str]:
+def key_figures(result: CheckResult, told: Told, words: Words) -> list[str]:
     """How far a judge agrees with people, beside people themselves, and what is left of that beside
     words: a line each."""
     questions = _questions(told)
