@@ -171,6 +171,17 @@ def planned() -> str:
     return "\n".join(rows) + "\n"
 
 
+def growth() -> str:
+    """How long a check takes and how much memory, from `benchmarks.growth --sizes`."""
+    stored = pd.read_csv(RESULTS / "growth.csv")
+    rows = ["| rows | processor | memory |", "|---|---|---|"]
+    rows += [
+        f"| {one.rows:,} | {one.processor_seconds:.3g} s | {one.megabytes:,} MB |"
+        for one in stored[stored["door"] == "check"].itertuples()
+    ]
+    return "\n".join(rows) + "\n"
+
+
 def since() -> str:
     """How often a change over time is told, where there is one and where there is none, from
     `benchmarks.since`."""
@@ -260,6 +271,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "looks": looks,
     "planned": planned,
     "since": since,
+    "growth": growth,
     "aligned": aligned,
     "examinations": examinations,
 }
