@@ -64,7 +64,6 @@ def notebook(file: Path) -> str:
             data = given.get("data", {"text/plain": given.get("text", "")})
             # without the class and the border of pandas a table looks and scrolls as others do
             shown = re.sub(r"<table[^>]*>", "<table>", "".join(data.get("text/html", ())))
-            shown = shown.replace("<th></th>", "<td></td>")
             parts.append(shown or f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
     return "\n\n".join(parts)
 
@@ -101,7 +100,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Say of a page that is not translated that it is English."""
+    """Say of a page that is not translated that it is English, and call no empty cell a heading."""
+    html = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
     language = str(config.theme["language"])
     if page.file.locale != language and language in NOTICE:  # the locale is set by the plugin i18n
         untranslated.add(page.url)
