@@ -93,6 +93,13 @@ def test_no_english_page_is_found_twice_and_in_portuguese_those_that_are_not_tra
     assert not [entry for entry in index("") if entry["location"].startswith("pt/")]
 
 
+@pytest.mark.parametrize("path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_a_notebook_begins_with_its_own_heading(path: Path) -> None:
+    title = json.loads(path.read_text("utf-8"))["cells"][0]["source"][0].strip("# \n")
+    shown = (SITE / "notebooks" / path.stem / "index.html").read_text("utf-8")
+    assert re.findall(r"<h1[^>]*>([^<]*)", shown) == [title]
+
+
 @contextlib.contextmanager
 def served() -> Iterator[str]:
     """The address of the site, while the context is open."""

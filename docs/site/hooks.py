@@ -70,17 +70,13 @@ def notebook(file: Path) -> str:
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """List conf/ and notebooks on their pages, and lead links that leave docs/ to the repository, or nowhere."""
-    if page.is_homepage:
-        page.meta["hide"] = [
-            "navigation",
-            "toc",
-        ]  # the tabs above lead on; what is printed needs the width
+    if page.is_homepage:  # the tabs above lead on, and what a command prints needs the width
+        page.meta["hide"] = ["navigation", "toc"]
     if page.file.src_uri.startswith("reference/conf."):
         markdown += conf_reference()
     if page.file.src_uri.startswith("notebooks/"):
-        markdown += notebook(
-            ROOT / "docs" / page.file.src_uri.replace(".pt.md", ".md").replace(".md", ".ipynb")
-        )
+        name = page.file.src_uri.replace(".pt.md", ".md").replace(".md", ".ipynb")
+        markdown += "\n\n" + notebook(ROOT / "docs" / name)
     repository = os.environ.get("GITHUB_REPOSITORY", "")
     if repository:
         markdown = markdown.replace(
