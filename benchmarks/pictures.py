@@ -249,7 +249,7 @@ async def looked_at(page: Path, out: Path, name: str) -> None:
                 await browser.size(width, await browser.js(ENDS), dark)
             await asyncio.sleep(0.3)
             await kept(browser, out / f"{name}_{look}.webp")
-        if await browser.js("!!document.querySelector('.window .row')"):
+        if not cut and await browser.js("!!document.querySelector('.window .row')"):
             await browser.size(1280, HEIGHT)
             await browser.js("document.querySelector('.window .row').click()")
             await browser.js("document.querySelector('#bench').scrollIntoView()")
