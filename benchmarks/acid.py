@@ -220,7 +220,7 @@ def tables() -> str:
         sizes = sorted(rows["items"].unique(), key=lambda n: n or np.inf)
         head = [f"{n} items" if n else "all" for n in sizes]
         lines = [
-            f"### {name}\n",
+            f"## {name}\n",
             f"| judge | {' | '.join(head)} | first line on all, or on the most |",
             f"|{'---|' * (len(head) + 2)}",
         ]

@@ -1,5 +1,4 @@
-"""Writes what README.md, docs/check.md and docs/align.md quote: the output of commands, and tables of stored
-results.
+"""Writes what README.md and pages of docs/ quote (PAGES): the output of commands, and tables of stored results.
 
     python -m benchmarks.pages            # what is stale, block by block
     python -m benchmarks.pages --write    # writes the blocks anew (a minute: the main job runs)
@@ -13,6 +12,7 @@ compared.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 import subprocess
@@ -63,6 +63,14 @@ def check_of_the_demo() -> str:
     paragraphs = whole.strip("\n").split("\n\n")
     answer = next(n for n, text in enumerate(paragraphs) if text.lstrip()[:1] in "✓✗◐?")
     return f"```text\n{wrapped(paragraphs[answer])}\n```\n"
+
+
+def demo(language: str = "en") -> str:
+    """The middle of what `undogmatic demo` prints: which judges may be believed, and their table."""
+    paragraphs = output("undogmatic.cli", "demo", "--language", language).strip("\n").split("\n\n")
+    lead, _, table = next(text for text in paragraphs if "───" in text).partition("\n")
+    rows = "\n".join(map(str.rstrip, table.splitlines())).rstrip()
+    return f"```text\n{wrapped(lead)}\n{rows}\n```\n"
 
 
 def main_job() -> str:
@@ -265,6 +273,8 @@ def examinations() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "check_of_the_demo": check_of_the_demo,
+    "demo": demo,
+    "demo_pt": functools.partial(demo, "pt"),
     "main_job": main_job,
     "sizes": sizes,
     "believed": believed,
@@ -275,7 +285,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "aligned": aligned,
     "examinations": examinations,
 }
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / name for name in ("check.md", "align.md")))
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("index.md", "index.pt.md", "check.md", "align.md")),
+)
 
 
 def masked(text: str) -> str:

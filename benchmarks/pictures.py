@@ -72,6 +72,10 @@ RUNS: Mapping[str, tuple[str, Sequence[str]]] = {
 """What is run, by name, and what its picture shows. The student is distilled from the judge of
 `labelled`."""
 CHECKS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "answer": (
+        "`undogmatic check` of a judge that may be believed, as README.md and the first page show it.",
+        ("judge_careful",),
+    ),
     "check": (
         "`undogmatic check` of one judge: its table of items begins where it differs from people.",
         ("judge_keyword",),
@@ -96,6 +100,17 @@ MLFLOW = {
     "compare": "Jobs of a sweep, compared by what differs between them.",
 }
 LOOKS = {"light": (1280, False), "dark": (1280, True), "narrow": (390, False)}
+LOOKS_OF_ANSWER = {
+    "light": (960, False),
+    "dark": (960, True),
+    "narrow": (390, False),
+    "narrow_dark": (390, True),
+}
+"""The first page of the documentation shows it in the colours and in the width of its reader, and no
+more than the answer."""
+ENDS = "Math.ceil(document.querySelector('.answer').getBoundingClientRect().bottom) + 16"
+BARE = "document.documentElement.style.scrollbarWidth = 'none'; scrollTo(0, 0)"
+LANGUAGES = {"en": "English", "pt": "Portuguese"}
 DARK = "_mlflow_dark_mode_toggle_enabled"  # what MLflow calls its switch in the browser's storage
 QUALITY, HEIGHT = 38, 860
 
@@ -226,12 +241,15 @@ async def looked_at(page: Path, out: Path, name: str) -> None:
         await browser.until(
             "document.readyState === 'complete' && !document.querySelector('#bench:empty')"
         )
-        for look, (width, dark) in LOOKS.items():
+        cut = name.startswith("answer_")
+        for look, (width, dark) in (LOOKS_OF_ANSWER if cut else LOOKS).items():
             await browser.size(width, HEIGHT, dark)
-            await browser.js("scrollTo(0, 0)")
+            await browser.js(BARE)
+            if cut:
+                await browser.size(width, await browser.js(ENDS), dark)
             await asyncio.sleep(0.3)
             await kept(browser, out / f"{name}_{look}.webp")
-        if await browser.js("!!document.querySelector('.window .row')"):
+        if not cut and await browser.js("!!document.querySelector('.window .row')"):
             await browser.size(1280, HEIGHT)
             await browser.js("document.querySelector('.window .row').click()")
             await browser.js("document.querySelector('#bench').scrollIntoView()")
@@ -283,7 +301,7 @@ def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
                 written = ["--report", name, "--card", f"{name}.html", "--language", language]
                 called(folder, "undogmatic.cli", "check", "demo.csv", *chosen, *written)
                 asyncio.run(looked_at(_page(folder / name, language), out, f"{name}_{language}"))
-                if judges:
+                if name == "check":
                     asyncio.run(looked_at(folder / f"{name}.html", out, f"card_{language}"))
 
 
@@ -305,23 +323,23 @@ def shown(out: Path) -> str:
     for name, sentence in told.items():
         lines += ["", f"## {name.replace('_', ' ')}", "", sentence]
         for language in ("en", "pt"):
-            names = [f"{name}_{language}_{look}" for look in (*LOOKS, "items")]
-            lines += [
-                "",
-                *(
-                    f"![{each}](pictures/{each}.webp)"
-                    for each in names
-                    if (out / f"{each}.webp").exists()
-                ),
-            ]
+            looks = LOOKS_OF_ANSWER if name == "answer" else LOOKS
+            alt = f"{name.replace('_', ' ')} in {LANGUAGES[language]}"
+            lines += ["", *_links(out, f"{name}_{language}", (*looks, "items"), alt)]
     lines += ["", "## MLflow"]
     for name, sentence in MLFLOW.items():
-        names = [f"mlflow_{name}_{look}" for look in LOOKS]
-        links = [
-            f"![{each}](pictures/{each}.webp)" for each in names if (out / f"{each}.webp").exists()
-        ]
+        links = _links(out, f"mlflow_{name}", tuple(LOOKS), sentence.rstrip("."))
         lines += ["", sentence, "", *links] if links else []
     return "\n".join(lines) + "\n"
+
+
+def _links(out: Path, name: str, looks: Sequence[str], alt: str) -> list[str]:
+    """The pictures of a page in each look that there is, with words for those who do not see them."""
+    return [
+        f"![{alt}, {look.replace('_', ' ')}](pictures/{name}_{look}.webp)"
+        for look in looks
+        if (out / f"{name}_{look}.webp").exists()
+    ]
 
 
 async def settled(browser: Browser, wait: float) -> None:

@@ -53,6 +53,7 @@ STANDS_FOR = {
         "dataset.path=my.jsonl"
     ),
     "dataset.path=notas.csv": "dataset.path=my.jsonl",
+    "dataset.path=notas.xlsx": "dataset.path=verdicts.xlsx",
     "rubric=mine": "rubric=shame",
     "outputs/DATE/TIME": "RUN",
     "dataset=quotes dataset.path=RUN": "dataset=quotes dataset.path=BUCKETS",
@@ -100,10 +101,15 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic precedents my.jsonl": [],
     "undogmatic precedents my.jsonl precedents.describes=words": [],
     "undogmatic demo": [],
+    "undogmatic demo --language pt": [],
     "undogmatic plan --prevalence .1 --agreement .9": [],
     'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs question,answer': [],
     "undogmatic report RUN --language pt --format pdf": ["--format", "md"],
     "undogmatic check verdicts.csv": [],
+    "undogmatic check verdicts.xlsx": [],
+    "undogmatic check verdicts.xlsx --sheet May": [],
+    "undogmatic check verdicts.xlsx verdicts.labels.csv": [],
+    "undogmatic review export RUN --budget 40 --random 20 --redact": [],
     "undogmatic check capitals.eval": [],
     "undogmatic check capitals.eval labels.csv": [],
     "undogmatic export verdicts.csv --to inspect --out verdicts.json": [],
@@ -196,6 +202,7 @@ WHY_NOT = {
     "serves a page until it is stopped; tests/review/test_page.py": [
         "undogmatic label FILE",
         "undogmatic label FILE --by COLUMN --random 130",
+        "undogmatic label verdicts.xlsx",
     ],
     "serves a page until it is stopped; tests/review/test_align.py": [
         "undogmatic align RUN",
@@ -300,6 +307,17 @@ def words_of(command: str) -> list[str]:
     return words[3 if words[:1] == ["python"] else begins :]
 
 
+def workbook(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """A workbook of verdicts on the texts of the rows, with two sheets, and labels beside it as
+    `undogmatic label` writes them."""
+    table = pd.DataFrame(rows)[["id", "text"]].assign(judge=[n % 2 for n in range(len(rows))])
+    with pd.ExcelWriter(folder / "verdicts.xlsx") as sheets:
+        for name in ("April", "May"):
+            table.to_excel(sheets, sheet_name=name, index=False)
+    labels = table[["id"]].assign(human_ana=[n % 3 % 2 for n in range(len(rows))])
+    labels.to_csv(folder / "verdicts.labels.csv", index=False)
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the pages name: files of texts, a table of scores, a run, and one that
@@ -356,6 +374,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put(made / "scores.csv", "\n".join(scores) + "\n")
     verdicts = "item,judge,verdict,label\n" + "".join(f"{n},j,{n % 5},{n % 4}\n" for n in range(9))
     put(made / "verdicts.csv", verdicts)
+    workbook(made, rows)
     put(made / "labels.csv", "item,label\nfr,correct\nde,incorrect\nit,correct\nit (2),correct\n")
     shutil.copy(next((ROOT / "tests" / "fixtures").glob("inspect_ai-*/capitals.eval")), made)
     run(LITTLE, made / "RUN")

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import undogmatic
+from benchmarks.llms import PAGE, llms
 from benchmarks.skill import questions, skill
 from tests.conftest import environment
 from undogmatic.safety.paths import conf_folder
@@ -54,7 +55,16 @@ def test_the_skill_holds_the_questions_of_readme_and_no_other_command() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "SKILL.md"])
+def test_what_a_language_model_is_told_is_what_the_site_has() -> None:
+    told = PAGE.read_text("utf-8")
+    assert told == llms(), "python -m benchmarks.llms writes it again"
+    lines = [line for line in told.splitlines() if line.startswith("- ")]
+    assert len(lines) > 50 and all(re.fullmatch(r"- \[.+\]\([\w./]+/\): .+[.?]", x) for x in lines)
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "SKILL.md"]
+)
 def test_every_link_leads_to_a_file(name: str) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page(name))
     assert [
@@ -103,7 +113,7 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
             ).returncode
             == status
         )
-    for name in ("pyproject.toml", "CITATION.cff"):
+    for name in ("pyproject.toml", "CITATION.cff", "README.md"):
         (tmp_path / name).write_text(page(name))
         assert "OWNER" not in page(name)
     known = {"GITHUB_REPOSITORY": "some/where", "PATH": os.environ["PATH"]}
@@ -113,6 +123,14 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
     urls["citation"] = yaml.safe_load((tmp_path / "CITATION.cff").read_text())["repository-code"]
     assert len(urls) == 5
     assert all(url.startswith("https://github.com/some/where") for url in urls.values())
+    links = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text())
+    assert len(links) > 40 and [link for link in links if not link.startswith("https://")] == []
+    colab = (
+        "https://colab.research.google.com/github/some/where/blob/main/docs/notebooks/check.ipynb"
+    )
+    assert colab in links
+    raw = "https://raw.githubusercontent.com/some/where/main/docs/"
+    assert {raw + "pictures/answer_en_light.webp", raw + "assets/colab.svg"} <= {*links}
 
 
 def test_every_push_and_every_pull_request_passes_the_one_check() -> None:

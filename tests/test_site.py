@@ -4,13 +4,15 @@ pages and commands."""
 import importlib.util
 import json
 import re
+import shutil
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
 
-from undogmatic.safety.paths import conf_folder
+from undogmatic.safety.paths import conf_folder, data_folder
 
 DOCS = conf_folder().parent / "docs"
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
@@ -27,9 +29,11 @@ def loaded(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_gives_what_it_stores(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_gives_what_it_stores(
+    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     program = loaded("run_notebooks")
-    monkeypatch.chdir(DOCS / "notebooks")
+    monkeypatch.chdir(tmp_path)  # on Colab a notebook lies in a folder without anything else
     cells = program.code_cells(json.loads(path.read_text(encoding="utf-8")))
     assert any(cell["outputs"] for cell in cells)
     assert program.outputs(cells) == [cell["outputs"] for cell in cells]
@@ -41,7 +45,9 @@ def test_a_page_and_its_portuguese_twin_have_the_same_commands(twin: Path) -> No
 
     def commands(path: Path) -> list[str]:
         return re.findall(
-            r"^```sh\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+            r"^```(?:sh|python)\n(.*?)^```$",
+            path.read_text(encoding="utf-8").replace(" --language pt", ""),
+            re.DOTALL | re.MULTILINE,
         )
 
     assert commands(twin) == commands(page)
@@ -58,3 +64,40 @@ def test_the_pages_of_the_site_exist() -> None:
         if not path.name.endswith(".pt.md")
     }
     assert pages - set(named) == set(), "in no place of the site"
+
+
+def test_the_code_of_the_page_on_notebooks_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(data_folder() / "check" / "demo.csv", tmp_path / "verdicts.csv")
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "howto" / "notebook.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    for block in blocks:
+        exec(block, names)
+    result = names["result"]
+    assert len(blocks) == 2 and result.answer.startswith("Yes.")
+    assert capsys.readouterr().out.startswith("✓ Yes.")
+    assert len(result.largest) == 150 and "agreement.kappa" in set(result.to_frame()["figure"])
+
+
+def test_links_of_a_built_site_lead_to_the_repository_that_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("mkdocs")
+    hooks = loaded("hooks")
+    page = SimpleNamespace(
+        is_homepage=False, meta={}, file=SimpleNamespace(src_uri="howto/notebook.md")
+    )
+    text = f"[Colab]({hooks.COLAB}), [code](../../undogmatic/api.py), [beside](../check.md)"
+
+    def shown() -> str:
+        config = SimpleNamespace(repo_url="")
+        return str(hooks.on_page_markdown(text, page=page, config=config, files=[]))
+
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    assert shown() == text.replace("[code](../../undogmatic/api.py)", "code")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "some/where")
+    assert f"({hooks.COLAB}some/where/blob/main/docs/notebooks/check.ipynb)" in shown()
+    assert "(https://github.com/some/where/blob/main/undogmatic/api.py)" in shown()

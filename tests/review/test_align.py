@@ -22,6 +22,7 @@ import pytest
 from benchmarks.align import EDITS, RESULTS
 from benchmarks.browser import CHROMIUM, browsing
 from tests.conftest import Capture, Patch, environment, put, typed
+from tests.review.test_page import AXE
 from tests.review.test_page import ask as asked
 from tests.stub_server import KEY, Fault
 from undogmatic.cli import main
@@ -288,9 +289,9 @@ def test_what_cannot_be_written_is_said(session: Session) -> None:
 
 
 @contextlib.contextmanager
-def serving(session: Session) -> Iterator[Any]:
+def serving(session: Session, language: str = "en") -> Iterator[Any]:
     with Server(
-        Desk(session, "en", {"judge": "score", "model": "fake", "run": "r"}, True, "all")
+        Desk(session, language, {"judge": "score", "model": "fake", "run": "r"}, True, "all")
     ) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
@@ -378,6 +379,46 @@ def test_a_person_edits_runs_and_looks_by_keyboard_in_chromium(session: Session)
         asyncio.run(_person(server.url))
     assert len(session.edits()) == 2 and [look.answer for look in session.looks()] == ["yes"]
     assert any("zz" in line["text"] for line in session.drafts())
+
+
+@pytest.mark.skipif(AXE is None, reason="AXE_CORE names no axe.min.js (npm package axe-core)")
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_axe_finds_nothing(language: str, tmp_path: Path, rubric: Rubric) -> None:
+    own = labelled(tmp_path, rubric)
+    items = [
+        item.model_copy(update={"inputs": {"text": f"{item.text} {'A long text. ' * 900}"}})
+        for item in own.items
+    ]
+    session = Session(replace(own, items=items), follows)
+    for text in ("Fail 20p", "Fail 90p"):
+        session.judge(session.edit(text), "tuning")
+    session.look(2)
+    session.draft("page-1", "Fail 95p, and more")
+
+    async def look(url: str) -> None:
+        async with browsing(url) as browser:
+            await browser.until("document.querySelectorAll('#list article').length > 0")
+            await browser.js(f"{Path(str(AXE)).read_text(encoding='utf-8')}; 0")
+            await browser.js("document.querySelector('details').open = true")
+            shown = []
+            for key in "[]2[3h":  # earlier and later prompts, each list, and what is refused
+                await browser.key(key)
+                await asyncio.sleep(0.2)
+                shown.append(await browser.js("document.body.innerText"))
+                for width, dark in ((1280, False), (1280, True), (390, False)):
+                    await browser.size(width, dark=dark)
+                    found = (
+                        "axe.run().then(told => told.violations.map(each => [each.id,"
+                        " each.nodes[0].html]))"
+                    )
+                    assert await browser.js(found) == []
+                    assert await browser.js("document.documentElement.scrollWidth <= innerWidth")
+            assert len({*shown}) > 3
+            told = ("Log.entryAdded", "Runtime.exceptionThrown")
+            assert [each for each in browser.events if each.get("method") in told] == []
+
+    with serving(session, language) as server:
+        asyncio.run(look(server.url))
 
 
 def start(folder: Path, *words: str) -> tuple[subprocess.Popen[str], Any]:
