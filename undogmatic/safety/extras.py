@@ -12,6 +12,7 @@ EXTRAS = {
     "pyarrow": "parquet",
     "ray": "scale",
     "opentelemetry": "otel",
+    "mcp": "mcp",
     **dict.fromkeys(("openpyxl", "python_calamine"), "sheets"),
 }
 """What is imported -> the extra of pyproject.toml that brings it; each of the others has a message
