@@ -1,7 +1,11 @@
 """`undogmatic mcp`, asked by a real client over stdio: the tools say what the commands say."""
 
 import json
+import os
+import pty
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -188,6 +192,36 @@ def test_the_queue_of_a_run_hides_what_the_run_hides(folder: Path) -> None:
     assert "review export open --blind --all --budget 2" in text_of(shown)
     texts = [each.structured_content["items"][0]["texts"]["text"] for each in (shown, hidden)]
     assert not texts[0].startswith("sha256:") and texts[1].startswith("sha256:")
+
+
+def test_a_person_who_types_it_is_told_where_it_belongs(folder: Path) -> None:
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "undogmatic.cli", "mcp"],
+        cwd=folder, env=environment(), stdin=theirs, capture_output=True, text=True, timeout=300
+    )  # fmt: skip
+    os.close(ours)
+    os.close(theirs)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "mcpServers" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_signal_ends_the_server_at_once(folder: Path) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "undogmatic.cli", "mcp"],
+        cwd=folder, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )  # fmt: skip
+    assert server.stdin is not None and server.stdout is not None
+    asked = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    asked |= {"clientInfo": {"name": "test", "version": "0"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asked}
+    server.stdin.write(f"{json.dumps(message)}\n")
+    server.stdin.flush()
+    assert json.loads(server.stdout.readline())["result"]["serverInfo"]["name"] == "undogmatic"
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(30) == -signal.SIGTERM
+    server.stdin.close()
+    server.stdout.close()
 
 
 def test_the_server_is_small() -> None:

@@ -6,24 +6,26 @@ lies in the folder where the server was started, and write nothing but a card th
 """
 
 import os
+import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from undogmatic.cli.check import pairs_of
-from undogmatic.cli.checked import MLFLOW, checked
+from undogmatic.cli.checked import checked
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.runs.versions import versions
-from undogmatic.safety.apart import Named, in_settings, named
+from undogmatic.safety.apart import in_settings, inside, named
 from undogmatic.safety.command import tell
 from undogmatic.safety.extras import needs
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import scrub
 
-ABOUT = "Whether an LLM judge may be believed. Paths are relative to the folder of this server."
+ABOUT = "Whether an LLM judge may be believed. Paths are those of the folder of this server."
 TOOLS = {
     "check": (
         "Say whether to believe an LLM judge, by files with its verdicts and people's labels: what"
@@ -40,9 +42,7 @@ LONGEST_TEXT = 2_000
 _one_at_a_time = threading.Lock()
 Answer = tuple[Sequence[str], Mapping[str, Any]]
 """What a tool says: lines, and the same as JSON."""
-Language = Annotated[
-    str, Field(description="language of the answer: en or pt", pattern="^(en|pt)$")
-]
+Language = Literal["en", "pt"]
 
 
 def add(commands: Any) -> None:
@@ -50,7 +50,23 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "mcp", help="serve check, gate and label queue to an assistant (MCP, over stdio)"
     )
-    parser.set_defaults(run=lambda _: server().run("stdio"))
+    parser.set_defaults(run=lambda _: _serve())
+
+
+def _serve() -> None:
+    """Serve until the assistant ends it. Raises ConfigError where a person has typed the command,
+    ModuleNotFoundError where `mcp` is not installed."""
+    made = server()
+    if sys.stdin.isatty():
+        example = '{"mcpServers": {"undogmatic": {"command": "undogmatic", "args": ["mcp"]}}}'
+        raise ConfigError(
+            "`undogmatic mcp` is started by an assistant, with which it speaks over its standard"
+            f" input. Put it into the assistant's settings, e.g. {example} (docs/howto/mcp.md)."
+        )
+    for sent in (signal.SIGINT, signal.SIGTERM):
+        # At once: nothing is half done, and what reads the input would wait for its next line.
+        signal.signal(sent, signal.SIG_DFL)
+    made.run("stdio")
 
 
 def server() -> Any:
@@ -79,11 +95,7 @@ def server() -> Any:
     @made.tool(description=TOOLS["check"], annotations=writes)
     def check(
         files: Annotated[
-            list[str],
-            Field(
-                description="verdicts and labels: CSV, XLSX, JSON Lines, Parquet, a run",
-                min_length=1,
-            ),
+            list[str], Field(min_length=1, description="tables of verdicts and labels, or a run")
         ],
         options: Annotated[
             dict[str, Any],
@@ -109,7 +121,7 @@ def server() -> Any:
             dict[str, str], Field(description="the judge as it is now, e.g. {model: gpt-5}")
         ] = {},  # noqa: B006
         data: Annotated[list[str], Field(description="labels and items as they are now")] = [],  # noqa: B006
-        language: Annotated[str | None, Field(pattern="^(en|pt)$")] = None,
+        language: Language | None = None,
     ) -> CallToolResult:
         return said("gate", lambda: _gate(card, config, judge, data, language))
 
@@ -128,20 +140,6 @@ def server() -> Any:
     return made
 
 
-def _inside(read: Sequence[Named]) -> None:
-    """Raise ConfigError for what lies outside of the folder in which the server was started: what
-    an assistant asks for may come from a text that it read."""
-    here = Path.cwd()
-    for each in read:
-        place = Path(os.path.realpath(each.path.expanduser()))
-        of_mlflow = str(each.path).startswith(MLFLOW)
-        if not of_mlflow and not place.is_relative_to(here.resolve()):
-            raise ConfigError(
-                f"{each.option} is {str(each.path)!r}, which lies outside of {here}, and nothing"
-                " else is read here. Start the server in a folder that holds it."
-            )
-
-
 def _check(
     files: Sequence[str],
     options: Mapping[str, Any],
@@ -152,7 +150,7 @@ def _check(
     from undogmatic.report import card as cards
     from undogmatic.report.check import as_json, in_lines, words_of
 
-    _inside([*named("files", files), *named("against", against), *named("card", card)])
+    inside([*named("files", files), *named("against", against), *named("card", card)])
     place = None if card is None else cards.checked_path(card)
     result, reading = checked(files, against, options, {})
     words = words_of(language)
@@ -182,8 +180,8 @@ def _gate(
     typed = [f"{key}={value}" for key, value in judge.items()]
     try:
         read = [*named("card", card), *named("config", demands), *named("data", data)]
-        _inside([*read, *in_settings(typed)])
-        _inside(named("drift", gate.drift_file(demands)))
+        inside([*read, *in_settings(typed)])
+        inside(named("drift", gate.drift_file(demands)))
         known = pairs_of(typed, "judge")
         asked = None if config is None else demands
         result, spoken = gate.examine(Path(card), asked, known, [Path(each) for each in data])
@@ -196,5 +194,5 @@ def _gate(
 def _queue(source: str, n: int, by: str | None, language: str) -> Answer:
     from undogmatic.review.upcoming import upcoming
 
-    _inside(named("source", source))
+    inside(named("source", source))
     return upcoming(source, n, by, language, LONGEST_TEXT)

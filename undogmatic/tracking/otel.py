@@ -92,7 +92,7 @@ def of_run(run: FinishedRun, hide: bool) -> Iterator[Evaluation]:
             own = _digests(evidence, told.judge, told.criterion)
             digests[told.judge, told.criterion] = own
         figure = told.numbers.get(told.headline or "")
-        name = told.full(told.headline or told.name)
+        name = told.headline or told.name
         yield _of_answer(told, name, figure, uses(told, words), words, own, times)
     for judgment in run.judgments:
         shown = redact_judgment(judgment) if hide else judgment
