@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from undogmatic.review import labels, queue
 from undogmatic.review.commands import OWN_TEXTS
 from undogmatic.review.drawn import drawn
 from undogmatic.review.kept import LabelFile
-from undogmatic.review.page import Entry, read_entries
+from undogmatic.review.page import Entry, found_in, read_entries
 from undogmatic.runs.folder import MANIFEST, RunFolder
 
 UPCOMING = Path(__file__).with_name("upcoming.texts.yaml")
@@ -43,8 +44,8 @@ def upcoming(
         return _of_run(source, n, words, longest)
     table = read_entries(source, None, (), (), by=by)
     kept = Path(source).with_suffix(".labels.csv")
-    known = LabelFile(kept, lambda rows: [None] * len(rows))
-    done = {row["item"] for row in known.kept.rows if row["label"]}
+    known = LabelFile(kept, partial(found_in, table.entries, table.numbered)).kept
+    done = {item for (item, _), row in known.by_key.items() if row["label"]}
     left = sum(entry.id not in done for entry in table.entries)
     typed = ["undogmatic", "label", source]
     taken: list[Entry] = []
