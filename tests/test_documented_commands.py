@@ -151,6 +151,10 @@ WHY_NOT = {
         "undogmatic run experiment=european_court 'analysis=[labelled,precedents]'",
     ],
     "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
+    "serves an assistant until it is stopped; tests/cli/test_mcp.py": ["undogmatic mcp"],
+    "sends to a collector; tests/tracking/test_otel.py": [
+        "undogmatic check verdicts.csv --otel",
+    ],
     "tests/test_cli.py": ["python -m undogmatic.run --help"],
     "tests/test_tasks.py, tests/cli/test_init.py": [
         "undogmatic init",

@@ -78,6 +78,11 @@ from undogmatic import judge
         (["undogmatic.cli", "probe", "fit"], "undogmatic probe run dspy"),
         (["undogmatic.cli", "calibrate"], "undogmatic calibrate run dspy"),
         (["undogmatic.cli", "extract", "x.pdf"], "undogmatic extract faithfulness dspy"),
+        (
+            ["undogmatic.cli", "check", "x.csv", "--otel"],
+            "undogmatic check otel opentelemetry.exporter.otlp.proto.http",
+        ),
+        (["undogmatic.cli", "mcp"], "undogmatic mcp mcp mcp"),
     ],
 )
 def test_a_door_says_which_extra_it_needs(tmp_path: Path, words: list[str], needed: str) -> None:

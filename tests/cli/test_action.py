@@ -1,9 +1,13 @@
 """The GitHub Action: its shell steps, run with bash and the inputs as its YAML hands them over."""
 
+import http.server
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,9 @@ from tests.cli.test_gate import KAPPA, a_card, edited
 from tests.conftest import environment, put
 
 ACTION = yaml.safe_load((Path(__file__).parents[2] / "action" / "action.yml").read_text("utf-8"))
-INSTALL, GATE = ACTION["runs"]["steps"]
+INSTALL, GATE, COMMENT = ACTION["runs"]["steps"]
+FOLDER = Path(__file__).parents[2] / "action"
+TOKEN = "ghs_0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 REAL = f'exec "{sys.executable}" -m undogmatic.cli "$@"'
@@ -32,6 +38,7 @@ def step(
     given: dict[str, Any],
     script: dict[str, Any] = GATE,
     tool: str = REAL,
+    path: str = "/somewhere/action",
     **more: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run a step as the runner does: the inputs, else their defaults, in the environment that the
@@ -39,13 +46,14 @@ def step(
     inputs = {
         name: given.get(name, about.get("default")) for name, about in ACTION["inputs"].items()
     }
-    told = {"inputs": inputs, "github": {"action_path": "/somewhere/action"}}
+    told = {"inputs": inputs, "github": {"action_path": path, "token": TOKEN}}
 
     def value(found: re.Match[str]) -> str:
         return str(told[found[1]][found[2]])
 
+    expression = re.compile(r"\$\{\{ (\w+)\.([\w-]+) \}\}")
     named = {
-        name: re.sub(r"\$\{\{ (\w+)\.([\w-]+) \}\}", value, text)
+        name: expression.sub(value, expression.sub(value, text))
         for name, text in script["env"].items()
     }
     tools = folder / "bin"
@@ -193,3 +201,157 @@ def test_inputs_reach_the_shell_as_environment_alone() -> None:
     """An input that stood in the script itself could run commands."""
     assert all("${{" not in each["run"] for each in ACTION["runs"]["steps"])
     assert {name for name, about in ACTION["inputs"].items() if about.get("required")} == {"card"}
+
+
+class Api:
+    """A server that keeps comments as GitHub's API does."""
+
+    def __init__(self, user: str | None = None, bot: str = "github-actions[bot]") -> None:
+        self.comments: list[dict[str, Any]] = []
+        self.refused: dict[str, int] = {}  # a method -> the status that it gets
+        self.moved_to, self.seen = "", list[tuple[str, str, str | None]]()
+        api = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                length = int(self.headers.get("content-length") or 0)
+                given = json.loads(self.rfile.read(length) or "null")
+                api.seen.append((self.command, self.path, self.headers["authorization"]))
+                path, _, query = self.path.partition("?")
+                status, told = api.refused.get(self.command, 200), None
+                if api.moved_to:
+                    status = 302
+                elif status != 200:
+                    told = {"message": "Resource not accessible by integration"}
+                elif path == "/user":
+                    status, told = (403, None) if user is None else (200, {"login": user})
+                elif self.command == "GET":
+                    assert path == "/repos/me/mine/issues/7/comments"
+                    asked = dict(urllib.parse.parse_qsl(query))
+                    size, page = int(asked["per_page"]), int(asked["page"])
+                    told = api.comments[size * (page - 1) : size * page]
+                elif self.command == "POST":
+                    assert path == "/repos/me/mine/issues/7/comments"
+                    status = 201
+                    told = api.add(given["body"], user or bot, "User" if user else "Bot")
+                else:
+                    number = int(path.removeprefix("/repos/me/mine/issues/comments/"))
+                    (told,) = (each for each in api.comments if each["id"] == number)
+                    told |= given
+                self.send_response(status)
+                if api.moved_to:
+                    self.send_header("Location", f"{api.moved_to}{self.path}")
+                self.end_headers()
+                self.wfile.write(json.dumps(told).encode())
+
+            do_GET = do_POST = do_PATCH = answer
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self) -> "Api":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def add(self, body: str, login: str, kind: str) -> dict[str, Any]:
+        made = {"id": 100 + len(self.comments), "body": body}
+        self.comments.append(made | {"user": {"login": login, "type": kind}})
+        return self.comments[-1]
+
+
+def commented(
+    folder: Path, api: Api, text: str | None = "# Gate", number: int | None = 7, **given: str
+) -> str:
+    """What the last step prints, in a pull request, where the gate has written this."""
+    told = {} if number is None else {"pull_request": {"number": number}}
+    event = put(folder / "event.json", json.dumps(told))
+    (folder / "undogmatic-gate.md").unlink(missing_ok=True)
+    if text is not None:
+        put(folder / "undogmatic-gate.md", text)
+    known = {"GITHUB_API_URL": api.url, "GITHUB_REPOSITORY": "me/mine"}
+    known |= {"GITHUB_EVENT_PATH": str(event), "no_proxy": "127.0.0.1"}
+    done = step(folder, {"card": "card.json"} | given, COMMENT, path=str(FOLDER), **known)
+    assert (done.returncode, done.stderr) == (0, "") and TOKEN not in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("user", [None, "octocat"])
+def test_one_comment_is_written_and_then_written_anew(user: str | None, tmp_path: Path) -> None:
+    with Api(user) as api:
+        for n in range(120):  # on two pages
+            api.add(f"comment {n}", "somebody", "User")
+        assert commented(tmp_path, api) == "The comment was written.\n"
+        assert commented(tmp_path, api, "# Other").startswith("The comment of last time")
+        *others, own = api.comments
+        assert [each["body"] for each in others] == [f"comment {n}" for n in range(120)]
+        mark, rest = own["body"].split("\n", 1)
+        assert re.fullmatch(r"<!-- undogmatic-gate [0-9a-f]{12} -->", mark) and rest == "# Other"
+        assert {header for _, _, header in api.seen} == {f"Bearer {TOKEN}"}
+        # another gate of the same pull request has a comment of its own
+        assert commented(tmp_path, api, card="other.json") == "The comment was written.\n"
+        assert len(api.comments) == 122
+
+
+def test_a_comment_of_somebody_else_with_the_mark_is_left_alone(tmp_path: Path) -> None:
+    with Api() as api:
+        commented(tmp_path, api)
+        copied = api.comments.pop()["body"]
+        api.add(copied, "mallory", "User")
+        assert commented(tmp_path, api, "# New") == "The comment was written.\n"
+        assert [each["body"] == copied for each in api.comments] == [True, False]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_token_without_the_right_is_a_warning_that_says_which(
+    method: str, status: int, tmp_path: Path
+) -> None:
+    with Api("octocat") as api:
+        api.refused = {method: status}
+        said = commented(tmp_path, api)
+        assert said.startswith("::warning::No comment was written on the pull request: ")
+        assert "permissions: pull-requests: write" in said and len(said.splitlines()) == 1
+        assert ("POST" in [method for method, *_ in api.seen]) == (method == "POST")
+
+
+def test_what_else_may_go_wrong_is_a_warning_and_the_token_goes_nowhere_else(
+    tmp_path: Path,
+) -> None:
+    with Api() as api, Api() as elsewhere:
+        api.moved_to = elsewhere.url
+        assert "the API answered 302" in commented(tmp_path, api) and elsewhere.seen == []
+        api.moved_to, api.refused = "", {"POST": 500}
+        assert "the API answered 500" in commented(tmp_path, api)
+        api.refused = {}
+        said = commented(tmp_path, api, token=f"{TOKEN}\nX-Other: 1")
+        assert said.startswith("::warning::") and api.comments == []
+    assert "cannot be reached" in commented(tmp_path, api)
+
+
+def test_without_a_pull_request_or_an_outcome_nothing_is_asked(tmp_path: Path) -> None:
+    with Api() as api:
+        assert commented(tmp_path, api, number=None).startswith("This is no pull request")
+        assert "was not written, so there is no comment" in commented(tmp_path, api, None)
+        assert api.seen == []
+
+
+def test_a_long_outcome_is_cut_to_what_github_takes(tmp_path: Path) -> None:
+    with Api() as api:
+        commented(tmp_path, api, "long " * 20_000)
+        (body,) = [each["body"] for each in api.comments]
+        assert len(body) < 65_536 and body.endswith("in the summary of the job.\n")
+
+
+def test_the_comment_is_posted_whatever_the_gate_said_and_the_token_can_be_left_out() -> None:
+    assert COMMENT["if"] == (
+        "${{ !cancelled() && inputs.token != '' && steps.gate.outputs.comment != '' }}"
+    )
+    assert ACTION["inputs"]["token"]["default"] == "${{ github.token }}"
+    assert "TOKEN" not in GATE["env"] and "TOKEN" not in COMMENT["run"]

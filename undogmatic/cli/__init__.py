@@ -32,6 +32,7 @@ from undogmatic.cli import (
     gate,
     init,
     label,
+    mcp,
     plan,
     rejudge,
     report,
@@ -150,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
         "run", help="run an experiment (options: undogmatic run --help)", add_help=False
     )
     ours = (check, demo, init, gate, label, plan, export, report, rejudge, score, describe, distill)
-    for door in (*ours, align, doors, completion):
+    for door in (*ours, align, doors, mcp, completion):
         door.add(commands)
     for named, add in added(GROUP, FunctionType, "command", ours=True):
         try:

@@ -4,6 +4,7 @@ import argparse
 import json
 import shlex
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from undogmatic.cli.doors import add_language
 from undogmatic.cli.numbers import of_check, whole
 from undogmatic.errors import ConfigError
 from undogmatic.safety.apart import in_settings, keep_apart, named, report_files
+from undogmatic.safety.command import say
 from undogmatic.safety.outside import brief, read_text
 
 AGREES_LESS = 4
@@ -159,6 +161,8 @@ def add(commands: Any) -> None:
     shown.add_argument(
         "--judge-config", action="append", nargs="+", default=[], metavar="KEY=VALUE", help=known
     )
+    sent = "send the answers to an OpenTelemetry collector (OTEL_EXPORTER_OTLP_ENDPOINT)"
+    shown.add_argument("--otel", action="store_true", help=sent)
     parser.set_defaults(run=run)
 
 
@@ -200,6 +204,10 @@ def run(typed: argparse.Namespace) -> None:
         for name in (*READING, *SETTING, "ignore", "only", "over")
         if vars(typed)[name] is not None
     }
+    if typed.otel:
+        from undogmatic.tracking import otel
+
+        otel.check_installed()
     known = [word for words in typed.judge_config for word in words]
     read = [*named("FILE", typed.files), *named("--against", typed.against), *in_settings(known)]
     report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
@@ -209,6 +217,7 @@ def run(typed: argparse.Namespace) -> None:
         columns, question = column_roles(typed.files, made(TableOptions, _reading(given)))
         explain.show(columns, question, words_of(typed.language))
         return
+    began = time.time()
     with speaking(typed.language), doing("examining the judge", soon=True):
         result, reading = checked(typed.files, typed.against, given, settings)
     words = words_of(typed.language)
@@ -227,6 +236,8 @@ def run(typed: argparse.Namespace) -> None:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
     else:
         show(result, words, paths, typed.line, typed.all)
+    if typed.otel:
+        say(otel.send("undogmatic check", otel.of_check(result, words), (began, time.time())))
     if result.agrees_less:
         sys.exit(AGREES_LESS)
 

@@ -13,7 +13,7 @@ TEXTS = Path(__file__).with_suffix(".yaml")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "start": ("demo", "check", "label"),
     "judge": ("run", "init", "score", "describe", "rejudge", "schema"),
-    "decide": ("gate", "plan", "report", "export", "review", "align", "ui"),
+    "decide": ("gate", "plan", "report", "export", "review", "align", "ui", "mcp"),
     "smaller": ("distill", "probe", "calibrate"),
     "shell": ("completion",),
 }

@@ -100,6 +100,7 @@ def _label(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.labels import TEXTS
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
+    from undogmatic.review.drawn import drawn
     from undogmatic.review.page import Server, Sheet, read_entries, read_rubric, scale_of
     from undogmatic.review.server import in_browser
     from undogmatic.runs.progress import doing, speaking
@@ -128,7 +129,7 @@ def _label(typed: argparse.Namespace) -> None:
     words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
     put([words.say(finding) for finding in table.notes])
     if typed.random is not None:
-        entries = _drawn(typed, entries)
+        entries = drawn(entries, typed.file, typed.random, typed.by, typed.seed)
     out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
     keep_apart([*named("FILE", typed.file), *named("--rubric", typed.rubric)], named("--out", out))
     question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
@@ -158,29 +159,6 @@ def _label(typed: argparse.Namespace) -> None:
     print(visible(words.text(f"label.{key}", done=done, why=refused or "", **counts)))
     if refused is None:
         print(visible(f"  {command}"))
-
-
-def _drawn(typed: argparse.Namespace, entries: "Sequence[Entry]") -> "list[Entry]":
-    """The items that are drawn at random, or evenly from the values of a column. Raises
-    ConfigError."""
-    import numpy as np
-
-    from undogmatic.review.drawn import MOST_VALUES, evenly
-
-    if not 1 <= typed.random <= len(entries):
-        raise ConfigError(
-            f"--random is {typed.random}; {typed.file} has {len(entries)} items to draw from."
-        )
-    rng = np.random.default_rng(typed.seed)
-    if typed.by is None:
-        return [entries[n] for n in rng.permutation(len(entries))[: typed.random]]
-    values = [entry.by for entry in entries]
-    if len(set(values)) > MOST_VALUES:
-        raise ConfigError(
-            f"--by is {brief(typed.by)}, which has {len(set(values))} different values. Name a"
-            f" column with at most {MOST_VALUES}, such as a judge's verdicts, or leave --by out."
-        )
-    return [entries[n] for n in evenly(values, typed.random, rng)]
 
 
 def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:

@@ -25,18 +25,20 @@ def first_line(result: GateResult, words: Words) -> str:
     return words.say(result.ruling.finding)
 
 
-def show(result: GateResult, words: Words) -> None:
-    """Print the first line, each requirement, and what was not compared."""
+def in_lines(result: GateResult, words: Words) -> list[str]:
+    """The first line, what came of each requirement, and what was not compared."""
     stops = [words.text("checked.gate_stops", status=result.status)] if result.status else []
-    put([" ".join([first_line(result, words), *stops])], style="bold")
-    put(
-        [
-            f"{MARKS[outcome]} {sentence}"
-            for outcome, sentence in lines(result, words)
-            if not result.why
-        ]
-    )
-    put([words.say(note) for note in result.notes])
+    first = " ".join([first_line(result, words), *stops])
+    each = [] if result.why else lines(result, words)
+    notes = [words.say(note) for note in result.notes]
+    return [first, *(f"{MARKS[outcome]} {sentence}" for outcome, sentence in each), *notes]
+
+
+def show(result: GateResult, words: Words) -> None:
+    """Print it, the first line in bold."""
+    first, *rest = in_lines(result, words)
+    put([first], style="bold")
+    put(rest)
 
 
 def junit(result: GateResult, words: Words) -> str:

@@ -49,6 +49,18 @@ class Answer(NamedTuple):
     replaced: str | None
 
 
+def found_in(
+    every: Sequence[Entry], numbered: bool, rows: Sequence[Mapping[str, str]]
+) -> list[str | None]:
+    """The item of each row of a file of labels, wherever its text stands by now in the table whose
+    items are `every`; `numbered` where their ids are but the numbers of rows."""
+    shown = next((entry.shown for entry in every), "")
+    pairs = [(row["item"], (row[SHOWN] == shown and row[MARK]) or None) for row in rows]
+    ids, marks = [entry.id for entry in every], [entry.mark or None for entry in every]
+    found = places(pairs, ids, marks, ids if numbered else None)
+    return [found[pair].item for pair in pairs]
+
+
 @dataclass
 class Sheet:
     """The items, the scale, and the labels of all raters in the file `out`; `rater` is who
@@ -110,13 +122,7 @@ class Sheet:
         return f"{value:.10g}" if isinstance(self.scale, NumericScale) else self.scale.write(value)
 
     def _find(self, rows: Sequence[Mapping[str, str]]) -> list[str | None]:
-        """The item of each row of the file, wherever its text stands by now."""
-        every = self.every or self.entries
-        shown = next((entry.shown for entry in every), "")
-        pairs = [(row["item"], (row[SHOWN] == shown and row[MARK]) or None) for row in rows]
-        ids, marks = [entry.id for entry in every], [entry.mark or None for entry in every]
-        found = places(pairs, ids, marks, ids if self.numbered else None)
-        return [found[pair].item for pair in pairs]
+        return found_in(self.every or self.entries, self.numbered, rows)
 
     def _count(self) -> None:
         """Count the items that the rater has labelled, where the file was read since."""

@@ -81,6 +81,19 @@ def keep_apart(read: Sequence[Named], written: Sequence[Named]) -> None:
             )
 
 
+def inside(read: Sequence[Named]) -> None:
+    """Raise ConfigError for what lies outside of the folder in which the command was started, where
+    a link leads there, too. A run that lies in MLflow's store (`mlflow:RUN`) is no file."""
+    here = Path.cwd()
+    for each in read:
+        place = Path(os.path.realpath(each.path.expanduser()))
+        if not str(each.path).startswith("mlflow:") and not place.is_relative_to(here.resolve()):
+            raise ConfigError(
+                f"{each.option} is {str(each.path)!r}, which lies outside of {here}, and nothing"
+                " else is read here. Start it in a folder that holds it."
+            )
+
+
 def report_files(folder: Path, read: Sequence[Named], option: str) -> list[Named]:
     """What a report in a folder may write over: its pages, and whatever is read from its other
     folders. A folder that is read itself, such as that of a run, has a report of its own. Raises

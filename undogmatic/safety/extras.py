@@ -11,6 +11,8 @@ EXTRAS = {
     **dict.fromkeys(("matplotlib", "PIL"), "figures"),
     "pyarrow": "parquet",
     "ray": "scale",
+    "opentelemetry": "otel",
+    "mcp": "mcp",
     **dict.fromkeys(("openpyxl", "python_calamine"), "sheets"),
 }
 """What is imported -> the extra of pyproject.toml that brings it; each of the others has a message
@@ -21,10 +23,11 @@ def lacking(error: BaseException, door: str, extra: str | None = None) -> str | 
     """The sentence for what the user called (`door`), if the error is that an extra is not
     installed; else None. Where the door names an `extra` of its own, which brings more, that is the
     one to install."""
-    missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    if missing not in EXTRAS:
+    missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    package = missing.partition(".")[0]
+    if package not in EXTRAS:
         return None
-    extra = EXTRAS[missing] if extra is None else extra
+    extra = EXTRAS[package] if extra is None else extra
     return (
         f'`{door}` needs what `pip install "undogmatic[{extra}]"` brings ({missing} is not'
         " installed)."

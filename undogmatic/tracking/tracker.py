@@ -29,7 +29,7 @@ from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.safety.spool import many, mapped
-from undogmatic.tracking import rows, view
+from undogmatic.tracking import otel, rows, view
 from undogmatic.tracking.figures import (
     ENDS,
     LONGEST_KEY,
@@ -82,16 +82,26 @@ TABLE = (
 
 
 class NoTracker:
-    """Results stay on disk; with `redact`, what lies in the run's folder holds no judged text."""
+    """Results stay on disk; with `redact`, what lies in the run's folder holds no judged text. With
+    `otel`, a finished run is sent to an OpenTelemetry collector (`tracking/otel.py`)."""
 
-    def __init__(self, redact: bool = False) -> None:
-        self.redact = redact
+    def __init__(self, redact: bool = False, otel: bool = False) -> None:
+        self.redact, self.otel = redact, otel
 
-    def log(self, *_: Any, **__: Any) -> None:
-        """Do nothing: there is no store that could be wrong, no parent run, and a plan's hash is in
-        the folder."""
+    def check(self) -> None:
+        """Raise ModuleNotFoundError where what sends evaluations is asked for and not
+        installed."""
+        if self.otel:
+            otel.check_installed()
 
-    check = lock = open_sweep = close_sweep = log_found = log
+    def log(self, run: FinishedRun) -> str | None:
+        """Send the run's evaluations, where that is asked for; where to, one line."""
+        return _sent(run, self.redact) if self.otel else None
+
+    def lock(self, *_: Any, **__: Any) -> None:
+        """Do nothing: there is no parent run, and a plan's hash is in the folder."""
+
+    open_sweep = close_sweep = log_found = lock
 
     def ahead(self) -> Sequence[Step]:
         """What can be loaded before it is needed: nothing."""
@@ -116,6 +126,8 @@ class MlflowTracker:
         # how many.
         traces: Annotated[int, Field(le=1_000_000)] = 200,
         redact: bool = False,
+        # Whether a finished run is sent to an OpenTelemetry collector too (`tracking/otel.py`).
+        otel: bool = False,
     ) -> None:
         if uri is not None:
             check_uri(uri)
@@ -127,10 +139,14 @@ class MlflowTracker:
         if traces < 0:
             raise ConfigError(f"`tracking.traces` is {traces}; it must be 0 (none) or more.")
         self.uri, self.experiment, self.traces, self.redact = uri, experiment, traces, redact
+        self.otel = otel
 
     def check(self) -> None:
-        """Raise ConfigError if it is known already that the store cannot be used."""
+        """Raise ConfigError if it is known already that the store cannot be used, and
+        ModuleNotFoundError where what sends evaluations is asked for and not installed."""
         check_store(self.uri)
+        if self.otel:
+            otel.check_installed()
 
     def ahead(self) -> Sequence[Step]:
         """The steps that load MLflow, for one who has time for it before there is anything to
@@ -157,6 +173,12 @@ class MlflowTracker:
         files.write(folder / PLAN, json.dumps(noted, indent=2, ensure_ascii=False) + "\n")
 
     def log(self, run: FinishedRun) -> str:
+        """Log a finished run, and send its evaluations where that is asked for. Returns how to look
+        at it, one line."""
+        told = self._log(run)
+        return f"{told}; {_sent(run, self.redact)}" if self.otel else told
+
+    def _log(self, run: FinishedRun) -> str:
         """Log a finished run with everything that its folder and its records hold.
 
         A folder that was logged before (a continued run) gets a new MLflow run in place of the old
@@ -321,6 +343,13 @@ class MlflowTracker:
                 store.client.log_artifact(run_id, str(path))
             store.client.set_terminated(run_id)
             return where(store, run_id)
+
+
+def _sent(run: FinishedRun, hide: bool) -> str:
+    """Send a run's evaluations to an OpenTelemetry collector; where to, one line."""
+    with doing("sending the evaluations"):
+        times = (run.started, run.started + run.seconds)
+        return otel.send(f"undogmatic run {run_name(run)}", otel.of_run(run, hide), times)
 
 
 def _log_folder(store: Store, run_id: str, place: Path, names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ Of several judgments with one key the last counts, as a resumed run asks again w
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,10 @@ def _journal(path: Path, problems: list[str]) -> Given:
 def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     path = Path(source)
     if (path / EVIDENCE).is_file():
-        settings = _settings_of_judges(path)
+        judged = (one for _, one in lines(path / JOURNAL, []))
+        settings = settings_of_judges(
+            (str(one["judge"]), one.get("provenance") or {}) for one in judged
+        )
         rows = own_table.READER.rows(records, source, problems)
         with_settings = [row | settings.get(str(row["judge"]), {}) for row in rows]
         yield from _labelled_since(with_settings, path, problems)
@@ -102,13 +105,13 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
     yield from joined(verdicts, labels, path, problems)
 
 
-def _settings_of_judges(path: Path) -> dict[str, Row]:
-    """What each judge of a run was set to, by its name; where it was asked in several ways, all of
-    them."""
+def settings_of_judges(judged: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Row]:
+    """What each judge of a run was set to (`settings.NAME`), by its name; where it was asked in
+    several ways, all of them. `judged`: of each judgment the judge and the provenance."""
     ways: dict[str, dict[str, set[str]]] = {}
-    for _, given in lines(path / JOURNAL, []):
-        own = ways.setdefault(str(given["judge"]), {})
-        for name, value in _settings(given.get("provenance") or {}).items():
+    for judge, origin in judged:
+        own = ways.setdefault(judge, {})
+        for name, value in _settings(origin).items():
             own.setdefault(name, set()).add(str(value))
     return {
         judge: {name: "\n".join(sorted(values)) for name, values in own.items()}
