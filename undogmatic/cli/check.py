@@ -43,7 +43,7 @@ READING = {
     "verdict": "the column of the verdict, where a row is one verdict",
     "kind": "numeric, ordered, unordered, pass_fail or pairwise",
     "scale": "the scale of the verdicts, e.g. 1-5, or the categories: 'poor<fair<good'",
-    "human_scale": "the scale of the labels, where it is another",
+    "human_scale": "the scale of the labels, where it is another; 10-1: 10 is the lowest verdict",
     "labels": "how the labelled items were chosen: all, random, by-verdict or probabilities:COLUMN",
     "sheet": "of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)",
     "choices": "whether a choice numbers the two outputs as given or as shown",
