@@ -1,4 +1,4 @@
-"""`undogmatic check`: whether to believe a judge whose verdicts are in a file."""
+"""`undogmatic check`: whether to trust a judge whose verdicts are in a file."""
 
 import argparse
 import json
@@ -55,7 +55,7 @@ SETTING = {
     "least": (
         "K",
         (
-            "least agreement beyond chance of a believed judge (default: a kappa of 0.4, a rank"
+            "least agreement beyond chance of a trusted judge (default: a kappa of 0.4, a rank"
             " correlation of 0.5)"
         ),
     ),
@@ -92,7 +92,7 @@ def add(commands: Any) -> None:
     """Add the command."""
 
     parser = commands.add_parser(
-        "check", help="whether to believe a judge whose verdicts are in a file", epilog=STATUSES
+        "check", help="whether to trust a judge whose verdicts are in a file", epilog=STATUSES
     )
     parser.add_argument(
         "files",

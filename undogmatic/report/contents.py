@@ -2,6 +2,7 @@
 prompt, repetition."""
 
 import itertools
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -47,6 +48,9 @@ EXCERPT = 280  # characters of a judged text
 SHORT = 60  # the same in the short report
 MOST_FAILURES = 40
 ITEMS_EACH, LISTS = 3, 5  # items in each list, and how many lists there are
+EMBEDDED = "local"
+"""The option of the model that is asked where none is chosen."""
+_DIGEST = re.compile(r"-[0-9a-f]{12}$")  # with which the name of a file of weights ends
 # by which judgment a row of the table was made
 _KEY = itemgetter("item_id", "judge", "criterion", "repeat")
 # what only a run has that asks somebody
@@ -148,15 +152,18 @@ def title(run: FinishedRun, words: Words) -> str:
     keys = (
         f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None
     )
-    return words.text(next(keys, "common.question"), model=judged_by(run), rubric=run.rubric.name)
+    named = {"model": judged_by(run), "rubric": run.rubric.name}
+    return words.text(next(keys, "common.question"), **named)
 
 
 def judged_by(run: FinishedRun) -> str:
     """Who gave the scores: the model that the judges asked, or the judges where they asked none. A
-    model that only made the texts is no judge."""
+    model that only made the texts is no judge; of the one that is asked where none was
+    chosen, a reader knows no option."""
     if run.elsewhere or "prompt" not in run.choices:
         return run.choices["judge"].replace("+", ", ")
-    return run.choices["model"]
+    model = run.choices["model"]
+    return _DIGEST.sub("", run.model_name) if model == EMBEDDED else model
 
 
 def scale_notes(run: FinishedRun, words: Words) -> list[str]:
