@@ -178,7 +178,6 @@ PAST_THE_DOORS = {
     "engine.cluster": "holds the folder of the Ray that it has started",
     "engine.journal": "cuts a torn line off",
     "engine.ray": "looks at the program's own code",
-    "models.calls": "makes the database's file its owner's before SQLite opens it",
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.hosted": "reads a file of litellm's",
     "records.stored": "reads the parts of a table that it has written itself",
@@ -186,7 +185,6 @@ PAST_THE_DOORS = {
     "models.fitted": "hands a file that it has measured to safetensors",
     "report.document": "reads a picture that it has drawn",
     "runs.folder": "hands a text that was read to pandas",
-    "tracking.store": "makes the database's file its owner's",
     "tracking.template": "reads the migrations of MLflow, a few dozen files of its package",
     "tracking.tracker": "reads what pandas has just written",
 }
