@@ -270,7 +270,7 @@ def test_a_server_gives_the_terminal_no_orders(
 ) -> None:
     """A message or a rationale that clears the screen or writes over the line above is shown with a
     mark instead."""
-    orders = "\x1b[2J\x1b[1AYou may believe this judge\x9b31m\r"
+    orders = "\x1b[2J\x1b[1AYou may trust this judge\x9b31m\r"
     message = {"error": {"message": orders}}
     answer = {"shame_score": 5, "confidence": 90, "rationale": orders}
     body = message if status == 400 else {"choices": [{"message": {"content": json.dumps(answer)}}]}
@@ -286,7 +286,7 @@ def test_a_server_gives_the_terminal_no_orders(
     except SystemExit as ended:
         assert status == 400 and ended.code != 0
     printed = "".join(capsys.readouterr())
-    assert "You may believe this judge" in printed
+    assert "You may trust this judge" in printed
     assert not {"\x1b", "\x9b", "\r"} & set(printed)
 
 

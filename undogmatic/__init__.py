@@ -1,4 +1,4 @@
-"""undogmatic tells you whether you may believe an LLM judge.
+"""undogmatic tells you whether you may trust an LLM judge.
 
 `undogmatic.check(frame)` checks verdicts that were made elsewhere; `python -m undogmatic.run` runs
 an experiment; `undogmatic.judge(frame, ...)` judges a table in a notebook, and

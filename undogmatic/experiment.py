@@ -40,6 +40,7 @@ from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.records.kept import by_id, gathered
 from undogmatic.records.limits import Limits
 from undogmatic.records.marks import texts_of_marks
+from undogmatic.records.own_scale import OwnScale
 from undogmatic.records.records import (
     RETRIED_ON_RESUME,
     Cost,
@@ -204,6 +205,7 @@ class Experiment:
     def evidence(self, items: Sequence[Item], frame: pd.DataFrame, **about: Any) -> RunEvidence:
         """What was judged of these items, with what people said of them."""
         about |= {"known": by_id(items), "known_surface": self.parts.rivals()}
+        about |= {"label_scale": self.label_scale}
         return RunEvidence(frame, self.parts.rubric, self.name, **about)
 
 
@@ -299,6 +301,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     )
     if experiment.label_scale is not None:
         manifest.data["label_scale"] = experiment.label_scale.model_dump(mode="json")
+        manifest.data["rubric_scale"] = [parts.rubric.minimum, parts.rubric.maximum]
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
     journals = Journals(folder, parts.steps, experiment.redact)
     _check_scale(journals, parts.rubric, folder)
@@ -332,7 +335,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         # it may be why it ended; what was judged is in the journal
         with contextlib.suppress(StorageError):
             _, _, frame = reached()
-            keep_scores(folder, frame)
+            keep_scores(folder, frame, OwnScale.of(experiment.label_scale, parts.rubric))
             mean = so_far(frame, parts.rubric)
         if isinstance(error, RunStopped):
             known = ""
@@ -352,7 +355,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         raise
     experiment.engine.findings = (*experiment.engine.findings, *answering(journals.served()))
     made, judgments, frame = reached()
-    keep_scores(folder, frame)
+    keep_scores(folder, frame, OwnScale.of(experiment.label_scale, parts.rubric))
     if not judgments:
         raise RunStopped(
             "the steps made nothing of any item, and nothing was judged; steps/ says what they did."

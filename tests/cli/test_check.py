@@ -226,7 +226,7 @@ def test_several_judges_are_answered_each_and_together(tmp_path: Path, capsys: C
         "--report",
         "out",
     )
-    assert "Of 2 judges, 1 may be believed" in said and "beat a" in said
+    assert "Of 2 judges, 1 may be trusted" in said and "beat a" in said
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert page.index("judge</h2>") < page.index("coin</h2>") and ">r79<" in page
 
@@ -331,7 +331,7 @@ def test_whatever_was_found_the_check_itself_succeeded(tmp_path: Path) -> None:
     """The gate judges, not the check."""
     a_file(tmp_path, judge="pass")
     done = typed("undogmatic.cli", "check", "verdicts.csv", folder=tmp_path)
-    assert done.returncode == 0 and "Do not believe this judge" in done.stdout
+    assert done.returncode == 0 and "Do not trust this judge" in done.stdout
 
 
 def test_python_gives_what_the_command_says() -> None:
@@ -340,7 +340,7 @@ def test_python_gives_what_the_command_says() -> None:
     shown = found._repr_html_()
     assert f"<b>{html.escape(found.answer.split(' More')[0])}" in shown
     assert "concorda com uma pessoa" in undogmatic.check(frame(), language="pt").answer
-    assert str(found).splitlines()[0].startswith("✓ Yes. You may believe")
+    assert str(found).splitlines()[0].startswith("✓ Yes. You may trust")
     assert f"Not for: {found.not_for}" in str(found) and f"Use it for: {found.use_for}" in shown
     assert len(found.to_frame()) == len(found.judges[0].estimates)
     far = found.largest
@@ -372,7 +372,7 @@ def test_some_examinations_alone_by_the_command_and_in_python(
         undogmatic.check(frame(), only=o) for o in ("agreement", ["agreement", "agreement"])
     ]
     assert [each.options.only for each in in_python] == [("agreement",)] * 2
-    assert in_python[0].answer.startswith("Undecided. No answer is given whether to believe")
+    assert in_python[0].answer.startswith("Undecided. No answer is given whether to trust")
     # What was asked for is shown, though the answer does not hold it.
     assert "Agreement beyond chance (kappa" in check(capsys, file, "--only", "agreement")
     assert "only" not in json.loads(check(capsys, file, "--json"))["options"]
@@ -403,7 +403,7 @@ def test_the_first_line_of_several_judges_gives_no_answer_from_a_part(
     words = [file, "--judge", "judge", "--judge", "judge_b", "--only", "agreement"]
     shown = " ".join(check(capsys, *words).split())
     assert "No answer is given for 2 of the 2 judges" in shown and "Not asked" in shown
-    assert "you may believe" not in shown.lower() and "(not all was asked)" in shown
+    assert "you may trust" not in shown.lower() and "(not all was asked)" in shown
 
 
 def test_importing_the_package_stays_light_and_checking_needs_nothing_that_judges(

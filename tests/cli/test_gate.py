@@ -339,8 +339,8 @@ def test_an_undecided_figure_says_what_would_settle_it(
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
-        ((), "The check answered yes: the order of j may be believed. "),
-        (("Not its grades.",), "the order of j may be believed within 1 limit. "),
+        ((), "The check answered yes: the order of j may be trusted. "),
+        (("Not its grades.",), "the order of j may be trusted within 1 limit. "),
         (("One.", "Two."), "The limits: (1) One. (2) Two."),
     ],
 )

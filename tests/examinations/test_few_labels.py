@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.examinations.builders import analysed, labelled_run, refuses
@@ -39,7 +40,7 @@ def test_few_labels_take_the_judges_bias_out() -> None:
     assert result["judge_mean"] == pytest.approx(56, abs=1.5)
     assert result["mean_low"] <= 50 <= result["mean_high"]
     assert result["difference_low"] <= 40 <= result["difference_high"]
-    table = result.tables["estimates"].set_index("of")
+    table = pd.concat([result.tables["estimates"], result.tables["differences"]]).set_index("of")
     assert table["calibration"].tolist() == ["none", "linear", "isotonic"] * 2
     # 40 pairs are 40 units, whatever the number of their texts: less the mean and the judge's
     # weight.

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import undogmatic.examinations
 from undogmatic.examinations import gate, ruling
 from undogmatic.records.wordings import REPORT_TEXTS, read
@@ -125,6 +127,77 @@ def test_no_wording_is_left_over() -> None:
         k for k in wordings() if k not in whole | ruled() and not k.startswith(tuple(beginnings))
     }
     assert not unused, sorted(unused)
+
+
+ONE_TERM = {
+    "en": {
+        "trust": r"\bbeliev\w*",
+        "judge": r"\b(?:evaluators?|graders?)\b",
+        "person": r"(?<!alternative )\bannotators?\b|\bhumans\b",
+        "label": r"\bannotations?\b|\bground truth\b|\bgold labels?\b",
+        "interval": r"confidence interval|margin of error",
+        "Undecided": r"\binconclusive\b|\bunclear\b",
+        "verdict": r"\bjudge?ments? of the judge\b",
+    },
+    "pt": {
+        "confiar": r"\bcrédito\b|acredit\w*|\bcrer\b",
+        "veredito": r"veredict\w*",
+        "juiz": r"\bavaliador(?:es)?\b(?! alternativo)",
+        "pessoa": r"\banotador\w*",
+        "rótulo": r"\bgabarito\b|\betiqueta\w*",
+        "intervalo": r"margem de erro|intervalo de confiança",
+        "Em aberto": r"inconclus\w*|indecis\w*",
+        "execução": r"\brodadas?\b",
+    },
+}
+"""For each thing its one term, and words that would be a second one."""
+MAY_STAND = {
+    "names.grader_orders": "what a text tries on whoever grades it, whoever that is",
+    "common.one": "the singular of words that names of columns may hold",
+}
+
+
+def sentences_of(language: str) -> Iterator[tuple[str, str]]:
+    """All wordings of a language, with their keys, without code and the names of values."""
+
+    def within(tree: Any, key: str = "") -> Iterator[tuple[str, str]]:
+        if isinstance(tree, dict):
+            for name, each in tree.items():
+                yield from within(each, f"{key}.{name}".removeprefix("."))
+        elif isinstance(tree, str):
+            yield key, CODE.sub(" ", HOLE.sub(lambda hole: " " + (hole[1] or ""), tree))
+
+    for path in sorted(FOLDER.parent.rglob("*.texts.yaml")):
+        yield from within(read(path)[language])
+    yield from within(read(REPORT_TEXTS / f"{language}.yaml"))
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_each_thing_has_one_term(language: str) -> None:
+    """Lists where a second term is used: what is trusted is not believed elsewhere."""
+    second = [
+        f"{key}: {found[0]!r} beside {term!r}"
+        for key, said in sentences_of(language)
+        if key not in MAY_STAND
+        for term, others in ONE_TERM[language].items()
+        if (found := re.search(others, said, re.IGNORECASE))
+    ]
+    assert second == []
+
+
+def test_a_second_term_is_seen() -> None:
+    assert re.search(ONE_TERM["en"]["trust"], "Do not believe it.", re.IGNORECASE)
+    assert re.search(ONE_TERM["pt"]["veredito"], "Os veredictos", re.IGNORECASE)
+    assert len([*sentences_of("pt")]) > 1000
+
+
+def test_the_four_answers_are_the_same_words_everywhere() -> None:
+    for language, words in {
+        "en": ("Yes", "Not yet", "No", "Undecided"),
+        "pt": ("Sim", "Ainda não", "Não", "Em aberto"),
+    }.items():
+        answers = read(REPORT_TEXTS / f"{language}.yaml")["common"]["answer"]
+        assert tuple(answers[name] for name in ("yes", "not_yet", "no", "undecided")) == words
 
 
 def words_in(tree: Any) -> Iterator[str]:

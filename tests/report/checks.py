@@ -70,7 +70,7 @@ def judge_check(
 
 
 def result(*answers: Told, verdicts: Evidence | None = None) -> CheckResult:
-    """A check of these judges, else of one that may be believed."""
+    """A check of these judges, else of one that may be trusted."""
     judges = answers or (judge_check(),)
     verdicts = verdicts or table(judges=len(judges))
     return CheckResult(verdicts, judges, Told(), CheckOptions())

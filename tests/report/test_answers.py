@@ -4,11 +4,13 @@ accepted."""
 import dataclasses
 import shlex
 
+import pytest
+
 from tests.report.conftest import Build, trial_result
 from undogmatic.config.door import compose_config
 from undogmatic.examinations import of_run
 from undogmatic.records.records import LabelScale
-from undogmatic.records.results import GRAVITY, Answer, Finding, Subject
+from undogmatic.records.results import GRAVITY, Answer, Finding, Subject, Told
 from undogmatic.report.answers import answers, commands, following
 from undogmatic.report.contents import write
 from undogmatic.report.document import MARKS, Answered
@@ -130,8 +132,22 @@ def test_scores_and_amounts_are_on_the_scale_of_the_labels(finished: Build) -> N
         for value, spec in ((50.0, "s"), (10.0, "u"), (10.0, "ug"), (0.0, "sg"))
     ]
     assert shown == ["5.50", "0.90", "0.9", "1"] and words.text("common.own_units") == words.units
-    assert words.text("figures.score_axis", score="Score") == "Score (points)", (
-        "pictures keep the rubric's scale"
+    assert words.text("figures.score_axis", score="Score") == "Score (grades)"
+
+
+def test_on_a_scale_that_runs_the_other_way_higher_is_lower(finished: Build) -> None:
+    """A size stays a size, a difference changes its sign, and an interval begins at its lower
+    end."""
+    words = Words.of(finished(label_scale=LabelScale(ends=(10.0, 1.0))))
+    shown = [
+        words.number(value, spec)
+        for value, spec in ((20.0, "s"), (10.0, "u"), (10.0, "du"), ((0.0, 50.0), "s"))
+    ]
+    assert shown == ["8.20", "0.90", "−0.90", "[5.50, 10.00]"]
+    assert words.name("higher", "ab") != Words.of(finished()).name("higher", "ab")
+    assert (
+        words.in_grades(10.0, "change") == pytest.approx(-0.9)
+        and words.in_grades(10.0, "share") == 10.0
     )
-    turned = Words.of(finished(label_scale=LabelScale(ends=(10.0, 1.0))))
-    assert turned.own is None and turned.number(50.0, "s") == "50.0"
+    graded = words.of_result(Told("labelled", graded=True))
+    assert graded.number(8.2, "s") == "8.20" and words.of_result(Told("ab")) is words

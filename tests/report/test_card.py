@@ -65,7 +65,7 @@ def test_all_forms_say_the_same(tmp_path: Path) -> None:
     assert "&lt;b&gt;long" in texts[1] and "&lt;b&gt;long" in texts[2]
     drawn = ElementTree.fromstring(texts[3])
     said = " ".join(node.text or "" for node in drawn.iter("{http://www.w3.org/2000/svg}text"))
-    assert "may be believed" in said and "[0.61, 0.90]" in said and str(own.expires) in said
+    assert "may be trusted" in said and "[0.61, 0.90]" in said and str(own.expires) in said
 
 
 @pytest.mark.parametrize(("answer", "word"), [(None, "Yes"), ("Not yet. It may be so.", "Not yet")])

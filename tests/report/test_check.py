@@ -17,7 +17,7 @@ from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate, Unit
 
 ANSWER, RIVAL = (
-    "You may believe judge on data like these.",
+    "You may trust judge on data like these.",
     "A word counter reaches 70% of these labels.",
 )
 
@@ -70,7 +70,7 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
     check.show(checks.result(*many, low), checks.words())
     said = capsys.readouterr().out
     assert (
-        "Of 24 judges, 2 may be believed on data like these, 1 should not be believed, and for 21"
+        "Of 24 judges, 2 may be trusted on data like these, 1 should not be trusted, and for 21"
         " these data cannot tell. A yes needs an interval that lies above 0.40 as a whole (because"
         " 24 were checked at once, at a level" in said
     )
@@ -114,9 +114,7 @@ def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
     )
     text = (tmp_path / "report.md").read_text("utf-8")
     assert (
-        text.index("## judge\n")
-        < text.index("## judge1")
-        < text.index("Do not believe judge1.", 400)
+        text.index("## judge\n") < text.index("## judge1") < text.index("Do not trust judge1.", 400)
     )
     assert len(list((tmp_path / "figures").iterdir())) == 2
 

@@ -56,8 +56,8 @@ def written(run: FinishedRun) -> tuple[str, str]:
 
 def test_the_question_comes_first_then_the_verdict(finished: Build) -> None:
     markdown, shown = written(finished())
-    assert markdown.startswith("# Does local tell the two sorts apart?\n")
-    assert markdown.index("Believe the order, not the numbers: 8 pairs, 94%") < markdown.index(
+    assert markdown.startswith("# Does gemma3-270m-q4-k-m tell the two sorts apart?\n")
+    assert markdown.index("Trust the order, not the numbers: 8 pairs, 94%") < markdown.index(
         "What was run"
     )
     assert "94% [80%, 99%]" in shown  # the headline with its interval
@@ -65,7 +65,7 @@ def test_the_question_comes_first_then_the_verdict(finished: Build) -> None:
 
 def test_portuguese(finished: Build) -> None:
     markdown, shown = written(finished(language="pt"))
-    assert markdown.startswith("# local distingue os dois tipos?\n")
+    assert markdown.startswith("# gemma3-270m-q4-k-m distingue os dois tipos?\n")
     assert "[0,80; 0,99], p < 0,001" in shown
     assert "Diferença média de 58,8 pontos." in shown
     assert "só autoridade 8 81,2 só explicação 8 22,5" in shown
@@ -247,7 +247,7 @@ def test_terminal_says_verdict_numbers_readout_and_paths_and_no_markup_of_a_find
     assert "\x1b" not in out
     assert {
         "Pairs in order 94% [80%, 99%]",
-        "Does local tell the two sorts apart?",
+        "Does gemma3-270m-q4-k-m tell the two sorts apart?",
         # The working directory is above the folder, so the path is as one would type it.
         "Report outputs/2026-01-02/03-04-05/report.html",
         "Scores outputs/2026-01-02/03-04-05/scores.csv",
@@ -389,7 +389,7 @@ def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(
     run = finished()
     results = analyse(module.Spread(), RunEvidence(run.frame, run.rubric), np.random.default_rng(0))
     markdown, shown = written(finished(results=results, texts=results[0].texts))
-    assert markdown.startswith("# How far apart does local score?\n")
+    assert markdown.startswith("# How far apart does gemma3-270m-q4-k-m score?\n")
     assert "From 1.0 to 9.5 points." in shown and "[spread.odd] n = 3" in shown and "Range" in shown
     _, shown = written(finished(results=results, texts=results[0].texts, language="pt"))
     # a title in English, where there is no other

@@ -87,7 +87,7 @@ def test_labels_stand_in_the_words_in_which_they_were_given(finished: Build) -> 
         )
     )
     cells = {row["id"]: row["cells"][4:6] for row in told["rows"]}
-    assert cells == {"i0": ["não", 50.0], "i1": ["não / sim", 0.0], "i2": ["sim", -50.0]}
+    assert cells == {"i0": ["não", 0.5], "i1": ["não / sim", 0.0], "i2": ["sim", -0.5]}
     assert told["columns"][4] | {"title": ""} == {
         "title": "",
         "kind": "mark",

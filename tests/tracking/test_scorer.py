@@ -1,4 +1,4 @@
-"""A judge that may be believed is a scorer of MLflow, and no other is."""
+"""A judge that may be trusted is a scorer of MLflow, and no other is."""
 
 import json
 import random
@@ -97,7 +97,7 @@ def test_a_believed_judge_scores_in_mlflows_evaluate_with_its_answer_as_descript
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     lines = told["description"].splitlines()
-    assert lines[0].startswith("Yes. You may believe")
+    assert lines[0].startswith("Yes. You may trust")
     assert [line.partition(":")[0] for line in lines[1:]] == ["Use it for", "Not for", "Not known"]
     draws = [100 * FakeModel("random").draw(text) for text in judged]
     assert told["mean"] == pytest.approx(sum(draws) / 2)
@@ -107,9 +107,7 @@ def test_a_believed_judge_scores_in_mlflows_evaluate_with_its_answer_as_descript
 
 def test_a_judge_that_may_not_be_believed_is_refused_with_the_reason(tmp_path: Path) -> None:
     folder = made_run(tmp_path / "no", rows(trusted=False))
-    with pytest.raises(
-        ConfigError, match=r"may not be believed, so it is no scorer of MLflow\. No"
-    ):
+    with pytest.raises(ConfigError, match=r"may not be trusted, so it is no scorer of MLflow\. No"):
         undogmatic.scorer(folder)
 
 
@@ -154,7 +152,7 @@ def test_what_is_judged_is_taken_by_name_and_else_is_the_output() -> None:
 
 @pytest.mark.local_model
 def test_the_embedded_model_answers_as_a_scorer() -> None:
-    """Without a network; that it may be believed is not what is asked here."""
+    """Without a network; that it may be trusted is not what is asked here."""
     config = json.dumps(compose_config(["model=local"]))
     bare, reasoned = (
         said(config, "shame", {"question": "?"}, text)

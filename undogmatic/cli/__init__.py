@@ -141,7 +141,7 @@ def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="undogmatic",
-        description="Tells you whether you may believe an LLM judge.",
+        description="Tells you whether you may trust an LLM judge.",
     )
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="print the version and what it runs on"

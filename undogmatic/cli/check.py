@@ -1,4 +1,4 @@
-"""`undogmatic check`: whether to believe a judge whose verdicts are in a file."""
+"""`undogmatic check`: whether to trust a judge whose verdicts are in a file."""
 
 import argparse
 import json
@@ -45,7 +45,7 @@ READING = {
     "verdict": "the column of the verdict, where a row is one verdict",
     "kind": "numeric, ordered, unordered, pass_fail or pairwise",
     "scale": "the scale of the verdicts, e.g. 1-5, or the categories: 'poor<fair<good'",
-    "human_scale": "the scale of the labels, where it is another",
+    "human_scale": "the scale of the labels, where it is another; 10-1: 10 is the lowest verdict",
     "labels": "how the labelled items were chosen: all, random, by-verdict or probabilities:COLUMN",
     "sheet": "of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)",
     "choices": "whether a choice numbers the two outputs as given or as shown",
@@ -57,7 +57,7 @@ SETTING = {
     "least": (
         "K",
         (
-            "least agreement beyond chance of a believed judge (default: a kappa of 0.4, a rank"
+            "least agreement beyond chance of a trusted judge (default: a kappa of 0.4, a rank"
             " correlation of 0.5)"
         ),
     ),
@@ -94,7 +94,7 @@ def add(commands: Any) -> None:
     """Add the command."""
 
     parser = commands.add_parser(
-        "check", help="whether to believe a judge whose verdicts are in a file", epilog=STATUSES
+        "check", help="whether to trust a judge whose verdicts are in a file", epilog=STATUSES
     )
     parser.add_argument(
         "files",

@@ -3,7 +3,7 @@ one scale."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -60,7 +60,7 @@ class TableOptions(Record):
             (and systems) two where two outputs are compared; of items several, separated by commas;
             or the name of one criterion.
         kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories
-            "bad<ok<good".
+            "bad<ok<good"; "10-1" of labels where 10 stands for the lowest verdict.
         labels: How the labelled items were chosen: unknown, all, random, by-verdict,
             probabilities:COLUMN.
         sheet: Of a workbook: the sheet, a range or both.
@@ -96,7 +96,9 @@ class TableOptions(Record):
 @dataclass(frozen=True)
 class Scales:
     """The kind, the ends of numbers or the categories, and how the words of verdicts and of labels
-    are read (None: as numbers, those of labels being `mapped`, (factor, shift))."""
+    are read (None: as numbers). Where labels are on another scale, from what stands for the lowest
+    verdict to what stands for the highest (`theirs`), they may be `mapped` on that of the verdicts,
+    (factor, shift), or the verdicts be `placed` on theirs (`in_grades`)."""
 
     kind: Kind
     ends: tuple[float, float] | None = None
@@ -104,7 +106,25 @@ class Scales:
     of_verdicts: Mapping[str, float] | None = None
     of_labels: Mapping[str, float] | None = None
     mapped: tuple[float, float] = (1.0, 0.0)
+    placed: tuple[float, float] = (1.0, 0.0)
+    theirs: tuple[float, float] | None = None
     notes: Sequence[Finding] = field(default_factory=tuple)
+
+    def in_grades(self, door: Door) -> "Scales":
+        """The same with all numbers on the scale of the labels, which is said."""
+        if self.theirs is None or self.ends is None:
+            return self
+        (low, high), (bottom, top) = self.ends, self.theirs
+        factor = (top - bottom) / (high - low)
+        told = {"low": low, "high": high, "bottom": bottom, "top": top}
+        said = Finding("table.placed", told | spelled(door, SCALE, LABEL_SCALE))
+        return replace(
+            self,
+            ends=(min(self.theirs), max(self.theirs)),
+            mapped=(1.0, 0.0),
+            placed=(factor, bottom - factor * low),
+            notes=[*(note for note in self.notes if note.key != "table.mapped"), said],
+        )
 
 
 class Beside:
@@ -162,7 +182,7 @@ def find_scales(
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels, options, door, beside)
     ends, order = typed_scale(options.scale, door.option(SCALE))
-    their_ends, their_order = typed_scale(options.human_scale, door.option(LABEL_SCALE))
+    their_ends, their_order = typed_scale(options.human_scale, door.option(LABEL_SCALE), True)
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
         raise ConfigError(
             f"{door.option(SCALE)} is {brief(options.scale)}, categories in their order, but"
@@ -399,7 +419,8 @@ def _numeric(
     # Labels on the same scale show it too: verdicts from 2 to 4 beside labels from 1 to 5.
     shown = np.union1d(numbers, given) if theirs is None or not len(numbers) else numbers
     notes.append(_said(ends, guessed, shown, door))
-    return Scales("numeric", ends, (), None, None, mapped, tuple(notes))
+    other = theirs if mapped != (1.0, 0.0) else None
+    return Scales("numeric", ends, mapped=mapped, theirs=other, notes=tuple(notes))
 
 
 def _side_by_side(
@@ -441,6 +462,7 @@ def _side_by_side(
             f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}.",
             [
                 Way("Declare both:", _both(ends, other)),
+                Way("where a high label stands for a low verdict:", _both(ends, other[::-1])),
                 Way("or the same for both:", _both(together, together)),
             ],
         ).at(door)
@@ -784,8 +806,11 @@ def _as_written(words: Sequence[str], *cells: Cells) -> list[str]:
     ]
 
 
-def typed_scale(scale: str | None, option: str) -> tuple[tuple[float, float] | None, list[str]]:
-    """The ends, or the ordered categories, that an option declares."""
+def typed_scale(
+    scale: str | None, option: str, either_way: bool = False
+) -> tuple[tuple[float, float] | None, list[str]]:
+    """The ends, or the ordered categories, that an option declares; `either_way`: the higher end
+    may stand first, where it stands for the lowest of the other side."""
     if scale is None:
         return None, []
     if "<" in scale:
@@ -801,7 +826,9 @@ def typed_scale(scale: str | None, option: str) -> tuple[tuple[float, float] | N
                 parts[1:].partition(mark)[2],
             )
             bottom, top = number_of(low), number_of(high)
-            if bottom is not None and top is not None and bottom < top:
+            if bottom is None or top is None or bottom == top:
+                continue
+            if bottom < top or either_way:
                 return (bottom, top), []
     example = "two ends (1-5) or categories in their order, the lowest first ('bad<ok<good')"
     raise ConfigError(f"{option} is {brief(scale)}; give {example}.")

@@ -24,7 +24,17 @@ from undogmatic.datasets.columns import (
     Columns,
     find_columns,
 )
-from undogmatic.datasets.doors import CHECK, NONE, OF_TEXTS, Door, Doubt, Question, Way, spelled
+from undogmatic.datasets.doors import (
+    CHECK,
+    NONE,
+    OF_TEXTS,
+    RUN,
+    Door,
+    Doubt,
+    Question,
+    Way,
+    spelled,
+)
 from undogmatic.datasets.frames import Frame, aligned, column_of, read_frame
 from undogmatic.datasets.joined import by_texts_or_rows
 from undogmatic.datasets.names import may_be_person, side_of, tokens
@@ -71,6 +81,7 @@ from undogmatic.records.evidence import (
     Evidence,
     Selection,
 )
+from undogmatic.records.own_scale import PLACES
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
@@ -85,6 +96,7 @@ DOUBTFUL = (
         "read_files",
         "read_people",
         "mapped",
+        "placed",
         "words_as_numbers",
         "item_is_text",
     ),
@@ -424,9 +436,7 @@ class _Builder:
             )
         try:
             beside = Beside(verdicts, labels, self.categories)
-            scales = find_scales(
-                of_verdicts, of_labels, options, columns.pairwise, self.door, beside
-            )
+            scales = self._scales(of_verdicts, of_labels, options, beside)
         except ConfigError as error:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise ConfigError(
@@ -859,6 +869,15 @@ class _Builder:
 
     # Values
 
+    def _scales(
+        self, verdicts: Cells, labels: Cells, options: TableOptions, beside: Beside | None = None
+    ) -> Scales:
+        """The scales of verdicts and labels. Whoever checks a judge reads of people's grades; a run
+        places both on its rubric's scale."""
+        pairwise = self.columns.pairwise and beside is not None
+        found = find_scales(verdicts, labels, options, pairwise, self.door, beside)
+        return found if self.door is RUN else found.in_grades(self.door)
+
     def _by_criterion(
         self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales
     ) -> dict[str, Scales]:
@@ -877,9 +896,7 @@ class _Builder:
             raw = [
                 rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)
             ]
-            own[name] = find_scales(
-                read_cells(raw[0]), read_cells(raw[1]), numeric, False, self.door
-            )
+            own[name] = self._scales(read_cells(raw[0]), read_cells(raw[1]), numeric)
         if not declared and len({each.ends for each in own.values()}) == 1:
             return {}
         shown = [
@@ -913,8 +930,9 @@ class _Builder:
                 several = held.of_several(mapping.keys())
                 reasons[at] = np.where(several[held.codes], said.SEVERAL, reasons[at])
                 values[at] = np.where(several[held.codes], np.nan, values[at])
-            if what == "labels" and mapping is None:
-                values[at] = values[at] * own.mapped[0] + own.mapped[1]
+            factor, shift = own.placed if what == "verdicts" else own.mapped
+            if mapping is None and (factor, shift) != (1.0, 0.0):
+                values[at] = (values[at] * factor + shift).round(PLACES)
             if own.ends is not None:
                 outside = at[(values[at] < own.ends[0] - 1e-9) | (values[at] > own.ends[1] + 1e-9)]
                 values[outside], reasons[outside] = np.nan, said.OFF_SCALE

@@ -11,7 +11,16 @@ from pydantic import Field, NonNegativeFloat
 
 from undogmatic.errors import ConfigError
 from undogmatic.examinations import rivals
-from undogmatic.examinations.base import FEWEST_DRAWN, Limited, Share, count, draw, need, too_few
+from undogmatic.examinations.base import (
+    FEWEST_DRAWN,
+    OF_SCORES,
+    Limited,
+    Share,
+    count,
+    draw,
+    need,
+    too_few,
+)
 from undogmatic.examinations.comparison import PairComparison, compare, of_groups
 from undogmatic.examinations.pairs import Names, Pairs, contrast, listed, match, numbers
 from undogmatic.examinations.rivals import PairSettings
@@ -109,7 +118,7 @@ class AbAnalysis(Limited):
                 tell.number(summary.mean, "mean", condition, unit="score")
                 tell.number(summary.median, "median", condition, unit="score")
         described = pd.DataFrame(rows, columns=["condition", *paired.Summary._fields, "failed"])
-        tell.table("groups", described, mean="score", median="score")
+        tell.table("groups", described, **OF_SCORES)
         evidence = examine(pairs, self._settings(judged), rng)
         facts = evidence.facts
         sides = {"treatment": treatment, "baseline": baseline}
@@ -137,7 +146,11 @@ class AbAnalysis(Limited):
                     grouped = d.groupby(by.to_numpy(dtype=object)).agg(
                         n="size", mean_difference="mean"
                     )
-                    tell.tables[f"by_{key}"] = grouped.rename_axis(key).reset_index()
+                    tell.table(
+                        f"by_{key}",
+                        grouped.rename_axis(key).reset_index(),
+                        mean_difference="change",
+                    )
             scored = {
                 c: side["score"].reindex(first.index).to_numpy() for c, side in pairs.sides.items()
             }
@@ -146,6 +159,7 @@ class AbAnalysis(Limited):
             tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(
                 drop=True
             )
+            tell.columns["pairs"] = {treatment: "score", baseline: "score", "difference": "change"}
         _draw(tell, judged, pairs, treatment, baseline)
         return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
 
@@ -199,7 +213,7 @@ class AbAnalysis(Limited):
             usual = paired.hodges_lehmann_interval(
                 d, settings.level, groups=main.groups, bounds=bounds
             )
-            tell.number(usual, "hodges_lehmann", unit="amount")
+            tell.number(usual, "hodges_lehmann", unit="change")
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
         if d.size >= facts.fewest and (spread := float(np.std(d, ddof=1))) > 0:
@@ -341,8 +355,8 @@ def _say_failures(tell: Told, judged: RunEvidence, evidence: PairEvidence, rng: 
     if worst is not None and best is not None:
         mean = settings.turned(worst.replace(low=worst.value, high=best.value)).interval
         outer = settings.turned(worst.replace(high=best.high)).interval
-        tell.number(mean[0], "worst_case_low", unit="amount")
-        tell.number(mean[1], "worst_case_high", unit="amount")
+        tell.number(mean[0], "worst_case_low", unit="change")
+        tell.number(mean[1], "worst_case_high", unit="change")
         tell.say("bounds", total=len(a), bounds=mean, interval=outer, level=1 - settings.alpha)
     test = paired.failure_test(a, b, groups)
     values = {"treatment": treatment, "baseline": baseline, "n_a": test.n_a, "n_b": test.n_b}
@@ -354,7 +368,7 @@ def _say_failures(tell: Told, judged: RunEvidence, evidence: PairEvidence, rng: 
     # Of a text whose judgment failed, its length is known.
     known = [side[list(rivals.UNITS)].to_numpy(dtype=np.float64) for side in (first, second)]
     robust = paired.robust_difference(a, b, known, rng, groups=groups, level=settings.level)
-    tell.number(robust, "robust_difference", unit="amount")
+    tell.number(robust, "robust_difference", unit="change")
     if robust is None:
         few = {
             "failed": paired.FEWEST_FAILED,
@@ -372,7 +386,7 @@ def _say_main(tell: Told, main: PairComparison, settings: PairSettings) -> None:
     if main.claim is not None:
         mean = settings.turned(main.claim.estimate)
         middle = paired.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
-        tell.number(mean, "mean_difference", unit="amount")
+        tell.number(mean, "mean_difference", unit="change")
         values = mean.values("mean", "mean_") | middle.values("median", "median_")
         tell.say("difference", values, mean_level=1 - settings.alpha, level=level)
         if mean.method == "bounded":
@@ -404,8 +418,8 @@ def _say_hybrid(tell: Told, facts: AbFacts, settings: PairSettings) -> None:
     else:
         first = settings.turned(over.claim.estimate)
         second = settings.turned(under.claim.estimate)
-        tell.number(first, "treatment_vs_hybrid", unit="amount")
-        tell.number(second, "hybrid_vs_baseline", unit="amount")
+        tell.number(first, "treatment_vs_hybrid", unit="change")
+        tell.number(second, "hybrid_vs_baseline", unit="change")
         values = first.values("over", "over_") | second.values("under", "under_") | conditions
         groups = {"over_groups": first.n_groups, "under_groups": second.n_groups}
         tell.say("hybrid", values, groups, baseline=facts.baseline, level=facts.level)

@@ -29,6 +29,7 @@ from undogmatic.examinations.run_evidence import MOST_READ, RunEvidence
 from undogmatic.records.results import Finding, Told
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
+from undogmatic.stats.estimate import Unit
 
 MOST_GROUPS = 50
 """Most groups that an analysis holds against one another, in rows and metrics of their own: two
@@ -62,6 +63,11 @@ class Limited:
             raise ConfigError(explain(error, "analysis")) from None
 
 
+OF_SCORES: dict[str, Unit] = {"iqr": "amount", "sd": "amount"}
+OF_SCORES |= dict.fromkeys(
+    ("mean", "median", "minimum", "p5", "q1", "q3", "p95", "maximum"), "score"
+)
+"""The units of the columns of a table that describes scores."""
 FEWEST_DRAWN = 3
 """Fewest marks, pairs or scores per group for which a picture says more than the numbers."""
 

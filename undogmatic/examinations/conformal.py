@@ -34,6 +34,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.stats import conformal, means
 from undogmatic.stats.calibration import Scale
 from undogmatic.stats.conformal import find_threshold, units_needed
+from undogmatic.stats.estimate import Unit
 from undogmatic.stats.proportion import sign_p
 
 Flags = NDArray[np.bool_]
@@ -157,7 +158,8 @@ class ConformalAnalysis(AgainstTruth):
             tell.number(row["inside"], "coverage", name, unit="share")
             tell.number(row["mean_width"], "width", name, unit="amount")
         if table:
-            tell.table("coverage", pd.DataFrame(table)[COLUMNS], coverage="share")
+            shown_in: dict[str, Unit] = {"coverage": "share", "mean_width": "amount"}
+            tell.table("coverage", pd.DataFrame(table)[COLUMNS], **shown_in)
         shown = [row for row in table if row["method"] == "mondrian"] or table
         if len(shown) >= FEWEST_DRAWN:
             data = {end: [row[end] for row in shown] for end in ("low", "high")}

@@ -45,7 +45,7 @@ from undogmatic.examinations.truth import check_order, units
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import checks, jackknife, limits, means, paired, ranking, surface
 from undogmatic.stats.checks import Rng
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 from undogmatic.stats.limits import Held
 
 Band = tuple[float | None, float | None]
@@ -289,7 +289,7 @@ class AdversarialAnalysis(Limited):
             tell.number(Estimate(row["auc"], row["auc_low"], row["auc_high"]), "auc", attack)
             tell.number(row["success_rate"], "success", attack, unit="share")
             if not np.isnan(row["mean_shift"]):
-                tell.number(row["mean_shift"], "shift", attack, unit="amount")
+                tell.number(row["mean_shift"], "shift", attack, unit="change")
         worst = rows[0]
         tell.number(worst["auc"], "auc_worst")
         tell.number(float(table["auc"].mean()), "auc_mean")
@@ -311,7 +311,8 @@ class AdversarialAnalysis(Limited):
         else:
             tell.say("adversarial.no_treatment", treatment=list(self.treatment))
         attacks = table.drop(columns="threshold")
-        tell.table("attacks", attacks, mean="score", success_rate="share")
+        units: dict[str, Unit] = {"mean": "score", "mean_shift": "change", "success_rate": "share"}
+        tell.table("attacks", attacks, **units)
         tell_movement(tell, judged)
         data = columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
         tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
@@ -372,7 +373,8 @@ def tell_movement(tell: Told, judged: RunEvidence) -> None:
         rows.append((moved, row | {"shift": float(own.mean())}))
     if rows:
         rows.sort(key=lambda of_family: (-of_family[0].value, of_family[1]["family"]))
-        tell.tables["movement"] = table = pd.DataFrame([row for _, row in rows])
+        table = pd.DataFrame([row for _, row in rows])
+        tell.table("movement", table, movement="amount", shift="change")
         (worst, row), mean = rows[0], float(table["movement"].mean())
         tell.say(
             "adversarial.movement",

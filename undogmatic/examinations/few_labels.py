@@ -17,6 +17,7 @@ from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import check_order, check_scale
 from undogmatic.records.results import Told
 from undogmatic.stats import few_labels, means
+from undogmatic.stats.estimate import Unit
 from undogmatic.stats.few_labels import (
     FEWEST_EFFECTIVE,
     FEWEST_ISOTONIC,
@@ -132,8 +133,10 @@ class FewLabelsAnalysis(Limited):
         _, differences = self._estimates(apart, (bottom - top, top - bottom))
         if self.calibration in differences:
             one = differences[self.calibration]
-            tell.number(one.estimate, "difference", unit="amount")
-            table += [_row("difference", effect) for effect in differences.values()]
+            tell.number(one.estimate, "difference", unit="change")
+            rows_of = [_row("difference", effect) for effect in differences.values()]
+            units: dict[str, Unit] = {"estimate": "change", "labels_only": "change"}
+            tell.table("differences", pd.DataFrame(rows_of), **units)
             sides = {
                 "treatment": treatment,
                 "baseline": baseline,
@@ -153,7 +156,7 @@ class FewLabelsAnalysis(Limited):
             end: [getattr(effect, end) for effect in shown.values()] for end in ("low", "high")
         }
         tell.draw("estimates", "forest", **data, reference=mean.judge_mean, x_label="label")
-        tell.tables["estimates"] = pd.DataFrame(table)
+        tell.table("estimates", pd.DataFrame(table), estimate="score", labels_only="score")
         return [tell.result(verdict(FEW_LABELS, replace(facts, mean=mean)).finding)]
 
     def _estimates(

@@ -28,7 +28,8 @@ class LabelledAnalysis(Limited):
             labelled text.
         least: The agreement beyond chance that its lower limit must exceed; None asks for what is
             usual for the kind of verdict.
-        margin: Largest difference that does not matter, in score units; None takes the rubric's.
+        margin: Largest difference that does not matter, on the scale of the labels; None takes the
+            rubric's.
         level, prevalence, epsilon, alpha, delta, ignore, seed, tried: See `CheckOptions`. The seed
             is not the run's, so that a check of the same verdicts gives the same answer.
         nominal: What share of labels the judge's own intervals claim to hold; None: they claim
@@ -88,7 +89,9 @@ class LabelledAnalysis(Limited):
     def _beside(self, tell: Told, part: RunEvidence, left_out: int) -> Told:
         """The answer with what a run alone can say: failures, errors by class, the judge's own
         intervals, calibration, pictures."""
-        labelled = part.first().dropna(subset="label")
+        labelled, ends = part.first().dropna(subset="label"), part.scale
+        if tell.graded and part.graded is not None:
+            labelled, ends = part.graded.rows(labelled), part.graded.ends
         tell = replace(tell, directed=True)
         tell.findings = [*count(tell, labelled), *tell.findings]
         if left_out:
@@ -105,10 +108,10 @@ class LabelledAnalysis(Limited):
         if len(rows) < FEWEST_DRAWN:
             tell.findings.append(too_few("scatter", len(rows)))
         elif tell.evidence.kind == "numeric":
-            _draw(tell, part, rows)
+            _draw(tell, ends, rows)
         else:
             tell.drawings += figures_of(tell.evidence.of(tell.judge, tell.criterion))
-        _tell_calibration(tell, part, rows)
+        _tell_calibration(tell, ends, rows)
         return tell
 
     def _promise_broken(self, tell: Told, rows: pd.DataFrame) -> bool:
@@ -146,16 +149,16 @@ def _by_class(rows: pd.DataFrame) -> pd.DataFrame:
     return table.rename_axis("class").reset_index()
 
 
-def _draw(tell: Told, part: RunEvidence, rows: pd.DataFrame) -> None:
-    """Draw score against label."""
+def _draw(tell: Told, ends: tuple[float, float], rows: pd.DataFrame) -> None:
+    """Draw score against label, on a scale from one of the `ends` to the other."""
     data = columns(rows, x="label", y="score", ids="item_id")
     if rows["condition"].notna().all():
         data |= columns(rows, groups="condition")
-    axes = {"x_label": "label", "y_label": "score", "identity": True, "limits": part.scale}
+    axes = {"x_label": "label", "y_label": "score", "identity": True, "limits": ends}
     tell.draw("scatter", "scatter", **data, **axes)
 
 
-def _tell_calibration(tell: Told, part: RunEvidence, rows: pd.DataFrame) -> None:
+def _tell_calibration(tell: Told, ends: tuple[float, float], rows: pd.DataFrame) -> None:
     """Tell what calibration changed, on the texts that have a score from before it."""
     both = rows[rows["raw_score"].notna()]
     if both.empty or (both["raw_score"] == both["score"]).all():
@@ -187,4 +190,4 @@ def _tell_calibration(tell: Told, part: RunEvidence, rows: pd.DataFrame) -> None
     tell.say("calibrated", orders, n=len(both), before=raw["mae"], after=calibrated["mae"])
     if len(both) >= FEWEST_DRAWN:
         data = columns(both, raw="raw_score", calibrated="score", label="label", ids="item_id")
-        tell.draw("calibration", "calibration", **data, limits=part.scale)
+        tell.draw("calibration", "calibration", **data, limits=ends)

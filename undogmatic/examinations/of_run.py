@@ -19,6 +19,7 @@ from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import margin_of
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED, Evidence
+from undogmatic.records.own_scale import OwnScale
 from undogmatic.records.results import Finding, Told, part_names
 
 PARTS = (
@@ -58,6 +59,7 @@ def answers(name: str, judged: RunEvidence, options: CheckOptions) -> list[Told]
     result = check(evidence, options)
     head = f"{name}.agreement.{HEADLINES[result.table.kind]}"
     names = part_names((each.judge, each.criterion) for each in result.judges)
+    graded = judged.graded is not None and evidence.kind == "numeric"
     told = []
     for each in result.judges:
         own = _renamed(name, each)
@@ -74,7 +76,7 @@ def answers(name: str, judged: RunEvidence, options: CheckOptions) -> list[Told]
         told.append(own.result(each.verdict, each.standing, headline=headline, **about))
     if result.together.findings or result.together.tables:
         told.append(_renamed(name, result.together))
-    return [replace(each, texts=words(name)) for each in told]
+    return [replace(each, texts=words(name), graded=graded) for each in told]
 
 
 def words(name: str) -> tuple[Path, ...]:
@@ -109,12 +111,25 @@ def evidence_of(judged: RunEvidence) -> Evidence:
         for problem in faults.counting(str(judge), own, evidence.items)
     ]
     numeric = evidence.kind == "numeric"
-    return evidence.changed(
+    known = evidence.changed(
         items=evidence.items.assign(**_counted(judged)),
         scale=judged.scale if numeric else None,
         # Of categories it is a share, and the rubric states an amount.
         margin=margin_of(judged.rubric).stated if numeric else None,
         problems=[*faulty, *_stand_alone(judged)],
+    )
+    return known if judged.graded is None or not numeric else _in_grades(known, judged.graded)
+
+
+def _in_grades(evidence: Evidence, graded: OwnScale) -> Evidence:
+    """The evidence on the scale on which people gave the labels: whoever gave 1 to 5 reads of 1 to
+    5, and of a judge that is 0.4 off, not 10."""
+    verdicts, labels = evidence.verdicts, evidence.labels
+    return evidence.changed(
+        verdicts=verdicts.assign(verdict=graded.score(verdicts["verdict"])),
+        labels=labels.assign(label=graded.score(labels["label"])),
+        scale=graded.ends,
+        margin=None if evidence.margin is None else graded.amount(evidence.margin),
     )
 
 

@@ -146,7 +146,7 @@ class ReliabilityAnalysis(Limited):
             counts = {"n": worst.n, "matches": exact.hits, "largest": worst.max_abs_difference}
             tell.say("repeat", counts, exact.values("rate"), correlations, tolerance=self.tolerance)
             tell.findings.insert(0, tell.findings.pop())  # it leads
-            tell.table("repeats", pd.DataFrame(rows), exact_match_rate="share")
+            tell.table("repeats", pd.DataFrame(rows), exact_match_rate="share", **_UNITS)
         # Each at a level that makes their intervals hold together.
         moved = [
             repeated(judged, repeat, margin, family_level(self.level, len(judged.repeats)))
@@ -218,7 +218,7 @@ class ReliabilityAnalysis(Limited):
                 for key in _COEFFICIENTS:
                     tell.number(row[key], key, b)
                 for key in ("bias", "lower", "upper", "change"):
-                    tell.number(row[key], key, b, unit="amount")
+                    tell.number(row[key], key, b, unit="change")
                 name = f"bland_altman_{len(tell.drawings) + 1}" if tell.drawings else "bland_altman"
                 data = {
                     "a": a,
@@ -230,7 +230,8 @@ class ReliabilityAnalysis(Limited):
                     "ids": both.index.tolist()
                 }
                 tell.draw(name, "bland_altman", **data, y_label=f"{a} − {b}")
-        tell.tables["agreement"] = pd.DataFrame(rows)
+        units: dict[str, Unit] = dict.fromkeys(("bias", "lower", "upper"), "change")
+        tell.table("agreement", pd.DataFrame(rows), **units)
         return self._together(tell, judged, scores, groups, again)
 
     def _together(

@@ -29,7 +29,8 @@ from undogmatic.records.evidence import (
     Grouping,
     Kind,
 )
-from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, Label
+from undogmatic.records.own_scale import OwnScale
+from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, Label, LabelScale
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import StoredTable, voices
@@ -76,6 +77,7 @@ class RunEvidence(Evidence):
         folder: The run's folder as it would be typed, where known: commands in sentences name it.
         known_surface: The models that read the surface alone and were fitted to this construct
             elsewhere (`Rubric.rivals`).
+        label_scale: The scale on which people gave the labels, where it is not the rubric's.
     """
 
     def __init__(
@@ -89,12 +91,13 @@ class RunEvidence(Evidence):
         known: Mapping[str, Item] | None = None,
         folder: str = "",
         known_surface: KnownSurface | None = None,
+        label_scale: LabelScale | None = None,
     ) -> None:
         self.frame, self.rubric, self.name = frame, rubric, name
         self.digest, self.folder = digest, folder
         self.set_to = {} if set_to is None else set_to
         self.known = {} if known is None else known
-        self.known_surface = known_surface
+        self.known_surface, self.label_scale = known_surface, label_scale
         # These fields of any evidence say nothing of a run; they cannot be set, as it is frozen.
         vars(self).update(criterion_scales={}, settings={}, columns={})
 
@@ -109,6 +112,7 @@ class RunEvidence(Evidence):
             known=self.known,
             folder=self.folder,
             known_surface=self.known_surface,
+            label_scale=self.label_scale,
         )
 
     # The rows of some verdicts
@@ -189,6 +193,16 @@ class RunEvidence(Evidence):
     def ends(self) -> tuple[float, float]:
         """The ends of the scale of `sign * score`, the lower one first."""
         return self.scale if self.sign > 0 else (-self.scale[1], -self.scale[0])
+
+    @cached_property
+    def graded(self) -> OwnScale | None:
+        """How a score becomes a grade on the scale of the labels; None where that is the rubric's,
+        or has no numbers."""
+        # The scale is that of the overall labels; those of other criteria are the rubric's.
+        if self.label_scale is None or set(self.frame["criterion"]) != {OVERALL}:
+            return None
+        own = OwnScale.of(self.label_scale, self.rubric)
+        return own if own is not None and own.counts else None
 
     def check_surface(self) -> None:
         """Raise ConfigError where the rubric names a rival that is none."""

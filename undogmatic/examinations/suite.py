@@ -14,6 +14,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.examinations.ab import AbAnalysis
 from undogmatic.examinations.base import (
     MOST_GROUPS,
+    OF_SCORES,
     Analysis,
     Unsuited,
     analyse,
@@ -60,7 +61,7 @@ class NoAnalysis:
             return [tell.result()]
         lines = [_row(name, rows) for name, rows in shown.items() if rows["judged"].any()]
         if lines:
-            tell.table("scores", pd.DataFrame(lines), mean="score", median="score")
+            tell.table("scores", pd.DataFrame(lines), **OF_SCORES)
             values = {name: lines[0][name] for name in ("mean", "median", "q1", "q3")}
             for name, value in values.items():
                 tell.number(value, name, unit="score")

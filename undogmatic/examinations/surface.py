@@ -997,6 +997,8 @@ SAID = {
 def named(aspect: Aspect) -> Finding:
     """The clause that names what the file says beside the texts, as the user named it."""
     values: dict[str, Any] = {"columns": list(aspect.columns), "detail": aspect.detail}
+    if len(aspect.of) == 1:
+        return named(aspect.of[0])
     if aspect.of:
         values = {"what": [named(each) for each in aspect.of]}
     return Finding(f"surface.aspect_{aspect.part}", values)

@@ -223,6 +223,14 @@ class LabelScale(Record):
             raise ValueError("it has two ends or at least two different words")
         return self
 
+    @property
+    def numbers(self) -> tuple[float, float]:
+        """Its ends as numbers. Words count as 1, 2, 3, ... in their order; two words as 0 and 1, so
+        that a mean is the share of the second."""
+        if self.ends is not None:
+            return self.ends
+        return (0.0, 1.0) if len(self.words) == 2 else (1.0, float(len(self.words)))
+
     def shown(self) -> str:
         """The scale as an option takes it: [1,10] or [bad,good]."""
         return (

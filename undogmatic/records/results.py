@@ -175,6 +175,8 @@ class Told:
             the verdict as the judge's own.
         planned: Whether it was locked before the run.
         directed: Whether its answer turns round where labels run the other way than is assumed.
+        graded: Whether its numbers are on the scale on which people gave the labels, and not on the
+            rubric's.
         judge, criterion: Whom the answer of a check is about. rival: What else could explain that
             the judge agrees with people. n: Items with a verdict and a label, in `groups`
             independent units. unasked: Names of the examinations that could have spoken against
@@ -201,6 +203,7 @@ class Told:
     relative: bool = False
     planned: bool = False
     directed: bool = False
+    graded: bool = False
     not_examined: dict[str, Finding] = field(default_factory=dict)
     judge: str = ""
     criterion: str = ""

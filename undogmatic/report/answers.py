@@ -35,7 +35,8 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
     for result in ruled:
         finding = result.verdict
         assert finding is not None
-        sentence = words.say(finding)
+        own = words.of_result(result)
+        sentence = own.say(finding)
         worse = assumed_about(run, Subject.WORSE)
         if result.directed and worse is not None:
             sentence += f" {words.text('common.direction', **worse.values)}"
@@ -51,9 +52,9 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
             said.append(f"{about}: {sentence}" if about else sentence)
         else:
             word = words.text(f"common.answer.{finding.answer}")
-            of_uses = uses(result, words)
+            of_uses = uses(result, own)
             below = [] if of_uses is None else titled(of_uses, words)
-            below += following(run, finding, words)
+            below += following(run, finding, own)
             said.append(Answered(finding.answer, word, sentence, below, about))
     counted = [each for each in said if isinstance(each, Answered)]
     if len(counted) < 2 or any(result.part or result.relative for result in ruled):

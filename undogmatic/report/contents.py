@@ -2,6 +2,7 @@
 prompt, repetition."""
 
 import itertools
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -47,6 +48,9 @@ EXCERPT = 280  # characters of a judged text
 SHORT = 60  # the same in the short report
 MOST_FAILURES = 40
 ITEMS_EACH, LISTS = 3, 5  # items in each list, and how many lists there are
+EMBEDDED = "local"
+"""The option of the model that is asked where none is chosen."""
+_DIGEST = re.compile(r"-[0-9a-f]{12}$")  # with which the name of a file of weights ends
 # by which judgment a row of the table was made
 _KEY = itemgetter("item_id", "judge", "criterion", "repeat")
 # what only a run has that asks somebody
@@ -104,7 +108,7 @@ def _furthest(run: FinishedRun, words: Words) -> Iterator[Block]:
         orders = {
             "furthest": np.abs(score - label),
             "uncertain": -rows["confidence"].to_numpy(dtype=float),
-            "highest": score,
+            "highest": -score if words.turned else score,
         }
         return {key: np.where(shown, own, np.nan) for key, own in orders.items()}
 
@@ -148,15 +152,18 @@ def title(run: FinishedRun, words: Words) -> str:
     keys = (
         f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None
     )
-    return words.text(next(keys, "common.question"), model=judged_by(run), rubric=run.rubric.name)
+    named = {"model": judged_by(run), "rubric": run.rubric.name}
+    return words.text(next(keys, "common.question"), **named)
 
 
 def judged_by(run: FinishedRun) -> str:
     """Who gave the scores: the model that the judges asked, or the judges where they asked none. A
-    model that only made the texts is no judge."""
+    model that only made the texts is no judge; of the one that is asked where none was
+    chosen, a reader knows no option."""
     if run.elsewhere or "prompt" not in run.choices:
         return run.choices["judge"].replace("+", ", ")
-    return run.choices["model"]
+    model = run.choices["model"]
+    return _DIGEST.sub("", run.model_name) if model == EMBEDDED else model
 
 
 def scale_notes(run: FinishedRun, words: Words) -> list[str]:
@@ -164,19 +171,9 @@ def scale_notes(run: FinishedRun, words: Words) -> list[str]:
     own."""
     if run.label_scale is None or (own := words.reader) is None:
         return []
-    if own.names:
-        ends = {
-            "first": own.names[0],
-            "last": own.names[-1],
-            "minimum": own.minimum,
-            "maximum": own.maximum,
-        }
-        return [words.text("common.note.own_names", **ends)]
-    return [
-        words.text(
-            "common.note.own_scale" if own.speaks else "common.note.own_turned", **own._asdict()
-        )
-    ]
+    key = "own_scale" if not own.names else "own_words" if own.counts else "own_names"
+    known = own._asdict() | {"names": list(own.names)}
+    return [words.text(f"common.note.{key}", **known)]
 
 
 def asking_notes(run: FinishedRun, words: Words) -> list[str]:
@@ -301,8 +298,9 @@ def _answer(run: FinishedRun, words: Words) -> Iterator[Block]:
     if (counts := counted(run, words))["failed"]:
         yield Paragraph(words.text("common.failures_alert", **counts), "alert")
     if first := _first_figure(run):
+        own = words.of_result(first[0])
         yield from pictures(
-            [first[1]], words, first[0].name, run.rubric, run.folder, first[0].full("")
+            [first[1]], own, first[0].name, run.rubric, run.folder, first[0].full("")
         )
 
 
@@ -352,6 +350,7 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
 def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
     several = sum(result.verdict is not None for result in run.results) > 1
     for result in run.results:
+        own = words.of_result(result)
         heading = words.find(f"{result.name}.title") or result.name
         heading = f"{heading}: {result.part}" if result.part else heading
         yield Heading(
@@ -360,15 +359,15 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
             else heading
         )
         if result.verdict is not None and several:
-            yield Paragraph(words.answered(result.verdict))
+            yield Paragraph(own.answered(result.verdict))
         if result.findings:
-            yield Bullets([words.say(finding) for finding in result.findings])
+            yield Bullets([own.say(finding) for finding in result.findings])
         first = _first_figure(run)
         below = [figure for figure in result.drawings if first is None or figure is not first[1]]
-        yield from pictures(below, words, result.name, run.rubric, run.folder, result.full(""))
+        yield from pictures(below, own, result.name, run.rubric, run.folder, result.full(""))
         for name, frame in result.tables.items():
             units, before = result.columns.get(name), result.full("")
-            yield from frame_blocks(frame, words, result.name, name, run.folder, before, units)
+            yield from frame_blocks(frame, own, result.name, name, run.folder, before, units)
     if not any(result.drawings for result in run.results):
         yield Heading(words.text("common.scores_title"))
         scores: dict[str, list[np.ndarray]] = {}  # categories without an order have none
@@ -431,6 +430,7 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         )
         score, flagged = rows["score"].to_numpy(dtype=float), rows["review"].to_numpy(dtype=bool)
         values = {"furthest": np.abs(score - rows["label"].to_numpy(dtype=float))}
+        score = -score if words.turned else score
         # Categories without an order have no score, and come as they are.
         values |= {
             "highest": np.nan_to_num(score, nan=-np.inf),
@@ -590,6 +590,8 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
     language = words.language if words.language in rubric.wordings else next(iter(rubric.wordings))
     wording, scale = rubric.wordings[language], rubric.scale
     direction = [words.text(f"common.{rubric.direction}")] if rubric.direction is not None else []
+    if direction and words.turned:
+        direction.append(words.text(f"common.{rubric.direction}_turned"))
     yield Heading(words.text("common.rubric_title"))
     yield Paragraph(" ".join([wording.definition.strip(), *direction]))
     if run.uses_prompt:  # else nobody is asked it
@@ -600,16 +602,24 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
     span = scale.span()
     if isinstance(scale, NumericScale):
         steps = "span" if scale.step is None else "span_in_steps"
-        span = words.text(f"common.{steps}", low=scale.minimum, high=scale.maximum, step=scale.step)
+        units = wording.unit or words.units
+        ends = {"low": scale.minimum, "high": scale.maximum, "step": scale.step}
+        span = words.text(f"common.{steps}", **ends, unit=units).rstrip()
     yield Paragraph(words.text("common.rubric_scale", span=span))
     if guided := rubric.guided(language):
         anchored = isinstance(rubric.guide, Anchors)
         rows = [(words.localise(name) if anchored else name, meaning) for name, meaning in guided]
-        yield Table(
-            [words.text("common.level"), words.text("common.meaning")],
-            rows,
-            numeric=(anchored, False),
-        )
+        headers = [words.text("common.level"), words.text("common.meaning")]
+        own = words.reader
+        if anchored and own is not None and own.counts:
+            headers.insert(1, words.text("common.own_level"))
+            grades = [words.number(own.label(float(name)), "g") for name, _ in guided]
+            table = [
+                (score, grade, said) for (score, said), grade in zip(rows, grades, strict=True)
+            ]
+            yield Table(headers, table, numeric=(True, True, False))
+            return
+        yield Table(headers, rows, numeric=(anchored, False))
 
 
 def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:

@@ -202,6 +202,7 @@ def slope(data: Data, pen: Pen) -> None:
     rise = np.sign(pairs[:, 1] - pairs[:, 0])
     for side in (0, 1):
         pen.note(data, ax, itertools.repeat(side), pairs[:, side])
+    rise = -rise if pen.words.turned and data["y_label"] in SCORES else rise
     looks = {"falls": (-1, VERMILLION, "-o"), "rises": (1, BLUE, "-s"), "ties": (0, GREY, ":D")}
     for key, (sign, colour, style) in looks.items():
         chosen = pairs[rise == sign]
@@ -289,8 +290,9 @@ def forest(data: Data, pen: Pen) -> None:
     pen.name(ax, [pen.group(name) for name in data["labels"]], data["x_label"], data.get("limits"))
     ax.set_ylim(len(values) - 0.4, -0.6)
     for place, (value, low, high) in enumerate(zip(values, data["low"], data["high"], strict=True)):
-        interval = pen.words.number((low, high), ".2f")
-        shown = f"{pen.words.number(float(value), '.2f')} {interval}".removesuffix(" —")
+        spec = "s" if data["x_label"] in SCORES and pen.words.own is not None else ".2f"
+        interval = pen.words.number((low, high), spec)
+        shown = f"{pen.words.number(float(value), spec)} {interval}".removesuffix(" —")
         pen.write(ax, shown, (1.02, place), va="center", size=10, across=True)
     pen.reference(ax, data, lying=True)
 
@@ -412,12 +414,16 @@ def bland_altman(data: Data, pen: Pen) -> None:
     for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
         value = float(data[key])
         ax.axhline(value, color=VERMILLION, linestyle=style, linewidth=1.5)
-        pen.write(
-            ax, pen.text(key, value=value), (1.0, value), (-4, 4), ha="right", size=9.5, across=True
-        )
+        own, place = pen.words.own, (1.0, value)
+        if own is not None:
+            value = own.change(value)
+        end = {"upper": "lower", "lower": "upper"}.get(key, key) if pen.words.turned else key
+        text = pen.text(end, value=value)
+        pen.write(ax, text, place, (-4, 4), ha="right", size=9.5, across=True)
     ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
     ax.margins(y=0.15)
     pen.label(ax, data.get("x_label", "mean_of_two"), data.get("y_label", "difference"))
+    pen.in_grades(ax.yaxis, "d")
 
 
 def calibration(data: Data, pen: Pen) -> None:

@@ -30,7 +30,7 @@ _ELSEWHERE = (
 _AS_THEY_ARE = [field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE]
 KEPT = (
     "name numbers units beside_headline tables columns findings verdict standing headline texts"
-    " part relative planned directed".split()
+    " part relative planned directed graded".split()
 )
 """What is kept of a result beside its drawings; its items have a file of their own."""
 _OF_FINDING = ("key", "values", "answer", "weight", "settle", "subject", "needs")

@@ -33,6 +33,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6
 BLUE, VERMILLION, GREY = PALETTE[0], PALETTE[1], PALETTE[-1]
 INK, FAINT = "#222222", "#e3e3e3"
 SCORES = ("score", "raw_score", "label")
+IN_UNITS = dict.fromkeys((*SCORES, "mean_of_two"), "s") | {"difference": "d", "risk": "u"}
+"""What is drawn along an axis in units of the score: see `Pen.in_grades`."""
 WIDTH = 7.2  # inches, 1080 pixels
 LOOK: Mapping[str, Any] = {
     "figure.dpi": 150,
@@ -78,6 +80,9 @@ class Pen:
         self.words, self.section = words, section
         self.marks: list[tuple[Axes, float, float, str]] = []  # where it drew which item
         self.scale = (rubric.minimum, rubric.maximum) if rubric is not None else None
+        reader = words.reader
+        if reader is not None and reader.counts and words.own is None:  # what is drawn is in grades
+            self.scale = min(reader.bottom, reader.top), max(reader.bottom, reader.top)
 
     def figure(
         self,
@@ -150,9 +155,43 @@ class Pen:
         formatter.set_scientific(False)
         return formatter
 
+    def in_grades(self, axis: Axis, what: str) -> None:
+        """Write an axis of scores ("s"), of sizes of differences ("u") or of differences ("d") on
+        the scale of the labels, where it is drawn on the rubric's; the greater grade lies farther
+        up or to the right."""
+        if self.words.own is None:
+            return
+        from matplotlib.ticker import AutoLocator
+
+        own = self.words.own
+        zero = own.score(0.0) if what == "s" else 0.0
+        factor = own.amount(1.0) if what == "u" else own.change(1.0)
+        written = self.ticks()
+
+        class Placed(AutoLocator):
+            def tick_values(self, vmin: float, vmax: float) -> Any:
+                ends = sorted((zero + factor * vmin, zero + factor * vmax))
+                return (np.asarray(super().tick_values(*ends)) - zero) / factor
+
+        class Written(type(written)):  # type: ignore[misc]
+            def set_locs(self, locs: Any) -> None:
+                super().set_locs(zero + factor * np.asarray(locs))
+
+            def __call__(self, x: float, pos: int | None = None) -> str:
+                return str(super().__call__(zero + factor * x, pos))
+
+        formatter = Written(useOffset=False)
+        formatter.set_scientific(False)
+        axis.set_major_locator(Placed())
+        axis.set_major_formatter(formatter)
+        axis.set_inverted(factor < 0)
+
     def axis_label(self, word: str) -> str:
         if word in SCORES:
-            ends = {} if self.scale is None else dict(zip(("low", "high"), self.scale, strict=True))
+            known = [*(self.scale or ())]
+            if self.words.own is not None:
+                known = sorted(map(self.words.own.score, known))
+            ends = dict(zip(("low", "high"), known, strict=True)) if known else {}
             return self.text(
                 "score_axis_with_ends" if ends else "score_axis",
                 score=self.words.heading(word),
@@ -175,7 +214,10 @@ class Pen:
             if ends is not None:
                 room = 0.03 * (ends[1] - ends[0])
                 getattr(ax, f"set_{axis}lim")(ends[0] - room, ends[1] + room)
-            (ax.xaxis if axis == "x" else ax.yaxis).grid(visible=True)
+            drawn = ax.xaxis if axis == "x" else ax.yaxis
+            drawn.grid(visible=True)
+            if word in IN_UNITS:
+                self.in_grades(drawn, IN_UNITS[word])
             if axis == "x" and max(map(abs, ax.get_xlim())) >= 10_000:
                 # Beside each other Matplotlib leaves each number the room of about five digits.
                 ax.locator_params(axis="x", nbins=4)
@@ -251,9 +293,11 @@ class Pen:
         if data.get("reference") is not None:
             value = float(data["reference"])
             draw_line = ax.axvline if lying else ax.axhline
+            of_scores = data.get("x_label", data.get("y_label")) in SCORES
+            own = self.words.own if of_scores else None
             line = draw_line(
                 value,
-                label=self.text("reference", value=value),
+                label=self.text("reference", value=value if own is None else own.score(value)),
                 color=VERMILLION,
                 linestyle="--",
                 linewidth=1.4,

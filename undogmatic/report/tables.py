@@ -30,7 +30,7 @@ def key_figures(
     several = len(with_headline) > 1
     rows = []
     for result in with_headline:
-        metrics, units = result.metrics, result.metric_units
+        metrics, units, own = result.metrics, result.metric_units, words.of_result(result)
         with_interval = [m for m in metrics if f"{m}_low" in metrics and m.count(".") == 1]
         ordered = dict.fromkeys(
             str(m) for m in (result.headline, *result.beside_headline, *with_interval)
@@ -41,12 +41,12 @@ def key_figures(
             before = f"{title} ({result.part}): " if result.part else f"{title}: "
         for metric in kept[: min(3, most) if several else most]:
             ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
-            spec = words.spec(units.get(metric, ""), metrics[metric], *ends)
-            interval = "" if ends == (None, None) else words.number(ends, spec)
+            spec = own.spec(units.get(metric, ""), metrics[metric], *ends)
+            interval = "" if ends == (None, None) else own.number(ends, spec)
             rows.append(
                 (
                     before + (words.metric(metric) or metric),
-                    words.number(metrics[metric], spec),
+                    own.number(metrics[metric], spec),
                     interval,
                 )
             )
@@ -76,6 +76,7 @@ def frame_blocks(
         frame = frame.reset_index()
     if frame.empty:
         return [Paragraph(caption), Paragraph(words.text("common.empty_table"), "small")]
+    frame = _in_grades(frame, units or {}, words)
     shown = frame.head(MOST_ROWS)
     values = zip(*shown.itertuples(index=False, name=None), strict=True)
     columns = dict(zip(map(str, shown.columns), values, strict=True))
@@ -103,6 +104,24 @@ def frame_blocks(
             )
         )
     return blocks
+
+
+def _in_grades(frame: pd.DataFrame, units: Mapping[str, Unit], words: Words) -> pd.DataFrame:
+    """The table on the scale of the labels, where its numbers are on the rubric's."""
+    if words.own is None:
+        return frame
+    columns = {str(column): frame[column].tolist() for column in frame}
+    for group in _with_intervals(columns):
+        unit = units.get(group[0], "")
+        placed = [[words.in_grades(v, unit) for v in columns[name]] for name in group]
+        if unit in ("score", "change") and words.turned and len(placed) == 3:
+            placed[1:] = placed[:0:-1]  # the lower end is the other one
+        columns |= dict(zip(group, placed, strict=True))
+    if words.turned:
+        for low, high in (("minimum", "maximum"), ("p5", "p95"), ("q1", "q3"), ("lower", "upper")):
+            if low in columns and high in columns:
+                columns[low], columns[high] = columns[high], columns[low]
+    return pd.DataFrame(columns)
 
 
 def _with_intervals(columns: Mapping[str, Sequence[object]]) -> list[list[str]]:

@@ -3,6 +3,7 @@ p-values."""
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 import re
@@ -10,10 +11,11 @@ import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from undogmatic.records.results import Finding
-from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.records.own_scale import OwnScale
+from undogmatic.records.results import Finding, Told
+from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import voices
 from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -41,58 +43,6 @@ def missing(value: Any) -> bool:
         or (isinstance(value, numbers.Real) and math.isnan(value))
         or str(value) in ("NaT", "<NA>")
     )
-
-
-class OwnScale(NamedTuple):
-    """The scale on which people gave the labels of a run, and the rubric's, on which everything is
-    computed."""
-
-    bottom: float
-    top: float
-    minimum: float
-    maximum: float
-    names: tuple[
-        str, ...
-    ] = ()  # the words that people gave in place of numbers, or the rubric's categories
-
-    @classmethod
-    def of(cls, run: FinishedRun) -> OwnScale | None:
-        """That of a run; None where it is the rubric's, and of numbers."""
-        given, rubric = run.label_scale, run.rubric
-        own = () if isinstance(rubric.scale, NumericScale) else rubric.scale.categories
-        names, ends = (own, None) if given is None else (given.words or own, given.ends)
-        if ends is None and not names:
-            return None
-        return cls(
-            *(ends or (rubric.minimum, rubric.maximum)), rubric.minimum, rubric.maximum, names
-        )
-
-    @property
-    def speaks(self) -> bool:
-        """Whether sentences can be on it: it has numbers, and its high end is the rubric's."""
-        return not self.names and self.bottom < self.top
-
-    def amount(self, value: float) -> float:
-        """A difference of scores on this scale."""
-        return value * (self.top - self.bottom) / (self.maximum - self.minimum)
-
-    def score(self, value: float) -> float:
-        """A score on this scale."""
-        return self.bottom + self.amount(value - self.minimum)
-
-    def label(self, value: float) -> float | str:
-        """A label as people gave it: on this scale, or its word; between two words both."""
-        if not self.names:
-            return self.score(value)
-        place = round(
-            (value - self.minimum) / (self.maximum - self.minimum) * (len(self.names) - 1), 6
-        )
-        return " / ".join(
-            dict.fromkeys(
-                self.names[max(0, min(len(self.names) - 1, n))]
-                for n in (math.floor(place), math.ceil(place))
-            )
-        )
 
 
 EXAMINED = ("least", "margin", "prevalence", "epsilon", "alpha", "delta", "ignore", "tried")
@@ -130,6 +80,7 @@ def options_of_run(run: FinishedRun) -> dict[str, str]:
     return spelled
 
 
+TURNED = {"higher": "lower", "lower": "higher"}
 CHECKS = ("labelled", "preference")
 """The analyses of a run that ask what a check asks."""
 
@@ -161,8 +112,8 @@ class Words:
         self.beside = (  # marks the files of a report that lies beside the same in another language
             ""
         )
-        self.own = own if own is not None and own.speaks else None
-        ends = None if own is None or own.names else own.bottom - own.top
+        self.own = own if own is not None and own.counts else None
+        ends = None if self.own is None else self.own.bottom - self.own.top
         self._quoting = f".{self.decimals if ends is None else decimals_of(abs(ends))}f"
         self._known: dict[
             str, str | None
@@ -178,7 +129,6 @@ class Words:
         ]
         # Braces would make it a value that nobody gives.
         self.units = re.sub("[{}]", "", units) if units is not None else self.text("common.units")
-        self.drawn_units = self.units
         self._marks = {
             ord(","): self.text("common.thousands_mark"),
             ord("."): self.text("common.decimal_mark"),
@@ -191,16 +141,33 @@ class Words:
         unit, span = (wording.unit if wording is not None else None), 100.0
         if rubric is not None:
             span = rubric.maximum - rubric.minimum
-        own = OwnScale.of(outcome) if isinstance(outcome, FinishedRun) else None
-        if own is not None and own.speaks:
-            unit, span = cls(language).text("common.own_units"), own.top - own.bottom
+        own = (
+            OwnScale.of(outcome.label_scale, outcome.rubric)
+            if isinstance(outcome, FinishedRun)
+            else None
+        )
+        if own is not None and own.counts:
+            called = "common.own_steps" if own.names else "common.own_units"
+            unit, span = cls(language).text(called), abs(own.top - own.bottom)
         made = cls(language, outcome.texts, unit, decimals=decimals_of(span), own=own)
         if isinstance(outcome, FinishedRun):
             made.options = options_of_run(outcome)
             judges = {judge for judge, _ in voices(outcome.frame)}
             made.only_judge = judges.pop() if len(judges) == 1 else None
-        if own is not None and own.speaks:  # pictures keep the rubric's scale
-            made.drawn_units = cls(language, units=None if wording is None else wording.unit).units
+        return made
+
+    @property
+    def turned(self) -> bool:
+        """Whether what is on the rubric's scale is written on one that runs the other way."""
+        return self.own is not None and self.own.turned
+
+    def of_result(self, told: Told) -> Words:
+        """Those for what an analysis told: where that is in grades already, they stay as they
+        are."""
+        if self.own is None or not told.graded:
+            return self
+        made = copy.copy(self)
+        made.own = None
         return made
 
     @classmethod
@@ -219,8 +186,8 @@ class Words:
                 found = found.replace(f"{{{name}}}", spelled)
         if found is None or "{units}" not in found:
             return found
-        units = self.drawn_units if key.startswith("figures.") else self.units
-        return (found if units else found.replace(" {units}", "")).replace("{units}", units)
+        bare = found if self.units else found.replace(" {units}", "")
+        return bare.replace("{units}", self.units)
 
     def _found(self, key: str) -> str | None:
         if key not in self._known:
@@ -263,6 +230,8 @@ class Words:
         """A condition, metric or column inside a sentence; what has no translation stays as it is,
         visibly."""
         word = str(word)
+        if self.turned:  # a higher score is a lower grade
+            word = TURNED.get(word, word)
         known = self._value(word, section) or self.metric(word) or self.find(f"columns.{word}")
         return known or self.find(f"{word}.title") or visible(word)
 
@@ -308,9 +277,8 @@ class Words:
         if unit in SPECS:
             return SPECS[unit]
         largest, whole = _size(values)
-        if unit in ("score", "amount") and self.knows_scale:
-            kind = "s" if unit == "score" else "u"
-            return f"{kind}g" if whole else kind
+        if unit in ON_SCALE and self.knows_scale:
+            return f"{ON_SCALE[unit]}g" if whole else ON_SCALE[unit]
         # Of a mean the third digit counts; of an error or a correlation it says nothing.
         if unit != "score" and 0.05 <= largest < 10 and not whole:
             return ".2f"
@@ -402,6 +370,8 @@ class Words:
             written = ", ".join(f"{k} {self.number(v, spec)}" for k, v in value.items())
         elif isinstance(value, Iterable) and not isinstance(value, str):
             parts = list(value)
+            if self.turned and len(parts) == 2 and spec in ("s", "sg", "du", "dug"):
+                parts.reverse()  # the lower end is the other one
             shown = [self.number(v, spec) for v in parts]
             written = ", ".join(shown)
             if len(parts) == 2 and all(missing(v) or isinstance(v, numbers.Real) for v in parts):
@@ -420,7 +390,7 @@ class Words:
     def placed(self, score: float) -> float:
         """A score on the scale on which people gave the labels, where that is not the rubric's and
         has numbers."""
-        return score if self.reader is None or self.reader.names else self.reader.score(score)
+        return score if self.reader is None else self.reader.score(score)
 
     def label(self, value: float) -> float | str:
         """A human label as it was given: on its own scale, or as its word."""
@@ -436,6 +406,15 @@ class Words:
         """A human label as it was given, for beside its text."""
         return self.number(self.label(label), self._quoting)
 
+    def in_grades(self, value: Any, unit: Unit) -> Any:
+        """A cell of a table on the scale of the labels; as it is where that is the rubric's, or it
+        is no number on a scale."""
+        if self.own is None or unit not in ON_SCALE or missing(value):
+            return value
+        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+            return value
+        return self._on_own_scale(float(value), ON_SCALE[unit][0])
+
     def duration(self, seconds: float) -> str:
         """Seconds, or minutes and hours when there are many."""
         if missing(seconds):
@@ -449,9 +428,8 @@ class Words:
             return self.localise(
                 shown if spec == "p" else shown.removeprefix("p ").removeprefix("= ")
             )
-        if spec in ("u", "ug", "s", "sg"):
-            if self.own is not None:
-                value = self.own.amount(value) if spec.startswith("u") else self.own.score(value)
+        if spec in ("u", "ug", "s", "sg", "du", "dug"):
+            value, spec = self._on_own_scale(value, spec[0]), spec.removeprefix("d")
             spec, whole = "g" if spec.endswith("g") else f".{self.decimals}f", False
         if math.isinf(value):
             return "−∞" if value < 0 else "∞"
@@ -462,6 +440,15 @@ class Words:
         if spec.endswith("d"):
             spec = spec[:-1] + (",.0f" if abs(value) >= 10000 else ".0f")
         return self.localise(format(value, spec))
+
+    def _on_own_scale(self, value: float, what: str) -> float:
+        """A score ("s"), the size of a difference ("u") or a difference of two scores ("d") on the
+        scale of the labels."""
+        if self.own is None:
+            return value
+        if what == "s":
+            return self.own.score(value)
+        return self.own.change(value) if what == "d" else self.own.amount(value)
 
     def localise(self, written: str) -> str:
         """A number written by Python in the language's signs: a true minus, its marks of thousands
@@ -495,6 +482,8 @@ def _lookup(node: Any, key: str) -> str | None:
     return _lookup(node.get(head), rest)
 
 
+ON_SCALE: Mapping[Unit, str] = {"score": "s", "amount": "u", "change": "du"}
+"""How numbers are written that are on the scale of scores."""
 SPECS: Mapping[Unit, str] = {"share": ".0%", "p": "bare_p", "usd": ".4f", "count": "d"}
 """How numbers are written whose unit alone says it."""
 

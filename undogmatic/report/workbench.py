@@ -84,7 +84,10 @@ def bench(listed: Listed, words: Words) -> Bench:
         *_left_out(len(kept), len(rows), views[0].title, words),
     ]
     sentence = f"bench.begins_{views[0].name}"
-    begins = words.text(sentence, item=kept[0][1].id) if kept and words.find(sentence) else ""
+    begins = ""
+    if kept and words.find(sentence):
+        first = dict(zip(heads, zip(kept[0][1].cells, columns, strict=False), strict=False))
+        begins = _begins(sentence, kept[0][1].id, first, words)
     caption = listed.caption or words.text("bench.caption", n=len(rows))
     spoken = {key: words.text(f"bench.{key}") for key in _TOLD}
     spoken |= {"caption": caption, "nothing": NOTHING}
@@ -119,6 +122,20 @@ def bench(listed: Listed, words: Words) -> Bench:
     first = {row.id: n for n, (_, row) in reversed([*enumerate(kept)])}
     ids = [row.id if first[row.id] == n else "" for n, (_, row) in enumerate(kept)]
     return Bench(table, ids, notes, packed, words.text("bench.elsewhere"), begins)
+
+
+def _begins(sentence: str, item: str, cells: Mapping[str, tuple[Any, Column]], words: Words) -> str:
+    """Say on which item one looks first and, where that is known, what was said of it."""
+    said = {
+        key: _written(*cells[key], words)
+        for key in ("label", "score", "verdict")
+        if key in cells and cells[key][0] is not None
+    }
+    if "verdict" in said:
+        said["score"] = said.pop("verdict")
+    if words.find(f"{sentence}_said") and said.keys() == {"label", "score"}:
+        return words.text(f"{sentence}_said", item=item, **said)
+    return words.text(sentence, item=item)
 
 
 _TOLD = (

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.records.records import Cost, Item, Judgment, LabelScale, text_mark
+from undogmatic.records.own_scale import OwnScale
+from undogmatic.records.records import OVERALL, Cost, Item, Judgment, LabelScale, text_mark
 from undogmatic.records.results import FigureData, Finding, Told, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts, voices
@@ -212,29 +213,42 @@ class SweepResult:
         return int(self.jobs["number"].nunique())
 
 
-def keep_scores(folder: Path, frame: Any) -> None:
+def keep_scores(folder: Path, frame: Any, graded: OwnScale | None = None) -> None:
     """Write scores.csv: one row per item, judge and criterion (the first repeat), in input order;
     labels.csv beside it where there are labels, with the `text_mark` that tells of which texts they
-    are, for what is later fitted on them. Judge and criterion are named where there are several."""
+    are, for what is later fitted on them. Judge and criterion are named where there are several.
+    `score` and `label` are on the rubric's scale; where people gave labels on another one
+    (`graded`), `score_on_label_scale` and `label_as_given` stand beside them."""
     parts = ["judge", "criterion"]
     keys = ["item_id", *(parts if len(voices(frame)) > 1 else [])]
     digits = {"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4}
+    # It is the scale of the overall labels; those of other criteria are on the rubric's.
+    overall = {criterion for _, criterion in voices(frame)} == {OVERALL}
+    graded = graded if overall and graded is not None and graded.counts else None
 
     def kept(names: list[str], change: Callable[[pd.DataFrame], pd.DataFrame]) -> Iterator[str]:
         for n, rows in enumerate(in_parts(frame, [*names, "repeat"])):
             yield files.csv(change(rows.loc[rows["repeat"] == 0, names]), header=n == 0)
 
+    def scored(rows: pd.DataFrame) -> pd.DataFrame:
+        rounded = rows.round(digits)
+        if graded is not None:
+            grades = graded.score(rows["score"]).round(digits["score"])
+            rounded.insert(rounded.columns.get_loc("score") + 1, "score_on_label_scale", grades)
+        return rounded
+
     def marked(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.drop(columns="text").assign(
-            text_mark=[text_mark(text) for text in rows["text"]]
-        )
+        marks = [text_mark(text) for text in rows["text"]]
+        if graded is not None:
+            rows = rows.assign(label_as_given=rows["label"].map(graded.label, na_action="ignore"))
+        return rows.drop(columns="text").assign(text_mark=marks)
 
     columns = [*keys, *_SCORES]
     if any(rows["category"].notna().any() for rows in in_parts(frame, ["category"])):
         # Where the scale has categories, the category is the verdict; a score may stand for it, or
         # none.
         columns.insert(columns.index("score"), "category")
-    files.write(folder / "scores.csv", kept(columns, lambda rows: rows.round(digits)))
+    files.write(folder / "scores.csv", kept(columns, scored))
     if any(rows["label"].notna().any() for rows in in_parts(frame, ["label"])):
         files.write(folder / "labels.csv", kept([*keys, "label", "text"], marked))
 

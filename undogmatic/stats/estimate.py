@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 Outcome = Literal["beyond", "against", "within", "open", "missing"]
 Method = Literal["", "studentised", "bounded", "unlimited", "delong", "newcombe"]
-Unit = Literal["", "share", "score", "amount", "count", "seconds", "usd", "p"]
+Unit = Literal["", "share", "score", "amount", "change", "count", "seconds", "usd", "p"]
 """In what a number is: "share" from 0 to 1, "score" a place on the scale (a mean), "amount" an
-amount on it (an error, a difference), "count", "seconds", "usd", "p" a p-value. "" is a number
-without a unit, such as a correlation. Whoever computes a number says it, and reports write it so.
+amount on it (an error, a width), "change" a difference of two scores with its sign, "count",
+"seconds", "usd", "p" a p-value. "" is a number without a unit, such as a correlation. Whoever
+computes a number says it, and reports write it so.
 """
 UNITS: tuple[Unit, ...] = get_args(Unit)
 

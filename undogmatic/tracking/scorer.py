@@ -1,8 +1,8 @@
-"""Makes a judge that may be believed a scorer of MLflow, which `mlflow.genai.evaluate` takes.
+"""Makes a judge that may be trusted a scorer of MLflow, which `mlflow.genai.evaluate` takes.
 
 The judge is the one of a run that was held against labels, asked as it was there; the scorer's
 description is the answer of its check: what it may be used for, what not, and what is not known.
-One that may not be believed is refused with the reason.
+One that may not be trusted is refused with the reason.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def scorer(run: str | Path, name: str | None = None) -> Scorer:
         The scorer. Its own `register()` keeps it in the store, for which MLflow wants
         MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS=true wherever that is no Databricks.
     Raises:
-        ConfigError: The judge may not be believed, or cannot be asked again; the message says why.
+        ConfigError: The judge may not be trusted, or cannot be asked again; the message says why.
     """
     folder = RunFolder(Path(run))
     if not folder.has(COMPOSED) or not folder.has(RESULTS):
@@ -135,7 +135,7 @@ def _card(folder: Path) -> str:
     if not (folder / EVIDENCE).is_file():
         raise ConfigError(
             f"{folder} was not held against labels of people, so nobody knows whether its judge may"
-            " be believed. Judge texts with labels: analysis=labelled."
+            " be trusted. Judge texts with labels: analysis=labelled."
         )
     result = check(read_table([folder]), CheckOptions())
     words = words_of("en")
@@ -146,7 +146,7 @@ def _card(folder: Path) -> str:
         lines += [named, *titled(uses_of(result, each, words), words)]
         if each.standing != "supported":
             raise ConfigError(
-                f"{each.judge} of {folder} may not be believed, so it is no scorer of MLflow."
+                f"{each.judge} of {folder} may not be trusted, so it is no scorer of MLflow."
                 f" {answer}"
             )
     return "\n".join(lines)

@@ -27,8 +27,9 @@ from undogmatic.datasets.readers.log import (
 )
 from undogmatic.errors import DataError
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED
-from undogmatic.records.records import OVERALL, text_mark
-from undogmatic.safety.outside import read_yaml
+from undogmatic.records.own_scale import OwnScale
+from undogmatic.records.records import OVERALL, LabelScale, text_mark
+from undogmatic.safety.outside import read_json, read_yaml
 
 MANIFEST, JOURNAL, SCORES = "run.json", "judgments.jsonl", "scores.csv"
 EVIDENCE = "evidence.jsonl"
@@ -69,7 +70,7 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
     groups = {
         r["item_id"]: r["group"] for _, r in _table(path / SCORES, problems) if r.get("group")
     }
-    verdicts = []
+    verdicts, scored = list[Row](), list[Row]()
     for place, given in last.values():
         outcome, origin, item = (
             given["outcome"],
@@ -92,11 +93,15 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
                 "verdict": cell(score if category is None else category),
                 "confidence": confidence,
             }
+            scored += [row] if category is None and score is not None else []
         else:
             row |= {"reason": str(outcome.get("message") or outcome.get("reason"))}
         verdicts.append(row)
     criteria = dict.fromkeys(row["criterion"] for row in verdicts)
-    labels = list(_labels(path, criteria, problems))
+    labels, own = list(_labels(path, criteria, problems)), _own_scale(path, criteria)
+    if own is not None and len(scored) == len([row for row in verdicts if "verdict" in row]):
+        for row in scored:
+            row["verdict"] = cell(own.score(float(row["verdict"])))
     if AS_GIVEN in criteria:  # judge=compare: what was said in each order, in the given numbering
         both = (row for row in verdicts if row["criterion"] in (AS_GIVEN, SWAPPED))
         verdicts = [row | {"criterion": OVERALL, "order": row["criterion"]} for row in both]
@@ -156,9 +161,26 @@ def _settings(origin: Mapping[str, Any]) -> Row:
     return {f"settings.{name}": str(origin[key]) for name, key in told.items() if origin.get(key)}
 
 
+def _own_scale(path: Path, criteria: Mapping[str, None]) -> OwnScale | None:
+    """The scale on which people gave the labels of a run, where the run notes that it was not the
+    rubric's: whoever checks the run is told of that one."""
+    noted = read_json(path / MANIFEST)
+    given, ends = (noted.get(key) for key in ("label_scale", "rubric_scale"))
+    if not given or not ends or list(criteria) != [OVERALL]:
+        return None
+    return OwnScale(*LabelScale.model_validate(given).numbers, *ends)
+
+
 def _labels(path: Path, criteria: Mapping[str, None], problems: list[str]) -> Iterator[Row]:
     """The labels of the review, where there was one, else those of the dataset."""
     about = [OVERALL] if OVERALL in criteria else list(criteria)
+    own = _own_scale(path, criteria)
+
+    def placed(label: Any) -> Any:
+        with contextlib.suppress(TypeError, ValueError):  # a word is what it is
+            label = label if own is None or label == "" else own.score(float(label))
+        return cell(label)
+
     if (path / REVIEWED).is_file():
         last = {
             (one["item_id"], one["labeller"]): one for _, one in lines(path / REVIEWED, problems)
@@ -166,13 +188,18 @@ def _labels(path: Path, criteria: Mapping[str, None], problems: list[str]) -> It
         for (item, who), one in last.items():
             label = one["given"] if isinstance(one.get("given"), str) else one["label"]
             yield from (
-                {"item": item, "criterion": c, "label": cell(label), "rater": who} for c in about
+                {"item": item, "criterion": c, "label": placed(label), "rater": who} for c in about
             )
     else:
         for _, row in _table(path / LABELS, problems):
             named = [row["criterion"]] if row.get("criterion") else about
             yield from (
-                {"item": row["item_id"], "criterion": c, "label": row["label"], "rater": "dataset"}
+                {
+                    "item": row["item_id"],
+                    "criterion": c,
+                    "label": row["label"] if own is None else placed(row["label"]),
+                    "rater": "dataset",
+                }
                 for c in named
             )
 
