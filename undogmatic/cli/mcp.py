@@ -1,5 +1,5 @@
 """`undogmatic mcp`: serves three tools over the Model Context Protocol, for assistants that ask
-whether a judge may be believed.
+whether a judge may be trusted.
 
 The tools answer as the commands do, in the same sentences and the same JSON. They read only what
 lies in the folder where the server was started, and write nothing but a card that was not there.
@@ -25,7 +25,7 @@ from undogmatic.safety.extras import needs
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import scrub
 
-ABOUT = "Whether an LLM judge may be believed. Paths are those of the folder of this server."
+ABOUT = "Whether an LLM judge may be trusted. Paths are those of the folder of this server."
 TOOLS = {
     "check": (
         "Say whether to believe an LLM judge, by files with its verdicts and people's labels: what"
