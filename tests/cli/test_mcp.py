@@ -79,7 +79,7 @@ def test_check_and_gate_say_what_the_commands_say(folder: Path) -> None:
     words = ["undogmatic.cli", "check", "demo.csv", "--judge", "judge_careful"]
     printed = typed(*words, folder=folder).stdout
     first, *rest = text_of(check).splitlines()
-    assert first.startswith("✓ Yes. You may believe judge_careful") and first in printed
+    assert first.startswith("✓ Yes. You may trust judge_careful") and first in printed
     assert rest[0].startswith("Use it for: ") and all(line in printed for line in rest[:5])
     as_json = json.loads(typed(*words, "--json", folder=folder).stdout)
     assert check.structured_content == as_json
