@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from undogmatic.examinations.people import COPIED
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.report.words import Words
@@ -189,17 +190,21 @@ def _met(result: CheckResult, told: Told, agreement: Estimate, words: Words) -> 
     """Whether so much agreement is shown; "" of so few items that it would show nothing."""
     if told.answer.key == "check.verdict_few":
         return ""
+    if told.answer.key.removeprefix("check.verdict_") in COPIED:
+        return words.text("uses.met_unknown")
     least = result.options.least_of(result.table.kind)
-    enough = min(agreement.low, agreement.worst_low) > least
+    if min(agreement.low, agreement.worst_low) > least:
+        return words.text("uses.met")
     of_people = [
         told.numbers.get(f"people.{name}") for name in ("agreement", "judge", "difference")
     ]
     known = [found for found in of_people if isinstance(found, Estimate)]
-    if len(known) == len(of_people):
-        among, own, difference = known
-        margin = result.options.margin or 0.0
-        enough |= among.low > 0 and own.low > 0 and difference.low > -margin
-    return words.text("uses.met" if enough else "uses.unmet")
+    if len(known) < len(of_people):
+        return words.text("uses.unmet")
+    among, own, difference = known
+    margin = result.options.margin or 0.0
+    as_people = among.low > 0 and own.low > 0 and difference.low > -margin
+    return words.text("uses.met_people" if as_people else "uses.unmet_people")
 
 
 def _left(questions: Mapping[str, Mapping[str, float]], words: Words) -> str:
