@@ -25,7 +25,7 @@ STEPS = (1, 2, 4)
 Language = Literal["en", "pt"]
 
 _ENDS = re.compile(r"(?<=[.!?…])\s+")
-_ABBREVIATED = re.compile(r"(?:^|[\s(])[^\W\d_]{1,3}\.$")
+_ABBREVIATED = re.compile(r"(?:^|[\s(])([^\W\d_])[^\W\d_]{0,2}\.$")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _LOOKALIKE = str.maketrans("aceopxy", "асеорху")
 """Latin letters and the Cyrillic ones that look like them."""
@@ -46,7 +46,8 @@ def sentences(text: str) -> list[str]:
     """Split a text into its sentences; a short abbreviation ("art.", "Dr.") ends none."""
     parts: list[str] = []
     for part in _ENDS.split(text.strip()):
-        if parts and _ABBREVIATED.search(parts[-1]):
+        short = _ABBREVIATED.search(parts[-1]) if parts and part else None
+        if short is not None and (not part[0].isupper() or short[1].isupper()):
             parts[-1] += f" {part}"
         elif part:
             parts.append(part)

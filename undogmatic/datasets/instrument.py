@@ -6,20 +6,20 @@ defects worse (`worse`), and where there is nothing to judge a score says nothin
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.datasets.base import SubsetDataset, existing_file, unique
 from undogmatic.datasets.edits import STEPS, Edits, Language, chosen, edits_of, shipped
 from undogmatic.datasets.rows import json_lines
-from undogmatic.datasets.tabular import TextsDataset, item_of, shipped_dataset
+from undogmatic.datasets.tabular import TextsDataset, shipped_dataset
 from undogmatic.datasets.together import heads_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import TYPED_GROUP, Item, digest
+from undogmatic.records.records import TYPED_GROUP, Item, digest, first_problem
 from undogmatic.records.results import Finding
 from undogmatic.records.wordings import Licence, Licensed
 from undogmatic.safety import files
@@ -211,9 +211,8 @@ class InstrumentDataset:
 
     def _target(self, text: Item) -> str:
         """The input that is edited: the last that the rubric shows and the text has."""
-        return next(
-            name for name in reversed([*self.inputs, *self.optional]) if name in text.inputs
-        )
+        names = [*(name for name in self.optional if name not in self.inputs), *self.inputs]
+        return next(name for name in reversed(names) if name in text.inputs)
 
     def _again(self, file: Path) -> Sequence[Item]:
         """The items that an earlier run made. Raises DataError where a row is none of them."""
@@ -221,7 +220,7 @@ class InstrumentDataset:
         def rows() -> Iterator[tuple[str, Item]]:
             for number, row in json_lines(file):
                 place = f"{file}:{number}"
-                item = item_of(place, row, self.inputs, None, self.optional)
+                item = _item_of(place, row)
                 if item.metadata.get("expected") not in (None, "same", "worse", "nothing"):
                     raise DataError(
                         f"{place}: `expected` is {item.metadata['expected']!r}; it must be same,"
@@ -258,6 +257,17 @@ def _row(item: Item) -> dict[str, object]:
         texts = {"inputs": item.inputs}
     placed = {"condition": item.condition, "pair": item.pair}
     return {"id": item.id} | told | texts | placed | more
+
+
+def _item_of(place: str, row: Mapping[str, Any]) -> Item:
+    """The item of such a row, whose text may be blank. Raises DataError naming the place."""
+    known = {name: row[name] for name in ("id", "condition", "pair") if name in row}
+    inputs = row.get("inputs", {"text": row.get("text")})
+    others = {k: v for k, v in row.items() if k not in {*known, "inputs", "text"} and v is not None}
+    try:
+        return Item.model_validate(known | {"inputs": inputs, "metadata": others, "place": place})
+    except ValidationError as error:
+        raise DataError(f"{place}: {first_problem(error)}.") from None
 
 
 class _Held:

@@ -170,7 +170,7 @@ class InstrumentAnalysis(Limited):
             tell.number(n, word, unit="count")
         tell.say("cues", counts, total=len(moved), margin=margin.value, level=self.level)
         if unasked := [each.cue for each in moved if each.estimate is None]:
-            tell.say("not_judged", cues=unasked, n=len(unasked))
+            tell.say("not_judged", cues=unasked)
         table = pd.DataFrame(rows)
         units: Any = {"difference": "amount"}
         tell.table("cues", table, **units)
@@ -212,7 +212,7 @@ class InstrumentAnalysis(Limited):
         tell.number(right, "ladder", "right_orders", unit="share")
         tell.number(smallest, "ladder", "smallest", unit="count")
         told = {"steps": list(falls), "falls": [fall.estimate.value for fall in falls.values()]}
-        tell.say("ladder", told, right.values("right"), seen=0 if smallest is None else 1)
+        tell.say("ladder", told, right.values("right"))
         if smallest is not None:
             tell.say("smallest", n=smallest)
         table = pd.DataFrame(rows).sort_values(["kind", "step"]).reset_index(drop=True)

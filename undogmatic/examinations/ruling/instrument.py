@@ -59,8 +59,8 @@ class InstrumentFacts:
         return [moved for moved in self.cues if moved.word == word]
 
 
-def _effects(facts: InstrumentFacts) -> Values:
-    worst, *others = facts.of("effect")
+def _effect(facts: InstrumentFacts) -> Values:
+    worst = facts.of("effect")[0]
     estimate = known(worst.estimate)
     return {
         "cue": worst.cue,
@@ -68,9 +68,11 @@ def _effects(facts: InstrumentFacts) -> Values:
         "moved": abs(estimate.value),
         "interval": estimate.interval,
         "margin": facts.margin.value,
-        "others": [moved.cue for moved in others],
-        "n": len(others),
     }
+
+
+def _effects(facts: InstrumentFacts) -> Values:
+    return _effect(facts) | {"others": [moved.cue for moved in facts.of("effect")[1:]]}
 
 
 def _ladder(facts: InstrumentFacts) -> Values:
@@ -80,7 +82,6 @@ def _ladder(facts: InstrumentFacts) -> Values:
         "most": steps.most,
         "fall": fall.value,
         "interval": fall.interval,
-        "margin": facts.margin.value,
     }
 
 
@@ -101,8 +102,9 @@ def _needed(facts: InstrumentFacts) -> int | None:
 
 
 def _clean(facts: InstrumentFacts) -> Values:
-    return _ladder(facts) | {
+    return {
         "n": len(facts.of("no_effect")),
+        "margin": facts.margin.value,
         "texts": facts.texts,
         "smallest": known(facts.ladder).smallest,
     }
@@ -119,7 +121,7 @@ INSTRUMENT = Rules[InstrumentFacts](
             lambda f: {"score": f.score, "texts": f.texts},
         ),
         Rule("effects", "refuted", lambda f: len(f.of("effect")) > 1, _effects),
-        Rule("effect", "refuted", lambda f: f.of("effect"), _effects),
+        Rule("effect", "refuted", lambda f: f.of("effect"), _effect),
         Rule(
             "nothing_there",
             "refuted",
@@ -140,14 +142,19 @@ INSTRUMENT = Rules[InstrumentFacts](
         ),
         Rule("no_ladder", "undecided", lambda f: f.ladder is None),
         Rule("unseen", "undecided", lambda f: known(f.ladder).smallest is None, _ladder),
-        Rule("no_margin", "undecided", lambda f: not f.margin.equivalence, _open),
+        Rule(
+            "no_margin",
+            "undecided",
+            lambda f: not f.margin.equivalence,
+            lambda f: {"margin": f.margin.value},
+        ),
         Rule("no_cues", "undecided", lambda f: not (f.of("no_effect") or f.of("open"))),
         Rule("open_endless", "undecided", lambda f: f.of("open") and _needed(f) is None, _open),
         Rule(
             "open",
             "undecided",
             lambda f: f.of("open"),
-            lambda f: _open(f) | {"needed": _needed(f), "texts": f.texts},
+            lambda f: _open(f) | {"needed": _needed(f)},
         ),
         Rule("clean", "not_yet", always, _clean),
     ),
