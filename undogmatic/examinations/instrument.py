@@ -109,7 +109,8 @@ class InstrumentAnalysis(Limited):
             middle=sum(judged.scale) / 2,
         )
         ruling = verdict(INSTRUMENT, facts)
-        return [tell.result(*ruling.decided, headline="instrument.worst" if cues else None)]
+        headline = next((name for name in tell.numbers if name == "instrument.worst"), None)
+        return [tell.result(*ruling.decided, headline=headline)]
 
     def _cues(self, tell: Told, judged: RunEvidence, margin: Margin) -> list[Moved]:
         """What each cue does to scores, the worst first."""
@@ -160,6 +161,8 @@ class InstrumentAnalysis(Limited):
         for each in moved:
             tell.number(each.estimate, "cue", each.cue, unit="amount")
         known = [each for each in moved if each.estimate is not None]
+        if unasked := [each.cue for each in moved if each.estimate is None]:
+            tell.say("not_judged", cues=unasked)
         if not known:
             return
         estimates: list[Estimate] = [each.estimate for each in known if each.estimate is not None]
@@ -169,8 +172,6 @@ class InstrumentAnalysis(Limited):
         for word, n in counts.items():
             tell.number(n, word, unit="count")
         tell.say("cues", counts, total=len(moved), margin=margin.value, level=self.level)
-        if unasked := [each.cue for each in moved if each.estimate is None]:
-            tell.say("not_judged", cues=unasked)
         table = pd.DataFrame(rows)
         units: Any = {"difference": "amount"}
         tell.table("cues", table, **units)
@@ -209,7 +210,7 @@ class InstrumentAnalysis(Limited):
         right = self._right_orders(judged)
         for step, fall in falls.items():
             tell.number(fall.estimate, "ladder", f"fall_{step}", unit="amount")
-        tell.number(right, "ladder", "right_orders", unit="share")
+        tell.number(right, "ladder", "right_orders", unit="share", beside_headline=True)
         tell.number(smallest, "ladder", "smallest", unit="count")
         told = {"steps": list(falls), "falls": [fall.estimate.value for fall in falls.values()]}
         tell.say("ladder", told, right.values("right"))
