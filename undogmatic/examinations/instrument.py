@@ -225,17 +225,24 @@ class InstrumentAnalysis(Limited):
         """Of a text and its copies with more and more defects, the share of pairs in which the one
         with more has the worse score; equal ones count half."""
         scored = judged.scored()
-        scores = dict(zip(scored["item_id"], judged.sign * scored["score"], strict=True))
-        copies = scored[scored[EXPECTED] == "worse"]
+        names = ("item_id", ORIGINAL, EDIT, EXPECTED, "group", "score")
+        rows = [*zip(*(scored[name].tolist() for name in names), strict=True)]
+        scores = {item: judged.sign * score for item, *_, score in rows}
+        versions: dict[str, dict[int, float]] = {}
+        group_of = {}
+        for item, original, edit, expected, group, _ in rows:
+            if expected == "worse":
+                before = {0: scores[original]} if original in scores else {}
+                step = int(edit.rpartition(".")[2])
+                versions.setdefault(original, before)[step] = scores[item]
+                group_of[original] = group
         shares, groups = [], []
-        for original, own in copies.groupby(ORIGINAL, sort=False):
-            steps = own[EDIT].str.rpartition(".")[2].astype(int)
-            ordered = own.loc[steps.sort_values().index, "item_id"]
-            ranked = [scores[name] for name in (original, *ordered) if name in scores]
-            pairs = [np.sign(b - a) for n, a in enumerate(ranked) for b in ranked[n + 1 :]]
+        for original, by_step in versions.items():
+            ranked = [score for _, score in sorted(by_step.items())]
+            pairs = [(b > a) + (b == a) / 2 for n, a in enumerate(ranked) for b in ranked[n + 1 :]]
             if pairs:
-                shares.append((1 + float(np.mean(pairs))) / 2)
-                groups.append(own["group"].iloc[0])
+                shares.append(float(np.mean(pairs)))
+                groups.append(group_of[original])
         return means.interval(shares, self.level, groups=groups, bounds=(0, 1))
 
     def _dark(self, tell: Told, judged: RunEvidence) -> float | None:
