@@ -209,7 +209,6 @@ WHY_NOT = {
         "python -m undogmatic.run -m dataset=labelled model=local,tfidf,patterns,distilled",
     ],
     "tests/cli/test_instrument.py": [
-        "undogmatic instrument RUBRIC",
         "undogmatic instrument shame model=patterns",
         "undogmatic instrument shame --texts notas.csv model=gpt",
         "undogmatic instrument shame --items RUN/instrument.jsonl model=tfidf",

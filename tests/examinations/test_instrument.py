@@ -19,7 +19,13 @@ Judge = Callable[[int, str], Score]
 """The score of a text's copy, by the text's number and the edit."""
 
 
-def run(judge: Judge, n: int = 60, margin: float | None = 10.0, **fields: Any) -> RunEvidence:
+def run(
+    judge: Judge,
+    n: int = 60,
+    margin: float | None = 10.0,
+    defects_of: str = "rubric",
+    **fields: Any,
+) -> RunEvidence:
     """Texts, their copies with three cues and with 1, 2 and 4 defects, and two blank pages."""
     rows: list[Any] = []
     for k in range(n):
@@ -29,6 +35,7 @@ def run(judge: Judge, n: int = 60, margin: float | None = 10.0, **fields: Any) -
             if edit != "original":
                 expected = "same" if edit.startswith("cue") else "worse"
                 told |= {"original": f"t{k}", "expected": expected}
+                told |= {"defects_of": defects_of} if expected == "worse" else {}
             name = f"t{k}" if edit == "original" else f"t{k}+{edit}"
             place = {"id": name, "text": made_up(9, name), "metadata": told}
             rows.append((None, judge(k, edit), place))
@@ -126,16 +133,18 @@ def test_a_judge_that_sees_no_defect_is_not_clean() -> None:
     assert "ladder.smallest" not in said.numbers
 
 
+def backwards(k: int, edit: str) -> float:
+    return 100 - clean(k, edit) if edit != "dark.blank" else 4.0
+
+
 def test_a_judge_to_whom_defects_are_merits_is_reversed() -> None:
-    said = analyse(run(lambda k, edit: 100 - clean(k, edit) if edit != "dark.blank" else 4.0))
+    said = analyse(run(backwards))
     assert said.ruled == ("reversed", "refuted")
-    turned = analyse(
-        run(
-            lambda k, edit: 100 - clean(k, edit) if edit != "dark.blank" else 4.0,
-            direction="higher_is_better",
-        )
-    )
-    assert turned.ruled[0] == "clean"
+    assert said.says["verdict_reversed"]["rise"] == pytest.approx(20, abs=2)
+    assert analyse(run(backwards, direction="higher_is_better")).ruled[0] == "clean"
+    # What spoils any text may be no defect for the rubric.
+    assert analyse(run(backwards, defects_of="any")).ruled == ("other_defects", "undecided")
+    assert analyse(run(clean, defects_of="any")).ruled[0] == "clean"
 
 
 def test_a_blank_page_with_a_high_score_speaks_against_the_judge() -> None:

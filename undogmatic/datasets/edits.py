@@ -169,12 +169,14 @@ class Edit(Record):
 class Edits(Record):
     """What is done to the texts of a rubric: `cues` that should not matter, the first the most
     telling, the kinds of defect of the `ladder`, and texts in which there is nothing to judge
-    (`dark`). `relevant` names the cues that the rubric asks about, which are left out."""
+    (`dark`). `relevant` names the cues that the rubric asks about, which are left out.
+    `own_ladder`: the defects were written for the rubric."""
 
     cues: dict[str, Edit] = Field(default_factory=dict)
     ladder: dict[str, Edit] = Field(default_factory=dict)
     dark: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     relevant: tuple[str, ...] = ()
+    own_ladder: bool = False
 
 
 def shipped(rubric: str) -> Path | None:
@@ -202,6 +204,7 @@ def edits_of(own: Path | None) -> Edits:
         ladder=more.ladder or common.ladder,
         dark=common.dark | more.dark,
         relevant=more.relevant,
+        own_ladder=bool(more.ladder),
     )
 
 

@@ -168,7 +168,10 @@ class InstrumentDataset:
                 continue
             seen.add(digest(changed))
             made = ids[edit.split(".")[1]] = f"{text.id}+{edit}"
-            yield _item(text, made, {target: changed}, edit, before, expected)
+            own = "rubric" if self.edits.own_ladder else "any"
+            told = {"edit": edit, "expected": expected, "original": before}
+            told |= {"defects_of": own} if expected == "worse" else {}
+            yield _item(text, made, {target: changed}, told)
 
     def _changes(
         self, whole: str, text: Item, place: int
@@ -199,14 +202,9 @@ class InstrumentDataset:
             for place, nothing in enumerate(nothings, 1):
                 text = texts[number % len(texts)]
                 number += 1
-                made = _item(
-                    text,
-                    f"{DARK}.{name}.{place}",
-                    {self._target(text): nothing},
-                    f"{DARK}.{name}",
-                    None,
-                    "nothing",
-                )
+                told = {"edit": f"{DARK}.{name}", "expected": "nothing"}
+                changed = {self._target(text): nothing}
+                made = _item(text, f"{DARK}.{name}.{place}", changed, told)
                 yield made.model_copy(update={"pair": made.id})
 
     def _target(self, text: Item) -> str:
@@ -334,13 +332,9 @@ def _spoken(text: Item) -> Language | None:
     return "pt" if known == "pt" else "en" if known == "en" else None
 
 
-def _item(
-    text: Item, name: str, changed: dict[str, str], edit: str, original: str | None, expected: str
-) -> Item:
-    """A copy of a text with an edit in it."""
-    kind, _, rest = edit.partition(".")
-    told = {"edit": edit, "expected": expected}
-    told |= {} if original is None else {"original": original}
+def _item(text: Item, name: str, changed: dict[str, str], told: dict[str, str]) -> Item:
+    """A copy of a text with an edit in it, and what is told of that."""
+    kind, _, rest = told["edit"].partition(".")
     return text.model_copy(
         update={
             "id": name,

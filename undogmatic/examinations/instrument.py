@@ -29,6 +29,9 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.step_down import step_down
 
 EDIT, ORIGINAL, EXPECTED = "metadata.edit", "metadata.original", "metadata.expected"
+OWN = "metadata.defects_of"
+"""Of a copy with defects: "rubric" where they were written for it, so that they are defects there;
+"any" where they are those that spoil any text."""
 FEWEST_GROUPS = 10
 """Fewest independent texts for an answer that speaks for the judge."""
 BLANK = "dark.blank"
@@ -219,7 +222,8 @@ class InstrumentAnalysis(Limited):
         table = pd.DataFrame(rows).sort_values(["kind", "step"]).reset_index(drop=True)
         units: Any = {"fall": "amount"}
         tell.table("ladder", table, **units)
-        return Steps(most, falls[most], smallest, right)
+        own_ones = OWN in judged.frame and bool((judged.frame[OWN] == "rubric").any())
+        return Steps(most, falls[most], smallest, right, own_ones)
 
     def _right_orders(self, judged: RunEvidence) -> Estimate:
         """Of a text and its copies with more and more defects, the share of pairs in which the one

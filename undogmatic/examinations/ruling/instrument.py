@@ -29,12 +29,13 @@ class Moved:
 class Steps:
     """Holds what planted defects do to scores: `furthest` is the mean fall towards the worse end
     with the most of them, against the margin; `smallest` the fewest that are seen, None where none
-    is; `own`: they were written for the rubric."""
+    is; `own`: they were written for the rubric, so that they are defects for it."""
 
     most: int
     furthest: Claim
     smallest: int | None
     right: Estimate
+    own: bool
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,16 @@ def _ladder(facts: InstrumentFacts) -> Values:
     }
 
 
+def _reversed(facts: InstrumentFacts) -> Values:
+    rise = -known(facts.ladder).furthest.estimate
+    return {"most": known(facts.ladder).most, "rise": rise.value, "interval": rise.interval}
+
+
+def _turned(facts: InstrumentFacts) -> bool:
+    """Whether planted defects are shown to move scores towards the better end."""
+    return facts.ladder is not None and facts.ladder.furthest.outcome == "against"
+
+
 def _open(facts: InstrumentFacts) -> Values:
     open_ = facts.of("open")
     return {
@@ -131,8 +142,8 @@ INSTRUMENT = Rules[InstrumentFacts](
         Rule(
             "reversed",
             "refuted",
-            lambda f: f.ladder is not None and f.ladder.furthest.outcome == "against",
-            _ladder,
+            lambda f: _turned(f) and known(f.ladder).own,
+            _reversed,
         ),
         Rule(
             "few",
@@ -141,6 +152,7 @@ INSTRUMENT = Rules[InstrumentFacts](
             lambda f: {"texts": f.texts, "groups": f.groups, "needed": f.few},
         ),
         Rule("no_ladder", "undecided", lambda f: f.ladder is None),
+        Rule("other_defects", "undecided", _turned, _reversed),
         Rule("unseen", "undecided", lambda f: known(f.ladder).smallest is None, _ladder),
         Rule(
             "no_margin",
