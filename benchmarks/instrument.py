@@ -126,7 +126,7 @@ def _item(text: str, edit: str) -> Item:
     told |= {} if expected is None else {"expected": expected}
     told |= {"original": text} if expected in ("same", "worse") else {}
     name = text if edit == "original" else f"{text}+{edit}"
-    return Item(id=name, text=name, metadata=told)
+    return Item(id=name, inputs={"text": name}, metadata=told)
 
 
 def scores(judge: Judge, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
