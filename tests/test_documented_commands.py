@@ -219,6 +219,11 @@ WHY_NOT = {
         "python -m undogmatic.run dataset=labelled model=distilled model.path=student.safetensors",
         "python -m undogmatic.run -m dataset=labelled model=local,tfidf,patterns,distilled",
     ],
+    "tests/cli/test_instrument.py": [
+        "undogmatic instrument shame model=patterns",
+        "undogmatic instrument shame --texts notas.csv model=gpt",
+        "undogmatic instrument shame --items RUN/instrument.jsonl model=tfidf",
+    ],
     "judges a run again; tests/cli/test_rejudge.py": ["undogmatic rejudge RUN model=gpt"],
     "ends with the status of the gate; tests/cli/test_gate.py": [
         "undogmatic gate",

@@ -88,7 +88,8 @@ def run_experiment(
     if experiment.assumed:
         from undogmatic.report import terminal
 
-        terminal.show_assumed(experiment.assumed, TEXTS, experiment.chosen.report.language)
+        texts = [TEXTS, *texts_beside(experiment.dataset)]
+        terminal.show_assumed(experiment.assumed, texts, experiment.chosen.report.language)
     opened = (
         folder,
         experiment.identity,
@@ -102,6 +103,8 @@ def run_experiment(
         speaking(experiment.chosen.report.language),
         Manifest.open(*opened) as manifest,
     ):
+        if isinstance(experiment.dataset, datasets.Kept) and not experiment.redact:
+            experiment.dataset.keep(experiment.items, folder)
         if experiment.plan is not None:  # noted before anything is asked
             plan = experiment.plan.model_dump(mode="json")
             experiment.tracker.lock(folder, experiment.name, plan, str(experiment.locked))

@@ -31,6 +31,7 @@ from undogmatic.cli import (
     first_help,
     gate,
     init,
+    instrument,
     label,
     mcp,
     plan,
@@ -151,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
         "run", help="run an experiment (options: undogmatic run --help)", add_help=False
     )
     ours = (check, demo, init, gate, label, plan, export, report, rejudge, score, describe, distill)
-    for door in (*ours, align, doors, mcp, completion):
+    for door in (*ours, instrument, align, doors, mcp, completion):
         door.add(commands)
     for named, add in added(GROUP, FunctionType, "command", ours=True):
         try:

@@ -49,6 +49,13 @@ class Assumes(Protocol):
     read: Sequence[Finding]
 
 
+@runtime_checkable
+class Kept(Protocol):
+    """A dataset that makes its items, and writes them into a run's folder to be used again."""
+
+    def keep(self, items: Sequence[Item], folder: Path) -> None: ...
+
+
 def existing_file(path: str, key: str, patterns: Sequence[str], folder: bool = False) -> Path:
     """The file (or `folder`) at `path`, as typed for the config's `key`, or a ConfigError that
     lists what lies beside it with one of the suffixes in `patterns`, e.g. (".jsonl",)."""

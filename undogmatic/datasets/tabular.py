@@ -385,12 +385,18 @@ def _shipped(rubric: Rubric) -> Dataset:
             f"no labelled texts ship for rubric={rubric.name}, which needs its own: give --data"
             " FILE."
         )
+    return shipped_dataset(rubric.labelled, rubric.name)
+
+
+def shipped_dataset(option: str, rubric: str) -> Dataset:
+    """The dataset with texts that ship for a rubric, by its `option` in `dataset=` (see
+    `Rubric.labelled`) and the rubric's name."""
     from omegaconf import OmegaConf
 
     from undogmatic.config.groups import plain
 
-    node = plain("dataset", rubric.labelled, "rubric.labelled")
-    whole = OmegaConf.create({"rubric": {"name": rubric.name}, "dataset": node})
+    node = plain("dataset", option, "rubric.labelled")
+    whole = OmegaConf.create({"rubric": {"name": rubric}, "dataset": node})
     resolved: Any = OmegaConf.to_container(whole["dataset"], resolve=True)
     return build(resolved, "dataset")  # type: ignore[no-any-return]
 

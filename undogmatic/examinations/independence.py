@@ -43,6 +43,9 @@ from undogmatic.stats.surface import (
 TOGETHER = ("group", "precedent", "source")
 """Metadata that says that texts belong together: those with the same value are one unit."""
 
+EDITED = "edit"
+"""Metadata of texts and their edited copies (`dataset=instrument`)."""
+
 Mark = tuple[str, object]
 """What ties a text, and to what: texts with the same mark belong together."""
 
@@ -275,7 +278,9 @@ def units(items: Sequence[Item]) -> Told:
         tell.number(value, name, unit="count")
     values = {"texts": len(items), "groups": n_groups}
     typed = {bool(item.metadata[TYPED_GROUP]) for item in items if TYPED_GROUP in item.metadata}
-    if typed:  # which texts are alike makes no difference then
+    if typed and any(EDITED in item.metadata for item in items):
+        tell.say("edited", values)
+    elif typed:  # which texts are alike makes no difference then
         tell.say("typed" if True in typed else "typed_none", values)
     else:
         tell.say("apart" if n_groups == len(items) else "groups", values)

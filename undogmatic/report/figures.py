@@ -272,9 +272,11 @@ def forest(data: Data, pen: Pen) -> None:
     """A marker with its interval per row, the numbers written beside it; with `least` a thick tick
     above which the interval must lie, and rows where it does not in another colour.
     data: labels: list[str], estimate, low, high: list[float], least?: list[float],
-    reference?: float, x_label"""
+    reference?: float, within?: (low, high) (a band that is shaded), x_label"""
     values = np.asarray(data["estimate"], dtype=float)
     ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
+    if "within" in data:
+        ax.axvspan(*data["within"], color=GREY, alpha=0.2, linewidth=0)
     look: dict[str, Any] = {"elinewidth": 1.8, "capsize": 4, "markersize": 7}
     least = np.asarray(data.get("least", np.full(values.size, -np.inf)), dtype=float)
     passes = np.asarray(data["low"], dtype=float) > least

@@ -96,9 +96,9 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     )
 
 
-def show_assumed(assumed: Sequence[Finding], texts: Path, language: str) -> None:
+def show_assumed(assumed: Sequence[Finding], texts: Sequence[Path], language: str) -> None:
     """Print to stdout what was assumed of the dataset's file, before anything is judged."""
-    words = Words(language, [texts])
+    words = Words(language, texts)
     put([*map(words.say, assumed), ""])
 
 

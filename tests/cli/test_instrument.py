@@ -1,0 +1,112 @@
+"""`undogmatic instrument` as a user types it: the price first, both answers, the items again, and a
+hosted model."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Capture, Patch, put, typed
+from tests.examinations.builders import made_up
+from undogmatic.cli import main
+from undogmatic.datasets.instrument import FILE
+
+LITTLE = ("tracking=none",)
+MINE = """\
+_target_: undogmatic.records.rubric.Rubric
+name: mine
+scale: {kind: numeric, minimum: 1, maximum: 5, step: 1}
+inputs: [text]
+direction: higher_is_better
+margin: 0.5
+wordings:
+  en: {definition: How clear a note is., question: How clear is it?}
+  pt: {definition: Quão clara é a nota., question: Quão clara é?}
+"""
+
+
+def asked(folder: Path, *words: str) -> Any:
+    return typed("undogmatic.cli", "instrument", *words, *LITTLE, folder=folder)
+
+
+def texts(folder: Path, n: int = 24) -> Path:
+    rows = [
+        {"text": ". ".join(made_up(12, f"{k} {s}").strip() for s in range(6))} for k in range(n)
+    ]
+    return put(folder / "notes.jsonl", rows)
+
+
+def test_a_shipped_rubric_says_the_price_and_the_answer_first(tmp_path: Path) -> None:
+    done = asked(tmp_path, "shame", "model=patterns", "hydra.run.dir=run")
+    assert done.returncode == 0, done.stderr
+    first, *_ = done.stdout.splitlines()
+    assert first.startswith("728 items, each judged 1 time: 728 judgments")
+    assert "Without labels nobody can say whether it is right." in done.stdout
+    judged = (tmp_path / "run" / "judgments.jsonl").read_text().splitlines()
+    kept = (tmp_path / "run" / FILE).read_text().splitlines()
+    assert len(judged) == len(kept) == 728
+    assert (tmp_path / "run" / "figures" / "instrument_cues.png").is_file()
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert {"instrument.worst", "instrument.ladder.right_orders"} <= metrics.keys()
+
+    # the same items by another judge, in Portuguese
+    items = ["--items", f"run/{FILE}", "--language", "pt"]
+    again = asked(tmp_path, "shame", *items, "model=tfidf", "hydra.run.dir=again")
+    assert again.returncode == 0, again.stderr
+    assert "Sem rótulos, ninguém pode dizer se ele acerta." in again.stdout
+    runs = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("run", "again")]
+    assert runs[0]["dataset_digest"] == runs[1]["dataset_digest"]
+
+
+def test_a_rubric_and_texts_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
+    texts(tmp_path)
+    words = ("mine.yaml", "--texts", "notes.jsonl", "--n", "20", "hydra.run.dir=run")
+    done = asked(tmp_path, *words, "model=fake", "model.kind=length")
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"24\d items", done.stdout)
+    assert "Without labels nobody can say" in done.stdout
+
+
+def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> None:
+    text = "It says where to go. It says when to come. It names what to bring. Nobody waits. Done."
+    put(tmp_path / "notes.jsonl", [{"text": f"Note {k}: {text}"} for k in range(24)])
+    done = asked(tmp_path, "shame", "--texts", "notes.jsonl", "model=patterns")
+    assert done.returncode == 0, done.stderr
+    assert "1 independent group" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("model=gpt",), "Name the rubric first"),
+        (("faithfulness", "model=patterns"), "--texts FILE"),
+        (("shame", "--items", "x.jsonl", "--n", "30"), "`--items` and `--n` are given"),
+        (("shame", "--n", "1"), "--n"),
+        (("shame", "--texts", "none.jsonl"), "does not exist"),
+        (("preference", "--texts", "none.jsonl"), "does not exist"),
+        (("nosuch", "model=patterns"), "nosuch"),
+    ],
+)
+def test_what_is_typed_wrongly_is_named(
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["instrument", *words])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert said in error and "Traceback" not in error
+
+
+def test_a_hosted_model_is_asked_once_per_item(tmp_path: Path, stub: Any) -> None:
+    texts(tmp_path)
+    (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
+    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=stub"]
+    words = ("mine.yaml", "--texts", "notes.jsonl", "--n", "20", "hydra.run.dir=run")
+    done = asked(tmp_path, *words, *hosted, "prompt=anchored_en", "engine.cache=false")
+    assert done.returncode == 0, done.stderr
+    stated = int(re.match(r"(\d+) items", done.stdout)[1])  # type: ignore[index]
+    assert len(stub.requests) == stated > 240

@@ -1,0 +1,75 @@
+"""Holds `undogmatic instrument`: puts a judge through tests that need no labels."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from undogmatic.cli.doors import add_language, add_words, words
+from undogmatic.cli.numbers import whole
+from undogmatic.errors import ConfigError
+from undogmatic.safety.outside import brief
+
+TEXTS = Path(__file__).with_name("instrument.texts.yaml")
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "instrument", help="no labels yet: what can be told of a judge without any"
+    )
+    parser.add_argument(
+        "rubric", metavar="RUBRIC", help="a rubric by its name, or a YAML file with one"
+    )
+    parser.add_argument(
+        "--texts", metavar="FILE", help="your texts (default: those that ship for the rubric)"
+    )
+    number = whole("--n", 2, 1000, 60)
+    parser.add_argument("--n", type=number, help="so many texts at most (default: 60)")
+    again = "made items to use again: instrument.jsonl in the folder of an earlier run"
+    parser.add_argument("--items", metavar="FILE", help=again)
+    add_language(parser)
+    add_words(parser, "model=gpt")
+    parser.set_defaults(run=_instrument)
+
+
+def _instrument(typed: argparse.Namespace) -> None:
+    """Say how many judgments it takes, then start the run."""
+    from undogmatic.api import chosen
+    from undogmatic.config.build import settings
+    from undogmatic.config.door import compose_config
+    from undogmatic.datasets.labels import load
+    from undogmatic.report.words import Words
+    from undogmatic.runs.progress import doing, speaking
+
+    if "=" in typed.rubric:
+        raise ConfigError(
+            f"RUBRIC is {brief(typed.rubric)}, which is a setting. Name the rubric first:"
+            f" undogmatic instrument NAME {typed.rubric}"
+        )
+    if typed.items is not None and (typed.texts is not None or typed.n is not None):
+        option = "--texts" if typed.texts is not None else "--n"
+        raise ConfigError(
+            f"`--items` and `{option}` are given; the items of an earlier run are used as they are."
+            " Leave one out."
+        )
+    own = {"path": typed.texts, "n": typed.n, "items": typed.items}
+    line = ["experiment=instrument", *chosen("rubric", typed.rubric, "RUBRIC")]
+    line += [f"dataset.{key}={value}" for key, value in own.items() if value is not None]
+    line += [] if typed.language == "en" else [f"report.language={typed.language}"]
+    line += words(typed)
+    config = settings(compose_config(line))
+    language = config.report.language
+    with speaking(language), doing("reading the items", soon=True):
+        n = len(load(config).labelled.items)
+    if config.run.limit is not None:
+        n = min(n, config.run.limit)
+    repeats = config.run.repeats
+    told = {"n": n, "repeats": repeats, "total": n * repeats}
+    print(Words(language, [TEXTS]).text("instrument_door.asking", **told), flush=True)
+    from undogmatic.run import main
+
+    sys.argv[1:] = line
+    main()

@@ -1,0 +1,345 @@
+"""Makes the items of the instrument test: texts, and copies of them whose score is known relative
+to theirs without a label.
+
+A copy with a cue that should not matter ought to score as its text does (`same`), one with planted
+defects worse (`worse`), and where there is nothing to judge a score says nothing (`nothing`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from undogmatic.config.build import LARGEST_SEED
+from undogmatic.datasets.base import SubsetDataset, existing_file, unique
+from undogmatic.datasets.edits import STEPS, Edits, Language, chosen, edits_of, shipped
+from undogmatic.datasets.rows import json_lines
+from undogmatic.datasets.tabular import TextsDataset, shipped_dataset
+from undogmatic.datasets.together import heads_of
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import TYPED_GROUP, Item, digest, first_problem
+from undogmatic.records.results import Finding
+from undogmatic.records.wordings import Licence, Licensed
+from undogmatic.safety import files
+from undogmatic.stats.surface import copies
+
+ORIGINAL, CUE, LADDER, DARK = "original", "cue", "ladder", "dark"
+FILE = "instrument.jsonl"
+"""What a run calls its items in its folder: `dataset.items=` reads them again."""
+FEWEST = 20
+TOGETHER = ("group", "precedent", "source")
+"""Metadata that says that texts belong together (`examinations.independence`)."""
+MOST_LOOKED_AT = 20
+"""So many times the texts that are wanted are looked at to find independent ones."""
+_ROW = ("original", "edit", "expected")
+
+
+class InstrumentDataset:
+    """Texts, drawn with a seed, and their edited copies.
+
+    Metadata of each item: `edit` (`original`, `cue.flattery`, `ladder.repeated.2`, `dark.blank`),
+    `original` (of a copy the item that it is compared with) and `expected` (of all but the texts as
+    they were: `same`, `worse`, `nothing`). The copies of a text share its pair, so that they are
+    judged one after the other, and its group. Labels are left out: nothing is held against them.
+
+    Args:
+        rubric: Its name: the file `data/instrument/RUBRIC.yaml` is read, if there is one.
+        inputs, optional: What is judged; the last of the inputs that a text has is edited.
+        shipped: The dataset option from which texts are drawn where no `path` is given.
+        path: A table with texts of one's own.
+        n: How many texts are drawn at most.
+        seed: Of the draw.
+        cues: How many cues are tried, the most telling first; names of cues; or None for all.
+        language: Of the sentences that are added; None: as each text.
+        edits: A file of edits of one's own, in place of the rubric's.
+        items: Made items to use again, a file that an earlier run wrote; all but `inputs` and
+            `optional` is then without meaning.
+    """
+
+    name = "instrument"
+
+    def __init__(
+        self,
+        rubric: str,
+        inputs: Sequence[str] = ("text",),
+        optional: Sequence[str] = (),
+        shipped: str | None = None,
+        path: str | None = None,
+        n: Annotated[int, Field(ge=2, le=1000)] = 60,
+        seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0,
+        cues: Annotated[int, Field(ge=1)] | list[str] | None = 8,
+        language: Language | None = None,
+        edits: str | None = None,
+        items: str | None = None,
+    ) -> None:
+        self.rubric, self.inputs, self.optional = rubric, tuple(inputs), tuple(optional)
+        self.shipped, self.path, self.n, self.seed = shipped, path, n, seed
+        self.language = language
+        self.made = None if items is None else existing_file(items, "dataset.items", (".jsonl",))
+        self.edits, self.own = self._edits(edits)
+        self.cues = chosen(self.edits, cues)
+        self.about = "texts and their edited copies"
+        self.read: Sequence[Finding] = ()
+        self.licence: Licence | None = None
+
+    def load(self) -> Sequence[Item]:
+        """The items, text by text. Raises ConfigError where no texts are at hand, DataError naming
+        file and line."""
+        if self.made is not None:
+            return self._again(self.made)
+        texts, notes = self._texts()
+        made = list[Item]()
+        unmade = dict[str, int]()
+        for place, text in enumerate(texts):
+            made += self._copies(text, place, unmade)
+        made += self._dark(texts)
+        told = {"texts": len(texts), "n": len(made), "cues": self.cues}
+        notes.append(Finding("instrument_items.made", told))
+        if unmade:
+            told = {"n": sum(unmade.values()), "edits": sorted(unmade)}
+            notes.append(Finding("instrument_items.unmade", told))
+        relevant = [name for name in self.edits.relevant if name in self.edits.cues]
+        if relevant:
+            told = {"cues": relevant, "rubric": self.rubric, "n": len(relevant)}
+            notes.append(Finding("instrument_items.relevant", told))
+        left = [name for name in self.edits.cues if name not in [*self.cues, *relevant]]
+        if left:
+            notes.append(Finding("instrument_items.left_out", {"cues": left}))
+        self.read = notes
+        return unique(((str(item.place), item) for item in made), self.about)
+
+    def keep(self, items: Sequence[Item], folder: Path) -> None:
+        """Write the items into a run's folder, a row each with original, edit and expectation."""
+        path = folder / FILE
+        if self.made is not None and path.is_file() and path.samefile(self.made):
+            return
+        lines = (json.dumps(_row(item), ensure_ascii=False) + "\n" for item in items)
+        files.write(path, lines)
+
+    def _edits(self, typed: str | None) -> tuple[Edits, Path | None]:
+        own = (
+            shipped(self.rubric)
+            if typed is None
+            else existing_file(typed, "dataset.edits", (".yaml", ".yml"))
+        )
+        return edits_of(own), own
+
+    def _texts(self) -> tuple[list[Item], list[Finding]]:
+        """The texts that are edited, and what is said of how they were read."""
+        if self.path is not None:
+            dataset: Any = TextsDataset(
+                self.path, self.inputs, optional=self.optional, columns={"label": ()}
+            )
+        elif self.shipped is not None:
+            dataset = shipped_dataset(self.shipped, self.rubric)
+            self.licence = dataset.licence if isinstance(dataset, Licensed) else None
+        else:
+            raise ConfigError(
+                f"no texts ship for rubric={self.rubric}, so the instrument test needs 20 to 60 of"
+                " yours, without labels: dataset.path=FILE (undogmatic instrument: --texts FILE)."
+            )
+        items = list(dataset.load())
+        notes = list(getattr(dataset, "read", ()))
+        if len(items) < 2:
+            raise DataError(
+                f"{dataset.about} holds {len(items)} text; the instrument test needs at least 2,"
+                f" and {FEWEST} to say much."
+            )
+        drawn = _drawn(items, self.n, self.seed)
+        if len(drawn) < FEWEST:
+            notes.append(Finding("instrument_items.few", {"n": len(drawn), "least": FEWEST}))
+        named = zip(drawn, _groups(drawn), strict=True)
+        return [_plain(item, group) for item, group in named], notes
+
+    def _copies(self, text: Item, place: int, unmade: dict[str, int]) -> Iterator[Item]:
+        """A text and its edited copies; `unmade` counts those that change nothing or cannot be
+        made."""
+        yield text
+        target = self._target(text)
+        seen = {digest(text.inputs[target])}
+        ids = dict[str, str]()
+        for edit, expected, against, changed in self._changes(text.inputs[target], text, place):
+            before = text.id if against is None else ids.get(against)
+            if changed is None or before is None or digest(changed) in seen:
+                kind = edit.split(".")[1]
+                unmade[kind] = unmade.get(kind, 0) + 1
+                continue
+            seen.add(digest(changed))
+            made = ids[edit.split(".")[1]] = f"{text.id}+{edit}"
+            own = "rubric" if self.edits.own_ladder else "any"
+            told = {"edit": edit, "expected": expected, "original": before}
+            told |= {"defects_of": own} if expected == "worse" else {}
+            yield _item(text, made, {target: changed}, told)
+
+    def _changes(
+        self, whole: str, text: Item, place: int
+    ) -> Iterator[tuple[str, str, str | None, str | None]]:
+        """Each edit of a text: its name, what is expected, the cue it is compared with, and what it
+        makes of it."""
+        spoken = self.language or _spoken(text)
+        for name in self.cues:
+            edit = self.edits.cues[name]
+            key = f"{self.seed} {text.id} {edit.against or name}"
+            yield f"{CUE}.{name}", "same", edit.against, edit.into(whole, key, 1, spoken)
+        kinds = [*self.edits.ladder]
+        # A text has one kind of defect: the first, from its own on, that it is long enough for.
+        for kind in [*kinds[place % len(kinds) :], *kinds[: place % len(kinds)]] if kinds else ():
+            edit, key = self.edits.ladder[kind], f"{self.seed} {text.id} {kind}"
+            steps = [(step, edit.into(whole, key, step, spoken)) for step in STEPS]
+            if all(changed is not None for _, changed in steps):
+                for step, changed in steps:
+                    yield f"{LADDER}.{kind}.{step}", "worse", None, changed
+                return
+        if kinds:
+            yield f"{LADDER}.{kinds[0]}.1", "worse", None, None
+
+    def _dark(self, texts: Sequence[Item]) -> Iterator[Item]:
+        """Items in which there is nothing to judge, beside the other inputs of some texts."""
+        number = 0
+        for name, nothings in self.edits.dark.items():
+            for place, nothing in enumerate(nothings, 1):
+                text = texts[number % len(texts)]
+                number += 1
+                told = {"edit": f"{DARK}.{name}", "expected": "nothing"}
+                changed = {self._target(text): nothing}
+                made = _item(text, f"{DARK}.{name}.{place}", changed, told)
+                yield made.model_copy(update={"pair": made.id})
+
+    def _target(self, text: Item) -> str:
+        """The input that is edited: the last that the rubric shows and the text has."""
+        names = [*(name for name in self.optional if name not in self.inputs), *self.inputs]
+        return next(name for name in reversed(names) if name in text.inputs)
+
+    def _again(self, file: Path) -> Sequence[Item]:
+        """The items that an earlier run made. Raises DataError where a row is none of them."""
+
+        def rows() -> Iterator[tuple[str, Item]]:
+            for number, row in json_lines(file):
+                place = f"{file}:{number}"
+                item = _item_of(place, row)
+                if item.metadata.get("expected") not in (None, "same", "worse", "nothing"):
+                    raise DataError(
+                        f"{place}: `expected` is {item.metadata['expected']!r}; it must be same,"
+                        " worse or nothing, and null of a text as it was."
+                    )
+                if not isinstance(item.metadata.get("edit"), str):
+                    raise DataError(
+                        f"{place}: `metadata.edit` is missing. `dataset.items` takes the file"
+                        f" {FILE} of an earlier run; texts of your own are given with"
+                        " dataset.path=FILE."
+                    )
+                yield place, item
+
+        items = unique(rows(), str(file))
+        known = {item.id for item in items}
+        for item in items:
+            original = item.metadata.get("original")
+            if original is not None and original not in known:
+                raise DataError(
+                    f"{item.place}: `metadata.original` is {original!r}, which the file does not"
+                    " hold. Copies are compared with what they were made of: add it, or leave this"
+                    " row out."
+                )
+        self.read = [Finding("instrument_items.again", {"n": len(items), "file": file.name})]
+        return items
+
+
+def _row(item: Item) -> dict[str, object]:
+    """An item as a row of the file that keeps it."""
+    told = {name: item.metadata.get(name) for name in _ROW}
+    more = {name: value for name, value in item.metadata.items() if name not in _ROW}
+    texts: dict[str, object] = dict(item.inputs) if "text" in item.inputs else {}
+    if len(item.inputs) != 1 or not texts:
+        texts = {"inputs": item.inputs}
+    placed = {"condition": item.condition, "pair": item.pair}
+    return {"id": item.id} | told | texts | placed | more
+
+
+def _item_of(place: str, row: Mapping[str, Any]) -> Item:
+    """The item of such a row, whose text may be blank. Raises DataError naming the place."""
+    known = {name: row[name] for name in ("id", "condition", "pair") if name in row}
+    inputs = row.get("inputs", {"text": row.get("text")})
+    others = {k: v for k, v in row.items() if k not in {*known, "inputs", "text"} and v is not None}
+    try:
+        return Item.model_validate(known | {"inputs": inputs, "metadata": others, "place": place})
+    except ValidationError as error:
+        raise DataError(f"{place}: {first_problem(error)}.") from None
+
+
+class _Held:
+    """Items that are read already, as a dataset."""
+
+    name, about = "texts", "texts"
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
+
+    def load(self) -> Sequence[Item]:
+        return self.items
+
+
+def _drawn(items: Sequence[Item], n: int, seed: int) -> list[Item]:
+    """So many of the texts, of every condition in turn, and of every group one before any gives a
+    second."""
+    of_all = SubsetDataset(_Held(items), min(len(items), MOST_LOOKED_AT * n), seed).load()
+    firsts, others, known = list[Item](), list[Item](), set[str]()
+    for item, group in zip(of_all, _groups(of_all), strict=True):
+        (others if group in known else firsts).append(item)
+        known.add(group)
+    return [*firsts, *others][:n]
+
+
+def _groups(texts: Sequence[Item]) -> list[str]:
+    """The group of each text, as it is found among the texts alone: the sentences that are added to
+    short ones would make them near-copies of one another."""
+    marks: list[list[tuple[str, str]]] = []
+    for item, copied in zip(texts, copies(tuple(item.text for item in texts)), strict=True):
+        typed = item.metadata.get(TYPED_GROUP)
+        if typed is not None:  # what somebody named is final
+            marks.append([("typed", str(typed))] if typed else [("item", item.id)])
+            continue
+        own = [("item", item.id), ("copies", str(copied))]
+        own += [("pair", item.pair)] if item.pair is not None else []
+        for key in TOGETHER:
+            value = item.metadata.get(key) or []
+            own += [(key, str(each)) for each in (value if isinstance(value, list) else [value])]
+        marks.append(own)
+    heads = heads_of(marks)
+    first = {head: item.id for head, item in reversed([*zip(heads, texts, strict=True)])}
+    return [first[head] for head in heads]
+
+
+def _plain(item: Item, group: str) -> Item:
+    """A text without its labels, in its group."""
+    known = {"language": item.metadata["language"]} if "language" in item.metadata else {}
+    return item.model_copy(
+        update={
+            "labels": {},
+            "label_scale": None,
+            "parent": None,
+            "maker": None,
+            "condition": ORIGINAL,
+            "pair": item.id,  # its copies are judged one after the other
+            "metadata": known | {TYPED_GROUP: group, "edit": ORIGINAL},
+        }
+    )
+
+
+def _spoken(text: Item) -> Language | None:
+    known = text.language
+    return "pt" if known == "pt" else "en" if known == "en" else None
+
+
+def _item(text: Item, name: str, changed: dict[str, str], told: dict[str, str]) -> Item:
+    """A copy of a text with an edit in it, and what is told of that."""
+    kind, _, rest = told["edit"].partition(".")
+    return text.model_copy(
+        update={
+            "id": name,
+            "inputs": text.inputs | changed,
+            "condition": f"{kind}:{rest}",
+            "metadata": text.metadata | told,
+        }
+    )
