@@ -125,6 +125,7 @@ WHY_NOT = {
     ],
     "short for hydra.sweeper.n_jobs=1": ["n_jobs=1"],
     "tests/test_one_answer.py": [
+        "undogmatic check RUN",
         "undogmatic check RUN_FOLDER",
         "undogmatic export RUN_FOLDER --to csv",
     ],

@@ -62,7 +62,7 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
         "below",
         "refuted",
     ),
-    "equal to the labels": (lambda: judged(LABELS), "limited", "supported"),
+    "equal to the labels": (lambda: judged(LABELS), "identical", "undecided"),
     "copied": (
         lambda: evidence_of("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)),
         "identical",

@@ -31,6 +31,7 @@ COPIED: tuple[Copied, ...] = get_args(Copied)
 """How verdicts may be made from the labels, or these from them (`made_from`)."""
 TIE_PLACE = 2  # of a tie among the categories of a choice
 MOST_NAMED = 5
+FEWEST_OTHERS = 20
 FEWEST_SAME = 10
 """Items on which two must say the same for it to be mentioned."""
 FEWEST_IN_STEP, FEWEST_STEPS = 20, 5
@@ -39,9 +40,10 @@ own."""
 MANY_STEPS, FEW_STEPS = 10, 3
 """Grades with more steps than the first are a fine scale, with no more than the second are as good
 as categories."""
-CREDIBLE = {"category": 0.975, "grade": 0.95, "fine": 0.8, "split": 0.9, "alone": 0.6}
+CREDIBLE = {"category": 0.99, "even": 0.975, "grade": 0.95, "fine": 0.8, "split": 0.9, "alone": 0.6}
 """On what share of items two who judge for themselves may well say exactly the same: on nearly all
-of easy items that pass or fail; on fewer of grades, and of grades on a fine scale; on fewer where
+of easy items that pass or fail, on fewer where FEWEST_OTHERS of them are not the most frequent
+(`even`), and of grades, and of grades on a fine scale; on fewer where
 another person says something else, and where all others agree on something else. Equality on so
 many items that this share makes it unlikely (`agreement.fewest_equal`) is the second sign without
 which nobody is said to have copied: of 40 items that pass or fail, two who agree on 98 % say the
@@ -365,8 +367,11 @@ def _same_of_all(
     grades = _grades(kind, steps)
     counts = {grades: units, "split": units[differs.any(axis=1)], "alone": units[alone]}
     shown = {name: int(own.nunique()) for name, own in counts.items()}
+    others = units[said != said.mode()[0]].nunique()
+    even = {"category": CREDIBLE["even"]} if others >= FEWEST_OTHERS else {}
+    credible = CREDIBLE | even
     sign = next(
-        (name for name, n in shown.items() if n >= agreement.fewest_equal(CREDIBLE[name])), None
+        (name for name, n in shown.items() if n >= agreement.fewest_equal(credible[name])), None
     )
     return CopyFacts(one, other, len(said), of_judge, sign, steps, shown[sign] if sign else 0)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from undogmatic.examinations.people import COPIED
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.report.words import Words
@@ -190,7 +189,7 @@ def _met(result: CheckResult, told: Told, agreement: Estimate, words: Words) -> 
     """Whether so much agreement is shown; "" of so few items that it would show nothing."""
     if told.answer.key == "check.verdict_few":
         return ""
-    if told.answer.key.removeprefix("check.verdict_") in COPIED:
+    if told.rival.key == "check.rival_identical":  # labels that may be its own verdicts
         return words.text("uses.met_unknown")
     least = result.options.least_of(result.table.kind)
     if min(agreement.low, agreement.worst_low) > least:
