@@ -128,7 +128,7 @@ def test_verdicts_without_any_label_and_several_judges_limit_what_is_said() -> N
     rows.loc[rows.index[-150:], "human"] = None
     told = answer(rows, labels="by-verdict")
     assert "people.none_of_verdict" in [finding.key for finding in told.findings]
-    two = file_of(400, 60, labelled=200).assign(other=lambda rows: rows["gpt"])
+    two = file_of(400, 60, errors=9, labelled=200).assign(other=lambda rows: rows["gpt"])
     told = answer(two, labels="by-verdict", judge=["gpt", "other"], human=["human"])
     assert "people.by_whose_verdict" in [finding.key for finding in told.findings]
 

@@ -16,7 +16,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from undogmatic.cli.check import pairs_of
-from undogmatic.cli.checked import checked
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.runs.versions import versions
 from undogmatic.safety.apart import in_settings, inside, named
@@ -28,7 +27,7 @@ from undogmatic.safety.secrets import scrub
 ABOUT = "Whether an LLM judge may be trusted. Paths are those of the folder of this server."
 TOOLS = {
     "check": (
-        "Say whether to believe an LLM judge, by files with its verdicts and people's labels: what"
+        "Say whether to trust an LLM judge, by files with its verdicts and people's labels: what"
         " it may be used for, what not, and what is not known."
     ),
     "gate": "Hold a trust card, or a run, against thresholds: pass, fail, undecided or void.",
@@ -152,6 +151,8 @@ def _check(
 
     inside([*named("files", files), *named("against", against), *named("card", card)])
     place = None if card is None else cards.checked_path(card)
+    from undogmatic.cli.checked import checked
+
     result, reading = checked(files, against, options, {})
     words = words_of(language)
     lines, found = in_lines(result, words), as_json(result, words)
