@@ -448,3 +448,10 @@ def test_to_score_a_text_imports_neither_tables_nor_optimisers() -> None:
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_version_that_is_printed_is_still_known_afterwards(capsys: Capture) -> None:
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            main(["--version"])
+        assert capsys.readouterr().out.startswith("undogmatic 0.")

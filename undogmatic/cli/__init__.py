@@ -211,7 +211,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from undogmatic.runs.versions import versions
 
-        found = versions()
+        found = dict(versions())
         print(f"undogmatic {found.pop('undogmatic')}")
         print("  ".join(f"{name} {version}" for name, version in found.items()))
         parser.exit()

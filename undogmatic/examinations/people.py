@@ -32,6 +32,8 @@ COPIED: tuple[Copied, ...] = get_args(Copied)
 TIE_PLACE = 2  # of a tie among the categories of a choice
 MOST_NAMED = 5
 FEWEST_OTHERS = 20
+"""Items outside the most frequent verdict, or label, below which these are nearly a constant, and
+equality or texts show little."""
 FEWEST_SAME = 10
 """Items on which two must say the same for it to be mentioned."""
 FEWEST_IN_STEP, FEWEST_STEPS = 20, 5

@@ -24,6 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.examinations import kinds, structure
+from undogmatic.examinations.people import FEWEST_OTHERS
 from undogmatic.examinations.structure import Aspect
 from undogmatic.examinations.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
 from undogmatic.records.checked import CheckOptions
@@ -38,9 +39,6 @@ from undogmatic.stats.surface import copies, without_shared
 
 Outcome = Literal["beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"]
 FEWEST_GROUPS = 20
-FEWEST_OTHERS = 20
-"""Items outside the most frequent verdict, and label, below which texts cannot show what these hang
-on: a judge that chose the second of two outputs in 3 of 100 pairs was believed."""
 MOST_ITEMS = 1500
 """Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
 LEAST_LEFT, LEAST_LEFT_OF_PAIRS, LEAST_LEFT_OF_LEANING = 0.3, 0.35, 0.45
@@ -102,15 +100,16 @@ class SurfaceRival:
     judge's verdicts, and no more than `least_left` of the agreement is shown to be left beside it;
     "open", no more is shown to be left, but neither that the surface foretells the verdicts;
     "column", a column of the file explains the agreement; "beyond", none of these; "no_texts",
-    "few" groups, "rare", hardly an item outside the most frequent verdict or label (`others`): not
-    examined. Where people labelled the same items, "follows" and "open" hang on `shared` instead:
-    on how much the judge shares with people beyond the surface, measured by what they share with
-    each other. `agreement` is the surface judge's with people in the judge's own coefficient,
-    `accuracy` the share of labels that it gets right (None for numbers), `increment` the judge's
-    agreement (`judge`) minus the surface judge's, `at_equal` what is left of the judge's at equal
-    surface (or within the column's values), `foretold` how well the surface foretells the judge's
-    verdicts; `what` are the words, counts or the column that the rival leans on most. `n` items
-    have a verdict and a label, in `groups` units; `drawn` of so many, 0 if all were looked at.
+    "few" groups, "rare", hardly an item outside the most frequent verdict or label (`others`, as of
+    a judge that chose the second of two outputs in 3 of 100 pairs): not examined. Where people
+    labelled the same items, "follows" and "open" hang on `shared` instead: on how much the judge
+    shares with people beyond the surface, measured by what they share with each other. `agreement`
+    is the surface judge's with people in the judge's own coefficient, `accuracy` the share of
+    labels that it gets right (None for numbers), `increment` the judge's agreement (`judge`) minus
+    the surface judge's, `at_equal` what is left of the judge's at equal surface (or within the
+    column's values), `foretold` how well the surface foretells the judge's verdicts; `what` are the
+    words, counts or the column that the rival leans on most. `n` items have a verdict and a label,
+    in `groups` units; `drawn` of so many, 0 if all were looked at.
     """
 
     outcome: Outcome
