@@ -41,6 +41,7 @@ def _instrument(typed: argparse.Namespace) -> None:
     from undogmatic.config.build import settings
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.labels import load
+    from undogmatic.engine.recipe import Recipe
     from undogmatic.report.words import Words
     from undogmatic.runs.progress import doing, speaking
 
@@ -60,15 +61,18 @@ def _instrument(typed: argparse.Namespace) -> None:
     line += [f"dataset.{key}={value}" for key, value in own.items() if value is not None]
     line += [] if typed.language == "en" else [f"report.language={typed.language}"]
     line += words(typed)
-    config = settings(compose_config(line))
+    composed = compose_config(line)
+    config = settings(composed)
     language = config.report.language
     with speaking(language), doing("reading the items", soon=True):
-        n = len(load(config).labelled.items)
-    if config.run.limit is not None:
-        n = min(n, config.run.limit)
+        items = load(config).labelled.items[: config.run.limit]
+        n = len(Recipe(composed).build().asked(items))
     repeats = config.run.repeats
     told = {"n": n, "repeats": repeats, "total": n * repeats}
-    print(Words(language, [TEXTS]).text("instrument_door.asking", **told), flush=True)
+    spoken = Words(language, [TEXTS])
+    print(spoken.text("instrument_door.asking", **told), flush=True)
+    if left := len(items) - n:
+        print(spoken.text("instrument_door.left_out", n=left), flush=True)
     from undogmatic.run import main
 
     sys.argv[1:] = line
