@@ -30,6 +30,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--n", type=number, help="so many texts at most (default: 60)")
     again = "made items to use again: instrument.jsonl in the folder of an earlier run"
     parser.add_argument("--items", metavar="FILE", help=again)
+    compared = "an earlier run: its items again, and both judges compared on them"
+    parser.add_argument("--against", metavar="RUN", help=compared)
     add_language(parser)
     add_words(parser, "model=gpt")
     parser.set_defaults(run=_instrument)
@@ -40,6 +42,7 @@ def _instrument(typed: argparse.Namespace) -> None:
     from undogmatic.api import chosen
     from undogmatic.config.build import settings
     from undogmatic.config.door import compose_config
+    from undogmatic.datasets.instrument import FILE
     from undogmatic.datasets.labels import load
     from undogmatic.engine.recipe import Recipe
     from undogmatic.report.words import Words
@@ -50,15 +53,13 @@ def _instrument(typed: argparse.Namespace) -> None:
             f"RUBRIC is {brief(typed.rubric)}, which is a setting. Name the rubric first:"
             f" undogmatic instrument NAME {typed.rubric}"
         )
-    if typed.items is not None and (typed.texts is not None or typed.n is not None):
-        option = "--texts" if typed.texts is not None else "--n"
-        raise ConfigError(
-            f"`--items` and `{option}` are given; the items of an earlier run are used as they are."
-            " Leave one out."
-        )
+    _check(typed)
+    if typed.against is not None:
+        typed.items = str(Path(typed.against) / FILE)
     own = {"path": typed.texts, "n": typed.n, "items": typed.items}
     line = ["experiment=instrument", *chosen("rubric", typed.rubric, "RUBRIC")]
     line += [f"dataset.{key}={value}" for key, value in own.items() if value is not None]
+    line += [] if typed.against is None else [f"analysis.against={typed.against}"]
     line += [] if typed.language == "en" else [f"report.language={typed.language}"]
     line += words(typed)
     composed = compose_config(line)
@@ -77,3 +78,15 @@ def _instrument(typed: argparse.Namespace) -> None:
 
     sys.argv[1:] = line
     main()
+
+
+def _check(typed: argparse.Namespace) -> None:
+    """Raise ConfigError where two options say what is judged."""
+    said = {"--items": typed.items, "--against": typed.against}
+    said |= {"--texts": typed.texts, "--n": typed.n}
+    first, *others = [option for option, value in said.items() if value is not None] or [""]
+    if others and first in ("--items", "--against"):
+        raise ConfigError(
+            f"`{first}` and `{others[0]}` are given; the items of an earlier run are used as they"
+            " are. Leave one out."
+        )

@@ -204,7 +204,8 @@ class Edits(Record):
     telling, the kinds of defect of the `ladder`, and texts in which there is nothing to judge
     (`dark`). `wordings` are the question in other words, by language. `relevant` names the cues
     that the rubric asks about, which are left out. `own_ladder`: the defects were written for the
-    rubric."""
+    rubric. `texts` names the dataset option whose texts are taken where nobody brings any, in place
+    of those that judges were fitted on."""
 
     cues: dict[str, Edit] = Field(default_factory=dict)
     ladder: dict[str, Edit] = Field(default_factory=dict)
@@ -212,6 +213,7 @@ class Edits(Record):
     wordings: dict[str, tuple[Words, ...]] = Field(default_factory=dict)
     relevant: tuple[str, ...] = ()
     own_ladder: bool = False
+    texts: str | None = None
 
 
 def shipped(rubric: str) -> Path | None:
@@ -241,6 +243,7 @@ def edits_of(own: Path | None) -> Edits:
         wordings=common.wordings | more.wordings,
         relevant=more.relevant,
         own_ladder=bool(more.ladder),
+        texts=more.texts,
     )
 
 

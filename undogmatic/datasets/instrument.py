@@ -40,7 +40,7 @@ ORIGINAL, CUE, ASKED, LADDER, DARK = "original", "cue", "asked", "ladder", "dark
 FILE = "instrument.jsonl"
 """What a run calls its items in its folder: `dataset.items=` reads them again."""
 FEWEST = 20
-AGAIN_EVERY = 3
+AGAIN_EVERY = 4
 """Of so many texts one is asked about again, in the same words; it says how far answers vary by
 themselves, for which fewer texts do. The others bring a text in which there is nothing to judge."""
 TOGETHER = ("group", "precedent", "source")
@@ -97,10 +97,11 @@ class InstrumentDataset:
         items: str | None = None,
     ) -> None:
         self.rubric, self.inputs, self.optional = rubric, tuple(inputs), tuple(optional)
-        self.shipped, self.path, self.n, self.seed = shipped, path, n, seed
+        self.path, self.n, self.seed = path, n, seed
         self.language = language
         self.made = None if items is None else existing_file(items, "dataset.items", (".jsonl",))
         self.edits, self.own = self._edits(edits)
+        self.shipped = self.edits.texts or shipped
         self.cues, self.ways = chosen(self.edits, cues), chosen_ways(ways)
         self.languages, self.asked_in = tuple(languages), asked_in
         self.about = "texts and their edited copies"

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import NonNegativeFloat
 
+from undogmatic.errors import DataError
 from undogmatic.examinations.base import Limited, Share, Unsuited, columns, count
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.instrument import (
@@ -23,7 +24,14 @@ from undogmatic.examinations.ruling.instrument import (
 )
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import DETAILS, REASON_NAMES
-from undogmatic.examinations.truth import Bounded, Margin, bounded, check_order, margin_of
+from undogmatic.examinations.truth import (
+    Bounded,
+    Margin,
+    bounded,
+    check_order,
+    margin_of,
+    read_run,
+)
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import means
 from undogmatic.stats.claims import claim
@@ -78,11 +86,14 @@ class InstrumentAnalysis(Limited):
         margin: Largest difference that does not matter, in score units; None takes the rubric's.
         level: Confidence level of all cues together (Holm), once for effects, once for their
             absence; and of everything else.
+        against: The folder of another run on the same items (`dataset.items`), with whose judge
+            this one is compared, item by item.
     """
 
     name: ClassVar[str] = "instrument"
     margin: NonNegativeFloat | None = None
     level: Share = 0.95
+    against: str | None = None
 
     def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where scores have no order, or the items are no edited copies."""
@@ -104,6 +115,8 @@ class InstrumentAnalysis(Limited):
         unsteady = self._ways(tell, judged, margin)
         self._reasons(tell, judged, margin)
         ladder = self._ladder(tell, judged, margin)
+        if self.against is not None:
+            self._compare(tell, judged, self.against)
         blank = self._dark(tell, judged, nothing)
         scored = judged.scored()
         texts = scored[scored[ORIGINAL].isna() & scored[EXPECTED].isna()]
@@ -140,7 +153,7 @@ class InstrumentAnalysis(Limited):
         @cache
         def held(cue: str, alpha: float) -> Bounded:
             own = asked[cue]
-            ends = (-margin.span, margin.span)
+            ends = (0.0 if cue == BLANK else -margin.span, margin.span)
             return bounded(
                 own.differences, own.ends, margin.value, 1 - alpha, own.groups, bounds=ends
             )
@@ -257,6 +270,60 @@ class InstrumentAnalysis(Limited):
         )
         tell.number(share, "reasons", "named", unit="share")
         tell.say("reasons", share.values("named"), n=len(moved), anyway=float(np.mean(anyway)))
+
+    def _compare(self, tell: Told, judged: RunEvidence, folder: str) -> None:
+        """What moves this judge and another one differently, on the copies that both judged."""
+        other = read_run(folder, judged, "analysis.against")
+        shared = {*judged.frame["item_id"]} & {*other.scores.index}
+        if not shared:
+            raise DataError(
+                f"`analysis.against`: {folder} shares no item with this run. Two judges are"
+                f" compared on the same items: dataset.items={folder}/instrument.jsonl"
+            )
+        theirs = judged.with_rows(
+            judged.frame.assign(score=judged.frame["item_id"].map(other.scores))
+        )
+        both = dict[str, tuple[_Copies, _Copies]]()
+        for cue in dict.fromkeys(map(_name, _edits(judged, "same"))):
+            own, there = _copies(judged, cue), _copies(theirs, cue)
+            known = own.judged & there.judged
+            if (
+                cue != AGAIN
+                and len({g for g, has in zip(own.groups, known, strict=True) if has}) > 1
+            ):
+                both[cue] = (own, there)
+        if not both:
+            tell.say("against_nothing", other=other.name)
+            return
+
+        @cache
+        def apart(cue: str, alpha: float) -> Estimate:
+            own, there = both[cue]
+            apart = own.differences - there.differences
+            known = ~np.isnan(apart)
+            groups = [group for group, has in zip(own.groups, known, strict=True) if has]
+            span = 2 * (judged.scale[1] - judged.scale[0])
+            return means.interval(apart[known], 1 - alpha, groups=groups, bounds=(-span, span))
+
+        def shows(cue: str, alpha: float) -> bool:
+            found = apart(cue, alpha)
+            return found.low > 0 or found.high < 0
+
+        shown = step_down(list(both), shows, 1 - self.level)
+        rows = []
+        for cue, (own, there) in both.items():
+            found = apart(cue, shown[cue].alpha)
+            row: dict[str, Any] = {"cue": cue, "here": float(np.nanmean(own.differences))}
+            row |= {"there": float(np.nanmean(there.differences)), **found.row("apart")}
+            rows.append(row | {"differs": shown[cue].shown})
+        rows.sort(key=lambda row: (not row["differs"], -abs(row["apart"])))
+        differing = [row["cue"] for row in rows if row["differs"]]
+        told = {"n": len(differing), "total": len(both), "other": other.name, "cues": differing}
+        tell.number(len(differing), "against", "differ", unit="count", beside_headline=True)
+        tell.say("against" if differing else "against_same", told, level=self.level)
+        table = pd.DataFrame(rows)
+        units: Any = {"here": "amount", "there": "amount", "apart": "amount"}
+        tell.table("against", table, **units)
 
     def _ladder(self, tell: Told, judged: RunEvidence, margin: Margin) -> Steps | None:
         """What planted defects do to scores, towards the worse end."""
