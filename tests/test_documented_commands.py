@@ -224,6 +224,7 @@ WHY_NOT = {
         "undogmatic instrument shame model=patterns",
         "undogmatic instrument shame --texts notas.csv model=gpt",
         "undogmatic instrument shame --items RUN/instrument.jsonl model=tfidf",
+        "undogmatic instrument shame --against RUN model=tfidf",
     ],
     "judges a run again; tests/cli/test_rejudge.py": ["undogmatic rejudge RUN model=gpt"],
     "ends with the status of the gate; tests/cli/test_gate.py": [

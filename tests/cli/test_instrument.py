@@ -80,6 +80,17 @@ def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> Non
     assert "1 independent group" in done.stdout
 
 
+def test_a_rubric_of_pairs_is_sent_elsewhere(tmp_path: Path) -> None:
+    pairs = [
+        {"input": f"Say {k}.", "output_1": made_up(9, f"a{k}"), "output_2": made_up(9, f"b{k}")}
+        for k in range(20)
+    ]
+    put(tmp_path / "pairs.jsonl", pairs)
+    done = asked(tmp_path, "preference", "--texts", "pairs.jsonl", "judge=compare", "model=fake")
+    assert done.returncode == 2
+    assert "judge=compare analysis=preference" in done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -97,6 +97,14 @@ class InstrumentAnalysis(Limited):
 
     def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where scores have no order, or the items are no edited copies."""
+        if {"output_1", "output_2"} <= {*judged.rubric.inputs}:
+            raise Unsuited(
+                f"analysis=instrument compares scores of texts, and rubric={judged.rubric.name}"
+                " asks for a choice between two outputs. How often a judge's choice follows the"
+                " place needs no labels either: undogmatic run dataset=my dataset.path=FILE"
+                f" rubric={judged.rubric.name} judge=compare analysis=preference",
+                Finding("suite.lacks_order", {}),
+            )
         check_order(self.name, judged.rubric)
         if ORIGINAL not in judged.frame or not judged.frame[ORIGINAL].notna().any():
             raise Unsuited(
