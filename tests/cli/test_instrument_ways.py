@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.conftest import put, typed
 from tests.stub_server import judged_text
@@ -120,3 +121,78 @@ def test_a_fault_of_asking_is_named(
     assert len(stub.requests) == stated == len(kept)
     asked = [row["asking"]["way"] for row in kept if "asking" in row]
     assert {*asked} == {*ways.split(",")}
+
+
+def writing(stub: Any) -> None:
+    """The server writes: whatever fields are asked for, each answer another one."""
+
+    def answer(path: str, body: dict[str, Any], text: str, _: Any) -> dict[str, Any]:
+        fields = body["response_format"]["json_schema"]["schema"]["properties"]
+        n = len(stub.requests)
+        content = json.dumps(
+            {name: f"{name} said in other words, {n}. It is so." for name in fields}
+        )
+        message = {"role": "assistant", "content": content}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        about = {"id": "x", "object": "chat.completion", "model": "m"}
+        return {**about, "choices": [choice], "usage": usage}
+
+    stub._answer = answer
+
+
+def test_a_model_writes_wordings_that_are_asked_with_afterwards(tmp_path: Path, stub: Any) -> None:
+    (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
+    texts(tmp_path, 20)
+    writing(stub)
+    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=m"]
+    quiet = ["engine.cache=false", "prompt=anchored_en"]
+    command = ["instrument", "mine.yaml", "--write-wordings", "mine.edits.yaml", *hosted, *quiet]
+    done = typed("undogmatic.cli", *command, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "instrument mine.yaml dataset.edits=mine.edits.yaml" in done.stdout
+    assert len(stub.requests) == 3
+    kept = yaml.safe_load((tmp_path / "mine.edits.yaml").read_text(encoding="utf-8"))
+    assert len({each["question"] for each in kept["wordings"]["en"]}) == 3
+
+    again = typed("undogmatic.cli", *command, folder=tmp_path)
+    assert again.returncode == 2 and "nothing is written over it" in again.stderr
+
+    answering(stub, lambda asked, score: score)
+    asked = ["dataset.edits=mine.edits.yaml", "dataset.ways=[words]", "dataset.cues=[flattery]"]
+    words = ["mine.yaml", "--texts", "notes.jsonl", "hydra.run.dir=run", *asked]
+    done = typed("undogmatic.cli", "instrument", *words, *hosted, *LITTLE, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    sent = [json.dumps(request.body) for request in stub.requests[3:]]
+    assert sum("question said in other words" in each for each in sent) == 20
+
+
+def test_a_model_writes_texts_and_the_run_says_so(tmp_path: Path, stub: Any) -> None:
+    (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
+    writing(stub)
+    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=m"]
+    command = ["mine.yaml", "--write-texts", "made.jsonl", "--n", "6", "prompt=anchored_en"]
+    done = typed("undogmatic.cli", "instrument", *command, *hosted, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in (tmp_path / "made.jsonl").read_text().splitlines()]
+    assert len(rows) == 6 == len({row["text"] for row in rows})
+    assert all(row["made_by"].startswith("m") for row in rows)
+    told = [json.dumps(request.body) for request in stub.requests]
+    assert all(any(level in each for each in told) for level in LEVELS)
+
+    used = ["mine.yaml", "--texts", "made.jsonl", "model=fake", "model.kind=length", *LITTLE]
+    done = typed("undogmatic.cli", "instrument", *used, folder=tmp_path)
+    assert "The texts were written by m" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--write-wordings", "x.txt", "model=fake"], "it must end in .yaml"),
+        (["--write-wordings", "x.yaml", "model=patterns"], "writes no answers in words"),
+        (["--write-texts", "x.jsonl", "--items", "y"], "`--write-texts` and `--items` are given"),
+    ],
+)
+def test_what_cannot_be_written_is_named(tmp_path: Path, words: list[str], said: str) -> None:
+    done = typed("undogmatic.cli", "instrument", "shame", *words, folder=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr

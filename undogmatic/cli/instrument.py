@@ -32,6 +32,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--items", metavar="FILE", help=again)
     compared = "an earlier run: its items again, and both judges compared on them"
     parser.add_argument("--against", metavar="RUN", help=compared)
+    own = "no test: let the model write the rubric's question in other words into a file of edits"
+    parser.add_argument("--write-wordings", metavar="FILE", help=own)
+    written = "no test: let the model write `--n` texts to be judged into a file"
+    parser.add_argument("--write-texts", metavar="FILE", help=written)
     add_language(parser)
     add_words(parser, "model=gpt")
     parser.set_defaults(run=_instrument)
@@ -54,6 +58,9 @@ def _instrument(typed: argparse.Namespace) -> None:
             f" undogmatic instrument NAME {typed.rubric}"
         )
     _check(typed)
+    if typed.write_wordings is not None or typed.write_texts is not None:
+        _write(typed, [*chosen("rubric", typed.rubric, "RUBRIC"), *words(typed)])
+        return
     if typed.against is not None:
         typed.items = str(Path(typed.against) / FILE)
     own = {"path": typed.texts, "n": typed.n, "items": typed.items}
@@ -84,9 +91,51 @@ def _check(typed: argparse.Namespace) -> None:
     """Raise ConfigError where two options say what is judged."""
     said = {"--items": typed.items, "--against": typed.against}
     said |= {"--texts": typed.texts, "--n": typed.n}
+    written = {"--write-wordings": typed.write_wordings, "--write-texts": typed.write_texts}
+    options = [option for option, value in written.items() if value is not None]
+    options += [option for option, value in said.items() if value is not None]
+    if options and options[0] in written and options[1:] not in ([], ["--n"]):
+        raise ConfigError(f"`{options[0]}` and `{options[1]}` are given. Leave one out.")
     first, *others = [option for option, value in said.items() if value is not None] or [""]
     if others and first in ("--items", "--against"):
         raise ConfigError(
             f"`{first}` and `{others[0]}` are given; the items of an earlier run are used as they"
             " are. Leave one out."
         )
+
+
+def _write(typed: argparse.Namespace, line: list[str]) -> None:
+    """Let the model write wordings or texts into a new file, and say what is next."""
+    from undogmatic.config.door import compose_config
+    from undogmatic.datasets.instrument import FEWEST
+    from undogmatic.optimize import writing
+    from undogmatic.report.words import Words
+    from undogmatic.runs.progress import doing, speaking
+    from undogmatic.safety import files
+
+    config = compose_config(line)
+    of_words = typed.write_wordings is not None
+    if of_words:
+        path = _new(Path(typed.write_wordings), "--write-wordings", (".yaml", ".yml"))
+    else:
+        path = _new(Path(typed.write_texts), "--write-texts", (".jsonl",))
+    with speaking(typed.language), doing("asking the model", soon=True):
+        made = writing.wordings(config) if of_words else writing.texts(config, typed.n or FEWEST)
+    files.write(path, made.lines)
+    told = {"n": made.number, "model": made.model, "file": str(path), "rubric": typed.rubric}
+    key = "wordings" if of_words else "texts"
+    print(Words(typed.language, [TEXTS]).text(f"instrument_door.wrote_{key}", **told), flush=True)
+
+
+def _new(path: Path, option: str, suffixes: tuple[str, ...]) -> Path:
+    """A file that can be written and is not there yet. Raises ConfigError."""
+    from undogmatic.safety.files import check_writable
+
+    if path.suffix not in suffixes:
+        raise ConfigError(
+            f"`{option}` is {brief(str(path))}; it must end in {' or '.join(suffixes)}."
+        )
+    if path.exists():
+        raise ConfigError(f"`{option}`: {path} exists, and nothing is written over it.")
+    check_writable(path)
+    return path

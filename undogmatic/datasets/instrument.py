@@ -177,6 +177,8 @@ class InstrumentDataset:
         drawn = _drawn(items, self.n, self.seed)
         if len(drawn) < FEWEST:
             notes.append(Finding("instrument_items.few", {"n": len(drawn), "least": FEWEST}))
+        if makers := sorted({str(i.metadata["made_by"]) for i in drawn if "made_by" in i.metadata}):
+            notes.append(Finding("instrument_items.made_by", {"makers": makers}))
         cues = {cue: [*self.edits.cues[cue].named] for cue in self.cues}
         grouped = zip(drawn, _groups(drawn), strict=True)
         return [_plain(item, group, cues) for item, group in grouped], notes
