@@ -3,6 +3,7 @@ hosted model."""
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,13 @@ def test_a_rubric_and_texts_of_ones_own(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert re.match(r"\d+ items", done.stdout)
     assert "Without labels nobody can say" in done.stdout
+    # The command that it prints works for a rubric in a file.
+    (line,) = re.findall(r"undogmatic (instrument mine\.yaml .*)", done.stdout)
+    following = [word for word in shlex.split(line) if not word.startswith("model")]
+    again = asked(
+        tmp_path, *following[1:], "model=fake", "model.kind=capitals", "hydra.run.dir=next"
+    )
+    assert again.returncode == 0, again.stderr
 
 
 def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> None:
