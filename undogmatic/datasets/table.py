@@ -42,7 +42,7 @@ from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.one_hot import merged
 from undogmatic.datasets.outputs import apart
 from undogmatic.datasets.preferences import oriented
-from undogmatic.datasets.readers.traces.units import Unit, silent
+from undogmatic.datasets.readers.traces.units import RUNS, Unit, silent
 from undogmatic.datasets.roles import (
     CHOSEN,
     CRITERION,
@@ -202,7 +202,8 @@ def _selection(labels: str, door: Door) -> tuple[Selection, str | None]:
 def _reading(options: TableOptions) -> tuple[str, ...]:
     """The options that `undogmatic label` takes too, as they are typed."""
     named = {ITEM: [options.item], TEXT: options.text, SHEET: [options.sheet]}
-    words = ((OF_TEXTS.option(of), name) for of, names in named.items() for name in names if name)
+    words = [(OF_TEXTS.option(of), name) for of, names in named.items() for name in names if name]
+    words += [("--unit", options.unit)] if options.unit is not None else []
     return tuple(word for pair in words for word in pair)
 
 
@@ -273,6 +274,9 @@ class _Builder:
 
     def __init__(self, frames: Sequence[Frame], options: TableOptions, door: Door) -> None:
         stated: list[Finding] = []
+        self.are_runs = options.group is None and any(
+            RUNS in frame.stated.get(GROUP.name, {}).values() for frame in frames
+        )
         options, self.margin = _as_stated(frames, parted(frames, options), stated, door)
         self.selection, self.probability = _selection(options.labels, door)
         self.door = door
@@ -1070,7 +1074,9 @@ class _Builder:
         if how is not None and groups < len(items):
             facts = {"column": how, "groups": groups, "n": len(items), **told}
             self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts))
-        if found.by_copies and typed:
+        if found.by_copies and self.are_runs:
+            self.notes.append(Finding("trace_files.alike", {"n": found.by_copies, **told}))
+        elif found.by_copies and typed:
             self.problems.append(Finding("table.group_typed", {"n": found.by_copies, **told}))
         elif found.by_copies:
             self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))

@@ -31,6 +31,8 @@ MOST: dict[Unit, int] = {"step": 2_000, "turn": 6_000, "run": 20_000}
 before, so that those of a step are shorter."""
 MOST_TOOLS = 12
 """Tools, the most used first, whose calls are counted in a column each."""
+RUNS = "runs"
+"""What a file of traces states of its groups: that they are runs."""
 SUCCESS = "success"
 """Who says how a run ended, where its file knows."""
 
@@ -103,7 +105,7 @@ def frame_of(path: Path, unit: Unit) -> pd.DataFrame:
     problems: list[str] = []
     rows = list(joined(verdicts, labels, path, problems)) or bare
     for row in rows:
-        row[f"{STATED}group"] = "group"
+        row[f"{STATED}group"] = RUNS
     _keep_common_tools(rows)
     name = reader.name if reader is not None else "traces"
     frame = framed(rows, problems, str(path), name)
@@ -183,8 +185,8 @@ def _of_step(part: Part) -> Row:
     before = part.so_far[:-1]
     return {
         "step": part.number,
-        "kind": step.kind,
-        "name": step.name,
+        "kind": (step.name or step.kind) if step.kind == "other" else step.kind,
+        "tool": step.name if step.kind in ("tool_call", "tool_result") else None,
         "error": "true" if step.error else "false",
         "repeated": "true" if _repeated(part.so_far, (step,)) else "false",
         "calls_before": sum(1 for each in before if each.kind == "tool_call"),
