@@ -141,11 +141,27 @@ def read_table(
             f"--unit is {options.unit}, and no file holds traces (docs/trace_files.md lists those"
             " that are read). Leave it out."
         )
-    frames = [
-        read_frame(source, options.sheet, called=called, unit=options.unit) for source in given
-    ]
+    frames = _read(given, options, called)
     check_said(frames, options.unit or "run")
     return table_of(frames, options)
+
+
+def _read(
+    given: Sequence[str | Path | pd.DataFrame], options: TableOptions, called: str
+) -> list[Frame]:
+    """The frames of files. Traces are read last, so that of their items only those are kept of
+    which they or another file say something: a long file has many steps."""
+    frames: dict[int, Frame] = {}
+    traced = [n for n, source in enumerate(given) if len(given) > 1 and _has_traces(source)]
+    named: set[str] | None = set()
+    for n in sorted(range(len(given)), key=lambda n: n in traced):
+        only = named if n in traced and len(traced) < len(given) else None
+        frames[n] = read_frame(given[n], options.sheet, called=called, unit=options.unit, only=only)
+        if n not in traced and named is not None:
+            (own,) = with_ids([frames[n]], options.item, CHECK)
+            column = column_of(own.cells, ITEM, options.item)
+            named = None if column is None else named | set(map(str, own.cells[column].dropna()))
+    return [frames[n] for n in range(len(given))]
 
 
 def _has_traces(source: str | Path | pd.DataFrame) -> bool:
