@@ -427,13 +427,13 @@ def test_a_broken_line_costs_only_itself(tmp_path: Path) -> None:
 def test_texts_that_no_file_can_hold_are_cleaned(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(
-        '{"role": "user", "content": "a\\u0000b \\ud800 c"}\n'
-        '{"type": "function_call", "name": "to\\nol", "arguments": "{}", "call_id": "1"}\n',
+        '{"type": "function_call", "name": "to\\nol", "arguments": "{}", "call_id": "1"}\n'
+        '{"role": "user", "content": "a\\u0000b \\ud800 c"}\n',
         encoding="utf-8",
     )
     ((trace,), faults) = read(path)
-    assert [s.text for s in trace.steps] == ["ab \ufffd c", "{}"] and not faults
-    assert trace.steps[1].name == "to ol"
+    assert [s.text for s in trace.steps] == ["{}", "ab \ufffd c"] and not faults
+    assert trace.steps[0].name == "to ol"
 
 
 def test_an_unknown_file_is_refused(tmp_path: Path) -> None:
