@@ -46,20 +46,25 @@ def main() -> None:
     parser.add_argument("--units", nargs="+", choices=(*UNITS, "turn"), default=list(UNITS))
     parser.add_argument("--write", action="store_true")
     typed = parser.parse_args()
-    rows = [
-        row for mb in typed.mb for name in typed.files for row in measured(name, mb, typed.units)
-    ]
-    if typed.write:
-        kept = []
-        if RESULTS.is_file():
-            with RESULTS.open(encoding="utf-8", newline="") as file:
-                kept = list(csv.DictReader(file))
-        made = {(row["file"], str(row["mb"]), row["unit"]) for row in rows}
-        kept = [row for row in kept if (row["file"], row["mb"], row["unit"]) not in made]
-        with RESULTS.open("w", encoding="utf-8", newline="") as file:
-            table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            table.writeheader()
-            table.writerows([*kept, *rows])
+    for mb in typed.mb:
+        for name in typed.files:
+            for row in measured(name, mb, typed.units):
+                if typed.write:
+                    _keep(row)
+
+
+def _keep(row: dict[str, Any]) -> None:
+    """Put a row in the place of that of before."""
+    kept: list[dict[str, Any]] = []
+    if RESULTS.is_file():
+        with RESULTS.open(encoding="utf-8", newline="") as file:
+            kept = list(csv.DictReader(file))
+    key = ("file", "mb", "unit")
+    kept = [old for old in kept if [old[k] for k in key] != [str(row[k]) for k in key]]
+    with RESULTS.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(row), lineterminator="\n")
+        table.writeheader()
+        table.writerows(sorted([*kept, row], key=lambda r: (int(r["mb"]), r["file"], r["unit"])))
 
 
 def measured(name: str, mb: int, units: list[str]) -> Iterator[dict[str, Any]]:
