@@ -356,6 +356,63 @@ def test_spans_without_parents_are_put_in_their_place_by_time(tmp_path: Path) ->
     assert faults["no_parent"]["n"] == 2
 
 
+def test_events_in_logs_belong_to_their_spans(tmp_path: Path) -> None:
+    def logged(own: str, name: str, body: Any = None, **about: Any) -> dict[str, Any]:
+        attributes = [
+            {"key": k, "value": {"doubleValue": v} if isinstance(v, float) else {"stringValue": v}}
+            for k, v in about.items()
+        ]
+        record = {"traceId": "a", "spanId": own, "eventName": name, "attributes": attributes}
+        record["timeUnixNano"] = str(10**18)
+        held = [{"key": k, "value": {"stringValue": v}} for k, v in (body or {}).items()]
+        record["body"] = {"kvlistValue": {"values": held}}
+        return {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+
+    rated = {"gen_ai.evaluation.name": "tool_use", "gen_ai.evaluation.score.value": 0.0}
+    path = written(
+        tmp_path / "a.jsonl",
+        logged("1", "gen_ai.user.message", {"content": "Quantos?"}),
+        logged("1", "gen_ai.choice", {"message": '{"role": "assistant", "content": "Dois."}'}),
+        logged("2", "gen_ai.evaluation.result", **rated),
+        span("a", "1", "", 1, **{"gen_ai.operation.name": "chat"}),
+        span(
+            "a", "2", "1", 5, **{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f"}
+        ),
+    )
+    ((trace,), _) = read(path)
+    assert [(s.kind, s.text) for s in trace.steps] == [
+        ("user", "Quantos?"),
+        ("assistant", "Dois."),
+        ("tool_call", None),
+        ("tool_result", None),
+    ]
+    (said,) = trace.assessments
+    assert (said.criterion, said.value, said.step) == ("tool_use", 0.0, 3)
+
+
+def test_without_ids_a_call_and_its_span_are_one_step(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Quantos?"}]
+    asks = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    came, tool = {"role": "tool", "content": "2"}, {"gen_ai.operation.name": "execute_tool"}
+    chat = {"gen_ai.operation.name": "chat"}
+    lines = []
+    for turn in range(2):
+        about = {
+            "gen_ai.input.messages": json.dumps(said),
+            "gen_ai.output.messages": json.dumps([asks]),
+        }
+        lines.append(span("a", f"c{turn}", "", 10 * turn, **chat, **about))
+        about = {"gen_ai.tool.name": "f", "gen_ai.tool.call.result": "2"}
+        lines.append(span("a", f"t{turn}", "", 10 * turn + 5, **tool, **about))
+        said = [*said, asks, came]
+    last = {"gen_ai.input.messages": json.dumps(said), "gen_ai.output.messages": '"Dois."'}
+    lines.append(span("a", "end", "", 30, **chat, **last))
+    ((trace,), _) = read(written(tmp_path / "a.jsonl", *lines))
+    kinds = [s.kind for s in trace.steps]
+    assert kinds == ["user", *["tool_call", "tool_result"] * 2, "assistant"]
+    assert [s.parent for s in trace.steps if s.kind == "tool_result"] == [1, 3]
+
+
 def test_a_span_of_no_run_is_left_out_and_counted(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", span("a", "1"), span("", "2"), 5, [], span("a", "3"))
     path.write_text(json.dumps(span("a", "1")) + "\n" + path.read_text(), encoding="utf-8")

@@ -28,7 +28,6 @@ from undogmatic.datasets.readers.traces.spans import Span, trace_of
 from undogmatic.records.records import OVERALL
 from undogmatic.records.trace import Trace
 
-LISTS = ("runs", "child_runs")
 TEXTS = (
     *("input", "question", "query", "prompts", "prompt"),
     *("output", "answer", "text", "result", "response", "generation"),

@@ -44,9 +44,6 @@ class Faults:
         """A sentence for each kind."""
         return [Finding(f"trace_files.{kind}", facts) for kind, facts in self._found.items()]
 
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
 
 @dataclass(frozen=True)
 class TraceReader:
@@ -113,11 +110,17 @@ class Script:
     drafts: list[Draft] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
     _told: Counter[tuple[object, ...]] = field(default_factory=Counter)
+    _calls: dict[str, Draft] = field(default_factory=dict)
+    _answered: set[str] = field(default_factory=set)
 
     def add(self, draft: Draft) -> None:
         """Add a step at the end."""
         self.drafts.append(draft)
         self._told[draft.mark] += 1
+        if draft.call is not None and draft.kind == "tool_call":
+            self._calls.setdefault(draft.call, draft)
+        if draft.call is not None and draft.kind == "tool_result":
+            self._answered.add(draft.call)
 
     def say(self, drafts: Iterable[Draft]) -> None:
         """Add steps, each of which is new."""
@@ -152,6 +155,8 @@ class Script:
             asked.time = call.time if asked.time is None else asked.time
             result.call = asked.call
             if asked.call is None:
+                # A history that knows no ids says the result again.
+                self._told[result.mark] += 1
                 asked.call = result.call = f"place {len(self.drafts)}"
         same = self._told[result.mark] and result.call is not None
         known = next((d for d in reversed(self.drafts) if same and d.mark == result.mark), None)
@@ -161,15 +166,14 @@ class Script:
             known.seconds, known.error = result.seconds, known.error or result.error
 
     def _asked(self, call: Draft) -> Draft | None:
-        """The call for which a model asked and of which nothing came yet."""
-        answered = {d.call for d in self.drafts if d.kind == "tool_result"}
+        """The call for which a model asked and of which nothing came yet: by its id, else the first
+        of its name."""
+        if call.call is not None:
+            return self._calls.get(call.call)
         for draft in self.drafts:
-            if draft.kind != "tool_call":
-                continue
-            if call.call is not None and draft.call == call.call:
-                return draft
-            open_one = draft.call is None or draft.call not in answered
-            if call.call is None and open_one and draft.name == call.name and draft.key is None:
+            is_open = draft.call is None or draft.call not in self._answered
+            same = draft.kind == "tool_call" and draft.name == call.name and draft.key is None
+            if same and is_open:
                 return draft
         return None
 
