@@ -201,6 +201,8 @@ def _as_json(raw: Any, where: str = "metadata", depth: int = 0) -> Any:
 # What stands in tables, file names and tags: one line, not endless
 Name = Annotated[str, AfterValidator(_name)]
 Text = Annotated[str, AfterValidator(_text)]
+Metadata = Annotated[dict[str, Any], BeforeValidator(_as_json)]
+"""Facts about a record, as JSON can hold them."""
 Label = Annotated[float | Name, BeforeValidator(_label)]
 """What a person said: a number of the rubric's scale, or the name of a category."""
 
@@ -317,7 +319,7 @@ class Item(Record):
     labels: dict[Name, dict[Name, Label]] = Field(default_factory=dict)
     parent: Name | None = None
     maker: Name | None = None
-    metadata: Annotated[dict[str, Any], BeforeValidator(_as_json)] = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict)
     asking: Asking | None = Field(default=None, exclude_if=operator.not_)
     place: str | None = Field(default=None, exclude=True, repr=False)
     label_scale: Annotated[LabelScale | None, BeforeValidator(_as_scale)] = Field(
