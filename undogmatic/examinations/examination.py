@@ -13,6 +13,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.examinations import (
     alone,
     drift,
+    injected,
     judges,
     kin,
     kinds,
@@ -40,6 +41,7 @@ OURS: tuple[Examination, ...] = (
     position.POSITION,
     kinds.REPEATS,
     surface.SURFACE,
+    injected.INJECTED,
     people.LABELS,
     people.CEILING,
     people.ANNOTATOR,
@@ -146,6 +148,10 @@ def _dates(view: JudgeView) -> Unmet | None:
     return Unmet("examination.no_dates") if view.table.dates is None else None
 
 
+def _injected(view: JudgeView) -> Unmet | None:
+    return None if "injected" in view.table.items else Unmet("examination.no_injected")
+
+
 NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "labels": _labels,
     "originals": _originals,
@@ -160,6 +166,7 @@ NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "judges": _judges,
     "earlier": _earlier,
     "dates": _dates,
+    "injected": _injected,
 }
 
 
