@@ -264,6 +264,7 @@ NEEDS = {
     "earlier": "an earlier file (`--against`)",
     "dates": "a column of dates (`--over`)",
     "injected": "a column that says what was planted (`--injected`)",
+    "instrument": "an instrument test of the judge (`--instrument`)",
 }
 
 

@@ -223,6 +223,10 @@ WHY_NOT = {
         "python -m undogmatic.run dataset=labelled model=distilled model.path=student.safetensors",
         "python -m undogmatic.run -m dataset=labelled model=local,tfidf,patterns,distilled",
     ],
+    "tests/cli/test_datasheet.py": [
+        "undogmatic check RUN --card card.json",
+        "undogmatic check verdicts.csv --instrument RUN --card card.json",
+    ],
     "tests/cli/test_instrument.py": [
         "undogmatic instrument shame model=patterns",
         "undogmatic instrument shame --texts notas.csv model=gpt",

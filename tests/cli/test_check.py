@@ -161,7 +161,7 @@ def test_what_was_planted_is_said_first(tmp_path: Path, capsys: Capture) -> None
     assert "loop 100% [89%, 100%]" in check(capsys, str(own), "--worse", "high", "--language", "en")
     assert "a maioria dos quais não vê" in check(capsys, *named, "--language", "pt")
     written = json.loads(check(capsys, *named, "--json", "--card", str(tmp_path / "card.json")))
-    assert len(written["injected"]) == 2
+    assert len(written["asked"]) == 2
     card = read_card(tmp_path / "card.json")
     assert card.figures["injected.recall.loop"].interval == pytest.approx((0.886, 1), abs=1e-3)
     main(["check", *named, "--report", str(tmp_path / "report")])

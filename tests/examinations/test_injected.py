@@ -47,7 +47,7 @@ def tell(frame: pd.DataFrame, **options: Any) -> Told:
     """What is told of the only judge; every sentence has words in both languages."""
     result = check(frame, **options)
     for language in LANGUAGES:
-        assert all(asked_first(result, language)) and as_json(result, language)["injected"]
+        assert all(asked_first(result, language)) and as_json(result, language)["asked"]
         for found in (*result.judges[0].findings, *result.judges[0].not_examined.values()):
             assert "[injected" not in language.say(found)
     return result.judges[0]
@@ -213,7 +213,7 @@ def test_labels_are_asked_as_ever_and_the_kind_is_no_rival(rng) -> None:
     right = np.where(frame["kind"].str.startswith(DEFECT), "fail", "pass")
     frame["text"] = [f"{rng.integers(10**9)} words {rng.integers(10**9)}" for _ in right]
     (told,) = check(frame.assign(human=right)).judges
-    assert found(told, "flags").subject == Subject.INJECTED
+    assert found(told, "flags").subject == Subject.ASKED
     # The kinds say all that these people say: were they a rival, no judge would do better.
     kappa, (_, rival) = told.numbers["agreement.kappa"], told.number_about(Subject.RIVAL)
     assert kappa.value > rival.value + 0.2

@@ -119,6 +119,11 @@ def add(commands: Any) -> None:
         help="a column of dates: since when does it agree with people less? A change is looked for"
         " with a rate of false alarms of 1 - --level",
     )
+    parser.add_argument(
+        "--instrument",
+        metavar="RUN|CARD",
+        help="an instrument test of the judge: does what moved it there matter in these data?",
+    )
     add_reading(parser)
     setting = parser.add_argument_group("what is asked")
     for name, (metavar, what) in SETTING.items():
@@ -220,6 +225,7 @@ def run(typed: argparse.Namespace) -> None:
         otel.check_installed()
     known = [word for words in typed.judge_config for word in words]
     read = [*named("FILE", typed.files), *named("--against", typed.against), *in_settings(known)]
+    read += named("--instrument", typed.instrument)
     report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
     keep_apart(read, [*named("--card", card_paths), *report])
     settings = pairs_of(known, "--judge-config")
@@ -229,7 +235,8 @@ def run(typed: argparse.Namespace) -> None:
         return
     began = time.time()
     with speaking(typed.language), doing("examining the judge", soon=True):
-        result, reading = checked(typed.files, typed.against, given, settings)
+        tested = (typed.instrument, typed.language)
+        result, reading = checked(typed.files, typed.against, given, settings, *tested)
     words = words_of(typed.language)
     paths: dict[str, list[Path]] = {}
     if typed.report is not None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from undogmatic.errors import ConfigError
 from undogmatic.examinations import (
     alone,
+    datasheet,
     drift,
     injected,
     judges,
@@ -42,6 +43,7 @@ OURS: tuple[Examination, ...] = (
     kinds.REPEATS,
     surface.SURFACE,
     injected.INJECTED,
+    datasheet.DATASHEET,
     people.LABELS,
     people.CEILING,
     people.ANNOTATOR,
@@ -63,7 +65,7 @@ an installation that is older than one of them does not know its entry point."""
 TAKEN = frozenset(
     (
         *(examination.name for examination in OURS),
-        *"alone check kin kinds people systems table variance".split(),
+        *"alone check instrument kin kinds people systems table variance".split(),
     )
 )
 """Names in front of our own numbers and sentences, which no other may take."""
@@ -152,6 +154,10 @@ def _injected(view: JudgeView) -> Unmet | None:
     return None if "injected" in view.table.items else Unmet("examination.no_injected")
 
 
+def _instrument(view: JudgeView) -> Unmet | None:
+    return None if view.table.instrument is not None else Unmet("examination.no_instrument")
+
+
 NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "labels": _labels,
     "originals": _originals,
@@ -167,6 +173,7 @@ NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "earlier": _earlier,
     "dates": _dates,
     "injected": _injected,
+    "instrument": _instrument,
 }
 
 

@@ -280,7 +280,7 @@ def _tell_first(view: JudgeView, here: Planted, told: Told, options: CheckOption
     values = {"judge": view.judge, "level": level, "kinds": len(here.defects), **clauses}
     further = Finding("injected.further", {"margin": here.margin})
     values |= {"further": further if here.margin else []}
-    how: dict[str, Any] = {"subject": Subject.INJECTED, "weight": Weight.DETAIL}
+    how: dict[str, Any] = {"subject": Subject.ASKED, "weight": Weight.DETAIL}
     if seen is not None:
         key = "injected.scores" if here.scores else "injected.flags"
         told.say(key, values, seen.values("share"), n=seen.n, **how)
@@ -319,7 +319,7 @@ def _tell_kinds(here: Planted, kinds: list[Kind], told: Told, options: CheckOpti
     told.table("injected.kinds", pd.DataFrame(rows), recall="share", difference=unit)
     left = len(said) - MOST_NAMED
     more: Any = Finding("injected.and_more", {"more": left}) if left > 0 else []
-    how: dict[str, Any] = {"subject": Subject.INJECTED, "weight": Weight.DETAIL}
+    how: dict[str, Any] = {"subject": Subject.ASKED, "weight": Weight.DETAIL}
     if len(said) > 1:
         told.say("injected.by_kind", each=said[:MOST_NAMED], more=more, **how)
     if missed := [each.name for each in kinds if each.word == "missed"]:
@@ -334,7 +334,7 @@ def _tell_kinds(here: Planted, kinds: list[Kind], told: Told, options: CheckOpti
         how |= {"weight": Weight.LIMITS, "settle": settle}
         told.say("injected.reversed", n=len(defects), **how)
     elif apart is not None and not here.is_seen(defects, options.level):
-        told.say("injected.not_apart", n=len(defects), subject=Subject.INJECTED)
+        told.say("injected.not_apart", n=len(defects), subject=Subject.ASKED)
 
 
 def _draw(kinds: list[Kind], told: Told) -> None:
@@ -395,7 +395,7 @@ def _tell_lacking(here: Planted, kinds: list[Kind], told: Told) -> None:
     if silent.any():
         told.say("injected.silent", n=int(silent.sum()), of=len(silent))
     counts = here.rows["kind"].value_counts()
-    how: dict[str, Any] = {"subject": Subject.INJECTED}
+    how: dict[str, Any] = {"subject": Subject.ASKED}
     if len(kinds) == 1:
         told.say("injected.one_kind", planted=kinds[0].name, **how)
     if here.scores and EQUIVALENT not in counts and here.rows["parent"].notna().any():

@@ -93,9 +93,10 @@ class CheckResult:
         return self._about(Subject.AGREED)
 
     @property
-    def planted(self) -> list[Finding]:
-        """What each judge sees of planted defects, where they are known."""
-        return self._about(Subject.INJECTED)
+    def asked(self) -> list[Finding]:
+        """What somebody asked for besides the answer: what each judge sees of planted defects, and
+        what an instrument test of it means for these data."""
+        return self._about(Subject.ASKED)
 
     def _about(self, subject: Subject) -> list[Finding]:
         told = [self.together, *self.judges]

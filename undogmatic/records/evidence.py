@@ -85,6 +85,33 @@ class EarlierFigures:
 
 
 @dataclass(frozen=True)
+class InstrumentTest:
+    """What an instrument test found of a judge without labels, as a run or a card (`source`) keeps
+    it.
+
+    Attributes:
+        made, answer: The day, and what it came to, in a sentence.
+        figures: Its numbers with their intervals, `instrument.cue.flattery` and so on.
+        shown: What is shown of each cue: "effect", "no_effect", "open" or "not_examined".
+        margin: Differences of scores up to this do not matter; None where nobody said. span: How
+            far apart two scores may lie.
+        settings: What is known of the judge. judge, items: Digests of its recipe, and of the texts
+            and copies that it judged.
+    """
+
+    source: str
+    made: datetime.date
+    answer: str
+    figures: Mapping[str, Estimate]
+    shown: Mapping[str, str]
+    margin: float | None
+    span: float
+    settings: Mapping[str, str]
+    judge: str
+    items: str
+
+
+@dataclass(frozen=True)
 class Evidence:
     """Verdicts of one or several judges, the labels that people gave, and what is known of the
     items.
@@ -125,6 +152,7 @@ class Evidence:
             -> value.
         earlier: Evidence of before, or what a card keeps of it, to ask what has changed since; None
             where nobody asks.
+        instrument: What an instrument test found of the only judge; None where nobody names one.
         dates: The day of each item (NaT: not known), to ask since when something has changed; None
             where nobody asks.
     """
@@ -149,6 +177,7 @@ class Evidence:
     reading: Sequence[str] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     earlier: Evidence | EarlierFigures | None = None
+    instrument: InstrumentTest | None = None
     dates: pd.Series | None = None
 
     @property

@@ -86,8 +86,8 @@ def sentences(told: Told, words: Words, of: Told | None = None) -> Sentences:
     rival's sentence says is not said again; a verdict against it is settled."""
     ordered, believed = told.ordered(), of is not None and of.standing == "supported"
     # What cannot be told of a change is said in the first line, and why under "Not examined"; what
-    # limits nothing of what is seen of planted defects is said before the answer, too.
-    least = {Subject.AGREED: Weight.DETAIL, Subject.INJECTED: Weight.QUALIFIES}
+    # was asked for and limits nothing is said before the answer, too.
+    least = {Subject.AGREED: Weight.DETAIL, Subject.ASKED: Weight.QUALIFIES}
     ordered = [
         found
         for found in ordered
@@ -122,9 +122,9 @@ def _numbered(n: int, found: Finding, words: Words, believed: bool) -> str:
 
 
 def asked_first(result: CheckResult, words: Words) -> list[str]:
-    """What is said before the answer, because somebody asked for it: what has changed, and what the
-    judges see of planted defects."""
-    return [*changed(result, words), *map(words.say, result.planted)]
+    """What is said before the answer, because somebody asked for it: what has changed, what the
+    judges see of planted defects, what an instrument test means for these data."""
+    return [*changed(result, words), *map(words.say, result.asked)]
 
 
 def changed(result: CheckResult, words: Words) -> list[str]:
@@ -727,7 +727,7 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
     about |= {"rows": table.rows, "unread": table.unread}
     options = result.options.model_dump(mode="json")
     changes = {"change": lines} if (lines := changed(result, words)) else {}
-    changes |= {"injected": [*map(words.say, result.planted)]} if result.planted else {}
+    changes |= {"asked": [*map(words.say, result.asked)]} if result.asked else {}
     return {
         **changes,
         "answer": first_line(result, words),
