@@ -93,6 +93,7 @@ def test_length_matters_where_lengths_differ() -> None:
 
 def test_what_no_program_can_tell_is_said_to_be_so() -> None:
     assert found(tell(a_test("flattery"))).key == "datasheet.not_told"
+    assert found(tell(a_test("levels_reversed"))).key == "datasheet.asked"
     without = table().without_texts()
     told = check(without, CheckOptions(only=("datasheet",)), None, a_test("format")).judges[0]
     assert found(told).key == "datasheet.not_told"

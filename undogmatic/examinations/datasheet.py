@@ -37,6 +37,11 @@ _FORMS = {
     "date": r"\b(?:19|20)\d\d\b|\b(?:today|yesterday|hoje|ontem)\b",
     "lookalike": r"[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z]",
 }
+_WAYS = frozenset(
+    "again words language levels_reversed criteria_reversed examples_reversed letters"
+    " letters_turned".split()
+)
+"""Other ways of asking about the same text, which hang on no text."""
 _LISTS = {"authority": "names_authority", "confidence": "boosts"}
 
 
@@ -110,6 +115,8 @@ def _tell(cue: str, figure: Estimate, texts: list[str], told: Told) -> None:
             told.say("datasheet.lengths", facts, weight=Weight.LIMITS, **how)
         else:
             told.say("datasheet.one_length", facts, **how)
+    elif cue in _WAYS:
+        told.say("datasheet.asked", facts, **how)
     elif sign is None or not texts:
         told.say("datasheet.not_told", facts, **how)
     elif n := sum(map(sign, texts)):
