@@ -204,6 +204,9 @@ WHY_NOT = {
         "undogmatic check new.csv --against old.csv",
         "undogmatic check new.csv --against card.json",
         "undogmatic check new.csv --over date",
+        "undogmatic check planted.csv",
+        "undogmatic check planted.csv --injected what --parent of",
+        "undogmatic check planted.csv --worse high",
         "undogmatic check verdicts.csv --report out --card card.json",
         (
             "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card"
@@ -225,6 +228,10 @@ WHY_NOT = {
         "undogmatic distill verdicts.csv rubric=shame",
         "python -m undogmatic.run dataset=labelled model=distilled model.path=student.safetensors",
         "python -m undogmatic.run -m dataset=labelled model=local,tfidf,patterns,distilled",
+    ],
+    "tests/cli/test_datasheet.py": [
+        "undogmatic check RUN --card card.json",
+        "undogmatic check verdicts.csv --instrument RUN --card card.json",
     ],
     "tests/cli/test_instrument.py": [
         "undogmatic instrument shame model=patterns",

@@ -16,10 +16,11 @@ from undogmatic.examinations import examination, kinds, position, surface
 from undogmatic.examinations.check import check
 from undogmatic.records.card import digests_of
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import Evidence
+from undogmatic.records.evidence import CLEAN, DEFECT, Evidence, InstrumentTest
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.report.check import words_of
+from undogmatic.stats.estimate import Estimate
 
 N = 120
 RNG = np.random.default_rng(5)
@@ -440,10 +441,22 @@ MARKS = np.random.default_rng(2).integers(1, 6, N).astype(float)
 RATED = np.clip(np.round(MARKS + np.random.default_rng(3).normal(0, 0.4, N)), 1, 5)
 
 
+PLANTED = [CLEAN if place % 2 else f"{DEFECT}loop" for place in range(N)]
+
+
 def over_days(table: Evidence) -> Evidence:
     """The same with a day for each item."""
     days = pd.date_range("2026-03-01", periods=len(table.items))
     return replace(table, dates=pd.Series(days, index=table.items.index))
+
+
+def tested(table: Evidence) -> Evidence:
+    """The same with an instrument test of its judge, in which nothing moved it."""
+    day = pd.Timestamp("2026-03-01").date()
+    figures = {"instrument.cue.date": Estimate(0.0, -0.1, 0.1)}
+    shown = {"date": "no_effect"}
+    test = InstrumentTest("RUN", day, "Not yet.", figures, shown, 0.5, 4.0, {}, "ab", "cd")
+    return replace(table, instrument=test)
 
 
 MANY: dict[str, Callable[[], tuple[Evidence, Evidence | None]]] = {
@@ -456,7 +469,9 @@ MANY: dict[str, Callable[[], tuple[Evidence, Evidence | None]]] = {
         judged({"gpt-4": noisy(LABELS, 0.05, 7)}),
     ),
     "grades": lambda: (
-        over_days(evidence_of("numeric", RATED, MARKS, {"text": TEXTS})),
+        tested(
+            over_days(evidence_of("numeric", RATED, MARKS, {"text": TEXTS, "injected": PLANTED}))
+        ),
         None,
     ),
     "choices": lambda: (evidence_of("pairwise", CHOICES, LABELS, PAIR | MADE_BY_BOTH), None),

@@ -42,6 +42,11 @@ READING = {
     "confidence": "the column of the judge's confidence",
     "rater": "the column of who gave the label, where a row is one label",
     "failed": "the column that says where the judge failed, so that no verdict of the row counts",
+    "injected": (
+        "the column that says what was planted in the item: clean, equivalent (an edit that must"
+        " not matter) or defect:NAME"
+    ),
+    "parent": "the column of the item of which this one is a copy, beside --injected",
     "verdict": "the column of the verdict, where a row is one verdict",
     "kind": "numeric, ordered, unordered, pass_fail or pairwise",
     "scale": "the scale of the verdicts, e.g. 1-5, or the categories: 'poor<fair<good'",
@@ -115,11 +120,21 @@ def add(commands: Any) -> None:
         help="a column of dates: since when does it agree with people less? A change is looked for"
         " with a rate of false alarms of 1 - --level",
     )
+    parser.add_argument(
+        "--instrument",
+        metavar="RUN|CARD",
+        help="an instrument test of the judge: does what moved it there matter in these data?",
+    )
     add_reading(parser)
     setting = parser.add_argument_group("what is asked")
     for name, (metavar, what) in SETTING.items():
         read = of_check(name, int if name in ("seed", "tried") else float, "check")
         setting.add_argument(f"--{name}", metavar=metavar, type=read, help=what.replace("%", "%%"))
+    setting.add_argument(
+        "--worse",
+        choices=("low", "high"),
+        help="beside --injected: which end of the scores is the worse one (default: low)",
+    )
     leave = "a column to leave out: no rival explanation and no slice; once for each column"
     setting.add_argument("--ignore", action="append", metavar="COLUMN", help=leave)
     some = (
@@ -202,7 +217,7 @@ def run(typed: argparse.Namespace) -> None:
             raise ConfigError(f"{what}. Add --card card.json.")
     given = {
         name: vars(typed)[name]
-        for name in (*READING, *SETTING, "ignore", "only", "over")
+        for name in (*READING, *SETTING, "ignore", "only", "over", "worse")
         if vars(typed)[name] is not None
     }
     if typed.otel:
@@ -211,6 +226,7 @@ def run(typed: argparse.Namespace) -> None:
         otel.check_installed()
     known = [word for words in typed.judge_config for word in words]
     read = [*named("FILE", typed.files), *named("--against", typed.against), *in_settings(known)]
+    read += named("--instrument", typed.instrument)
     report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
     keep_apart(read, [*named("--card", card_paths), *report])
     settings = pairs_of(known, "--judge-config")
@@ -220,7 +236,8 @@ def run(typed: argparse.Namespace) -> None:
         return
     began = time.time()
     with speaking(typed.language), doing("examining the judge", soon=True):
-        result, reading = checked(typed.files, typed.against, given, settings)
+        tested = (typed.instrument, typed.language)
+        result, reading = checked(typed.files, typed.against, given, settings, *tested)
     words = words_of(typed.language)
     paths: dict[str, list[Path]] = {}
     if typed.report is not None:

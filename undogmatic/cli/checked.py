@@ -21,6 +21,7 @@ from undogmatic.records.card import is_card
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import EarlierFigures, Evidence
 from undogmatic.records.records import wanted
+from undogmatic.report import datasheet
 from undogmatic.report.check import first_line, in_lines, shown_in_notebook, uses_of, words_of
 from undogmatic.report.listed import largest
 from undogmatic.runs.progress import doing
@@ -110,6 +111,7 @@ def check(
     verdicts: Source,
     *,
     against: Source | None = None,
+    instrument: str | Path | None = None,
     language: str = "en",
     **options: Any,
 ) -> ShownCheck:
@@ -119,20 +121,27 @@ def check(
     Args:
         verdicts: A row for each item (a column for each judge and each person) or for each verdict.
         against: Earlier verdicts, or the file of a trust card: what has changed?
+        instrument: The folder of an instrument test's run, or a card that holds one.
         language: Of what is shown: "en" or "pt".
         options: Those of `undogmatic check`, e.g. judge="score", human=["anna", "ben"], margin=0.5.
     Raises:
         ConfigError: An option is wrong. DataError: The verdicts cannot be read.
     """
-    result, _ = checked(verdicts, against, options, {})
+    result, _ = checked(verdicts, against, options, {}, instrument, language)
     return ShownCheck(**{**vars(result), "language": language})
 
 
 def checked(
-    source: Any, against: Any, given: Mapping[str, Any], settings: Mapping[str, str]
+    source: Any,
+    against: Any,
+    given: Mapping[str, Any],
+    settings: Mapping[str, str],
+    instrument: str | Path | None = None,
+    language: str = "en",
 ) -> tuple[CheckResult, TableOptions]:
     """What a check finds in a source with the options `given`, and how the source was read.
-    `settings` are what is known of the judge besides. Raises ConfigError, DataError."""
+    `settings` are what is known of the judge besides; `instrument` names an instrument test of it,
+    whose answer is in `language`. Raises ConfigError, DataError."""
     known = {**TableOptions.model_fields, **CheckOptions.model_fields}
     if wrong := given.keys() - known.keys():
         raise ConfigError(f"`{min(wrong)}` is no option of a check. There are: {', '.join(known)}.")
@@ -149,8 +158,17 @@ def checked(
     with doing("reading the file"):
         table = with_settings(read(source, reading), settings)
         earlier = None if against is None else _earlier(against, reading)
+        instrument = _its_own(source) if instrument is None else instrument
+        test = None if instrument is None else datasheet.read(instrument, language)
     with doing("examining the judge"):
-        return examine(table, options, earlier), reading
+        return examine(table, options, earlier, test), reading
+
+
+def _its_own(source: Any) -> Path | None:
+    """The source, where it is the run of an instrument test itself."""
+    several = isinstance(source, list | tuple)
+    named = [one for one in (source if several else [source]) if isinstance(one, str | Path)]
+    return next((Path(one) for one in named if datasheet.is_test(Path(one))), None)
 
 
 def _earlier(against: Any, reading: TableOptions) -> Evidence | EarlierFigures:

@@ -19,7 +19,7 @@ from undogmatic.safety.files import ALL, write
 from undogmatic.safety.outside import visible
 
 if TYPE_CHECKING:
-    from undogmatic.records.card import TrustCard
+    from undogmatic.records.card import Datasheet, TrustCard
 
 STATUSES = "exit status: 0 pass, 1 fail, 2 undecided, 3 void or broken"
 
@@ -101,12 +101,31 @@ def _demanded(card: TrustCard) -> str:
         if found is not None:
             now = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
             lines.append(f"  {name}: {{at_least: {bound:g}}}  # on the card {now}")
-    if len(lines) == 2:
-        lines.pop()
+    lines += [] if card.instrument is None else _of_cues(card, card.instrument)
+    if all(line.startswith("  # ") for line in lines[2:]):
+        # A key without anything below it would be read as a mistake.
+        lines[1:2] = ["# figures:"] if len(lines) > 2 else []
     lines += ["standing: supported", f"max_age_days: {(card.expires - card.made).days}"]
     known = {key: value for key, value in card.settings.items() if not value.startswith("sha256:")}
     lines += [f"judge: {json.dumps(known, ensure_ascii=False)}"] if known else []
     return "\n".join([*lines, ""])
+
+
+def _of_cues(card: TrustCard, sheet: Datasheet) -> list[str]:
+    """Lines for the cues of an instrument test: demanded is what is shown on the card; the others
+    stand there as remarks."""
+    from undogmatic.examinations.figure_range import as_held
+
+    lines = []
+    for cue, shown in sheet.shown.items():
+        name = f"instrument.cue.{cue}"
+        if (found := card.figures.get(name)) is None or not sheet.margin:
+            continue
+        held = as_held(name, found)
+        now = f"{shown.replace('_', ' ')}: {held.value:.2f} [{held.low:.2f}, {held.high:.2f}]"
+        line = f"{json.dumps(name)}: {{at_most: {sheet.margin:g}}}  # on the card {now}"
+        lines.append(f"  {'' if shown == 'no_effect' else '# '}{line}")
+    return lines
 
 
 def run(typed: argparse.Namespace) -> None:

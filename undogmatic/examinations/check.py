@@ -11,19 +11,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from undogmatic.examinations import drift, examination, kinds, people, since, surface
+from undogmatic.examinations import datasheet, drift, examination, kinds, people, since, surface
 from undogmatic.examinations.alone import DECIDES_ALONE
 from undogmatic.examinations.check_figures import three_questions
 from undogmatic.examinations.ruling import Ruling, verdict
 from undogmatic.examinations.ruling.check import CHECK, PART, CheckFacts, PartFacts
 from undogmatic.records.checked import CheckOptions, CheckResult
-from undogmatic.records.evidence import EarlierFigures, Evidence, JudgeView
+from undogmatic.records.evidence import EarlierFigures, Evidence, InstrumentTest, JudgeView
 from undogmatic.records.examination import Examination, Scope
 from undogmatic.records.results import Finding, Needs, Subject, Told, Weight
 
 
 def check(
-    table: Evidence, options: CheckOptions, against: Evidence | EarlierFigures | None = None
+    table: Evidence,
+    options: CheckOptions,
+    against: Evidence | EarlierFigures | None = None,
+    instrument: InstrumentTest | None = None,
 ) -> CheckResult:
     """Check every judge of a table on every criterion.
 
@@ -32,16 +35,19 @@ def check(
         options: What was set.
         against: An earlier table of the same judges, or what a card keeps of one, to ask what
             changed.
+        instrument: What an instrument test found of the only judge.
 
     Raises:
-        ConfigError, DataError: The earlier card is of something else, or the column of dates
-            (`options.over`) has none.
+        ConfigError, DataError: The earlier card is of something else, the instrument test of
+            another judge, or the column of dates (`options.over`) has none.
     """
     from threadpoolctl import threadpool_limits
 
     earlier = against.in_order() if isinstance(against, Evidence) else against
     if isinstance(earlier, EarlierFigures):
         drift.held_against(table, earlier, options.level)
+    if instrument is not None:
+        table = datasheet.held_to(table, instrument)
     dates = table.dates if options.over is None else since.dates_of(table, options.over)
     table = replace(table.in_order(), earlier=earlier, dates=dates)
     asked = examination.chosen(options.only)

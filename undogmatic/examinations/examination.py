@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from undogmatic.errors import ConfigError
 from undogmatic.examinations import (
     alone,
+    datasheet,
     drift,
+    injected,
     judges,
     kin,
     kinds,
@@ -40,6 +42,8 @@ OURS: tuple[Examination, ...] = (
     position.POSITION,
     kinds.REPEATS,
     surface.SURFACE,
+    injected.INJECTED,
+    datasheet.DATASHEET,
     people.LABELS,
     people.CEILING,
     people.ANNOTATOR,
@@ -61,7 +65,7 @@ an installation that is older than one of them does not know its entry point."""
 TAKEN = frozenset(
     (
         *(examination.name for examination in OURS),
-        *"alone check kin kinds people systems table variance".split(),
+        *"alone check instrument kin kinds people systems table variance".split(),
     )
 )
 """Names in front of our own numbers and sentences, which no other may take."""
@@ -146,6 +150,14 @@ def _dates(view: JudgeView) -> Unmet | None:
     return Unmet("examination.no_dates") if view.table.dates is None else None
 
 
+def _injected(view: JudgeView) -> Unmet | None:
+    return None if "injected" in view.table.items else Unmet("examination.no_injected")
+
+
+def _instrument(view: JudgeView) -> Unmet | None:
+    return None if view.table.instrument is not None else Unmet("examination.no_instrument")
+
+
 NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "labels": _labels,
     "originals": _originals,
@@ -160,6 +172,8 @@ NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "judges": _judges,
     "earlier": _earlier,
     "dates": _dates,
+    "injected": _injected,
+    "instrument": _instrument,
 }
 
 

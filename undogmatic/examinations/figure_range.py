@@ -17,7 +17,7 @@ _SHARES = re.compile(
     r"agreement\.(raw|sensitivity|specificity|ppv|npv|ppv_stated|npv_stated|ties|decided|adjacent"
     r"|answered|if_wrong|if_right)"
     r"|alone\.(share|agreement)|position\.(agreement|correct_both|first)|repeats\.same|confidence\.brier"
-    r"|surface\.accuracy|people\.advantage"
+    r"|surface\.accuracy|people\.advantage|injected\.(recall|clean|equivalent|changed)(\..*)?"
     # Of a run, whatever analysis tells it.
     r"|.*\.(share|share_expected|auc|coverage|exact_match|in_band|success_rate)"
 )
@@ -27,6 +27,8 @@ _COEFFICIENTS = re.compile(
 )
 _DIFFERENCES = re.compile(r"(surface\.increment|people\.difference)")  # of two coefficients
 _ON_THE_SCALE = re.compile(r"agreement\.error|repeats\.change")
+_SIZES = re.compile(r"(.*\.)?instrument\.(cue\..*|worst)")
+"""How far something moves scores, to whichever side: what counts is how far."""
 _AROUND_NOUGHT = re.compile(r"agreement\.bias|.*\.mean_difference")
 
 
@@ -47,9 +49,24 @@ def range_of(name: str, span: float | None) -> Range | None:
     ):
         if names.fullmatch(name):
             return known
-    if span and _ON_THE_SCALE.fullmatch(name):
+    if span and (_ON_THE_SCALE.fullmatch(name) or _SIZES.fullmatch(name)):
         return Range(0, span)
     return Range(-span, span) if span and _AROUND_NOUGHT.fullmatch(name) else None
+
+
+def as_held(name: str, figure: Estimate) -> Estimate:
+    """The figure as a gate holds it: of a movement its size, whichever side it is to."""
+    if not _SIZES.fullmatch(name):
+        return figure
+
+    def sizes(low: float, high: float) -> tuple[float, float]:
+        least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+        return least, max(abs(low), abs(high))
+
+    (low, high), (worst, best) = sizes(*figure.interval), sizes(figure.worst_low, figure.best_high)
+    held = figure.replace(value=abs(figure.value), low=low, high=high)
+    lost = figure.worst is not None or figure.best is not None
+    return held.replace(worst=worst, best=best) if lost else held
 
 
 def cannot_fail(bound: float, above: bool, known: Range | None) -> bool:

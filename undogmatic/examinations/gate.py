@@ -25,6 +25,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations import drift
 from undogmatic.examinations.figure_range import (
     Range,
+    as_held,
     cannot_fail,
     holds_its_value,
     is_interval,
@@ -52,6 +53,8 @@ OUTCOMES: Mapping[Standing | None, str] = {
     "undecided": "undecided",
     None: "void",
 }
+INSTRUMENT = "instrument."
+"""How the figures of an instrument test begin, which come from its own texts and no labels."""
 OLDEST = 3650  # days, for which a card may be at most: an age beyond that could not fail
 _DIGEST = Field(
     default=None, pattern="^[0-9a-f]{8,64}$", description="SHA-256 in hex, or its beginning"
@@ -319,12 +322,17 @@ class Gated:
     )
     # the figures that tell what a card's judge may decide alone, if it may be believed
     promises: tuple[str, ...] = ()
+    # the same of the scores of an instrument test, which are on a scale of their own
+    span_of_test: float | None = None
+    # names of figures that an instrument test did not examine
+    not_examined: frozenset[str] = frozenset()
     unasked: tuple[str, ...] = ()  # examinations that a card says to be left out (`TrustCard`)
     odd: frozenset[str] = frozenset()  # the figures whose value lies outside their own interval
 
     def range(self, name: str) -> Range | None:
         """What the figure of this name can be; None where that is not known."""
-        return range_of(name, self.span)
+        of_test = name.startswith(INSTRUMENT) and not self.is_run
+        return range_of(name, self.span_of_test if of_test else self.span)
 
     @property
     def is_run(self) -> bool:
@@ -337,7 +345,7 @@ class Gated:
         figure = self.figures[name]
         assert figure is not None, "figures without an interval are not held against anything"
         values: dict[str, Any] = {"n": figure.n, "groups": figure.n_groups, "level": figure.level}
-        if self.is_run:
+        if self.is_run or name.startswith(INSTRUMENT):
             return Finding("gate.counted_run" if figure.n else "gate.counted_unknown", values)
         whole = figure.interval == (figure.worst_low, figure.best_high)
         items, labels = (
@@ -373,7 +381,13 @@ def of_card(card: TrustCard) -> Gated:
     }
     more |= {"span": card.data.span, "odd": _odd(card.figures), "unasked": card.unasked}
     more["promises"] = PROMISED_BEFORE if card.promises is None else card.promises
-    return Gated(card.judge, card.figures, standings, *bound, **more)
+    figures = {name: as_held(name, figure) for name, figure in card.figures.items()}
+    if card.instrument is not None:
+        shown = card.instrument.shown
+        lacking = (name for name, word in shown.items() if word == "not_examined")
+        more["span_of_test"] = card.instrument.span
+        more["not_examined"] = frozenset(f"instrument.cue.{name}" for name in lacking)
+    return Gated(card.judge, figures, standings, *bound, **more)
 
 
 def _odd(figures: Mapping[str, Estimate | None]) -> frozenset[str]:
@@ -394,7 +408,7 @@ def of_run(path: str) -> Gated:
         limited = not math.isnan(value) and not {f"{name}_low", f"{name}_high"}.isdisjoint(metrics)
         n, groups = (_of_analysis(metrics, name, what) for what in ("judged", "groups"))
         estimate = Estimate(value, low, high, n_groups=groups, n=n, unit=told.get(name, ""))
-        figures[name] = estimate if limited else None
+        figures[name] = as_held(name, estimate) if limited else None
     settings = {**facts.get("choices", {}), "model_name": facts.get("model", "")}
     made = _day_of(facts.get("ended") or facts.get("started") or 0, path)
     digest, status = str(facts.get("dataset_digest", "")), str(facts.get("status", ""))
@@ -554,6 +568,7 @@ def hold(
     for name, threshold in config.figures.items():
         if (figure := gated.figures.get(name)) is None:
             key = "gate.no_interval" if name in gated.figures else "gate.no_figure"
+            key = "gate.not_examined" if name in gated.not_examined else key
             known = [other for other, limited in gated.figures.items() if limited is not None]
             held.append(
                 Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"}))
@@ -771,6 +786,8 @@ class LimitFacts:
                 )
             values = {"why": why, "bound": self.bound, "above": int(self.above), "shown": shown}
             return Finding("gate.settle_close", values)
+        if self.figure.startswith(INSTRUMENT):
+            return Finding("gate.settle_instrument", {"needed": more + e.n_groups})
         passes = (e.value > self.bound) == self.above
         values = {"more": more, "passes": int(passes), "label": label_command(self.gated.source)}
         return Finding("gate.settle_run" if self.gated.is_run else "gate.settle_labels", values)

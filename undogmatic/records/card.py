@@ -33,7 +33,7 @@ from undogmatic.stats.estimate import UNITS, Estimate
 LONGEST_SETTING = 100
 """Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest
 alone."""
-TEXTS = ("text", "text_1", "text_2")
+OF_ITEMS = ("text", "text_1", "text_2", "injected", "parent")
 _BEGINS = 2**16  # bytes of a file that show whether it is meant to be a card
 _NONE = {
     "value": math.nan,
@@ -173,6 +173,25 @@ class Digests(Record):
     items: str
 
 
+class Datasheet(Record):
+    """What an instrument test found of the judge without labels, on its own texts and copies; its
+    numbers stand among the card's figures (`instrument....`).
+
+    `shown` says of each cue what is shown, `margin` up to which difference of scores nothing
+    matters, `span` how far apart two scores may lie. `judge` and `items` are SHA-256 of the judge's
+    recipe, and of the texts and copies.
+    """
+
+    made: Day
+    answer: Text
+    shown: dict[Name, Literal["effect", "no_effect", "open", "not_examined"]]
+    margin: float | None = Field(default=None, strict=True, ge=0)
+    span: float = Field(strict=True, gt=0)
+    settings: dict[str, Text]
+    judge: str
+    items: str
+
+
 class CardBody(Record):
     """What a check found of one judge on one criterion, to be carried and shown.
 
@@ -206,6 +225,8 @@ class CardBody(Record):
     # The figures that tell what the judge may decide alone once it is believed (`Told.promises`);
     # None on a card that was made before cards said it.
     promises: tuple[Name, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
+    # What an instrument test found, where one was named
+    instrument: Datasheet | None = Field(default=None, exclude_if=lambda own: own is None)
     # How many answers were asked of the labels; cards were made before they said it.
     answers: int = Field(default=1, strict=True, ge=1, exclude_if=lambda n: n == 1)
     # A card of a whole check does not mention it, as one that was made before there were parts.
@@ -316,9 +337,9 @@ def labels_digest(labels: pd.DataFrame) -> str:
 
 
 def items_digest(table: Evidence) -> str:
-    """The digest of the items: their ids and texts."""
+    """The digest of the items: their ids and texts, and what was planted in them."""
     return rows_digest(
-        table.items[[column for column in TEXTS if column in table.items]].reset_index()
+        table.items[[column for column in OF_ITEMS if column in table.items]].reset_index()
     )
 
 

@@ -28,6 +28,9 @@ FIRST, SECOND, TIE = "1", "2", "tie"
 """The categories of a pairwise choice, in the given numbering of the two outputs, whatever the
 order shown."""
 AS_GIVEN, SWAPPED = "as_given", "swapped"
+CLEAN, EQUIVALENT, DEFECT = "clean", "equivalent", "defect:"
+"""What was planted in an item: nothing, an edit that must not matter, or a known defect, whose name
+stands behind the last of these."""
 
 VERDICT_COLUMNS = (
     "item",
@@ -82,6 +85,33 @@ class EarlierFigures:
 
 
 @dataclass(frozen=True)
+class InstrumentTest:
+    """What an instrument test found of a judge without labels, as a run or a card (`source`) keeps
+    it.
+
+    Attributes:
+        made, answer: The day, and what it came to, in a sentence.
+        figures: Its numbers with their intervals, `instrument.cue.flattery` and so on.
+        shown: What is shown of each cue: "effect", "no_effect", "open" or "not_examined".
+        margin: Differences of scores up to this do not matter; None where nobody said. span: How
+            far apart two scores may lie.
+        settings: What is known of the judge. judge, items: Digests of its recipe, and of the texts
+            and copies that it judged.
+    """
+
+    source: str
+    made: datetime.date
+    answer: str
+    figures: Mapping[str, Estimate]
+    shown: Mapping[str, str]
+    margin: float | None
+    span: float
+    settings: Mapping[str, str]
+    judge: str
+    items: str
+
+
+@dataclass(frozen=True)
 class Evidence:
     """Verdicts of one or several judges, the labels that people gave, and what is known of the
     items.
@@ -99,9 +129,10 @@ class Evidence:
         items: Index: item ids. `group` (str): what belongs together (declared, else items with the
             same text, else the item itself). `text` (pairwise: `text_1`, `text_2`), `system` (who
             made what was judged; pairwise: `system_1`, `system_2`), `probability` (of being
-            labelled): only where known. `slice.<column>`: any other column. `counted.<name>`
-            (float): what a program made of the item's text without reading it, such as how often
-            it names a precedent. The word counter sees that, too.
+            labelled), `injected` (what was planted in it: CLEAN, EQUIVALENT, or DEFECT and a name),
+            `parent` (the item of which it is a copy): only where known. `slice.<column>`: any other
+            column. `counted.<name>` (float): what a program made of the item's text without reading
+            it, such as how often it names a precedent. The word counter sees that, too.
         scale: Lowest and highest value that a number may have; categories: those of any other kind.
         criterion_scales: The scale of a criterion that is not on `scale`.
         margin: Largest difference that does not matter, where whoever wrote the rubric stated one.
@@ -121,6 +152,7 @@ class Evidence:
             -> value.
         earlier: Evidence of before, or what a card keeps of it, to ask what has changed since; None
             where nobody asks.
+        instrument: What an instrument test found of the only judge; None where nobody names one.
         dates: The day of each item (NaT: not known), to ask since when something has changed; None
             where nobody asks.
     """
@@ -145,6 +177,7 @@ class Evidence:
     reading: Sequence[str] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     earlier: Evidence | EarlierFigures | None = None
+    instrument: InstrumentTest | None = None
     dates: pd.Series | None = None
 
     @property

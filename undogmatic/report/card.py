@@ -25,6 +25,7 @@ from undogmatic.report.check import (
     uses_of,
     words_of,
 )
+from undogmatic.report.datasheet import on_card
 from undogmatic.report.document import (
     MARKS,
     Answered,
@@ -133,6 +134,7 @@ def _card(
         expires=today + datetime.timedelta(days),
         version=_version(),
         language=words.language,
+        instrument=on_card(table.instrument),
         unasked=tuple(each.unasked),
         answers=max(1, len(result.judges)) * result.options.tried,
     )
@@ -207,6 +209,17 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
             for name in ("name", "metric", "value", "interval", "level", "n", "groups")
         ]
         yield Table(headers, rows, (False, False, *[True] * 5), text("checked.counted"))
+    if (sheet := card.instrument) is not None:
+        yield Heading(text("card.instrument"))
+        yield Paragraph(text("card.instrument_answer", made=str(sheet.made), answer=sheet.answer))
+        rows = [
+            (words.name(name, "instrument"), words.value(word, "instrument"))
+            for name, word in sheet.shown.items()
+        ]
+        rows += [
+            (text(f"card.digest.instrument_{of}"), getattr(sheet, of)) for of in ("judge", "items")
+        ]
+        yield Table((), rows)
     yield Heading(text("card.limits"))
     limits = [text("checked.limit", n=n, said=said) for n, said in enumerate(card.limits, 1)]
     yield Bullets([*limits, *card.not_examined] or [text("card.no_limits")])

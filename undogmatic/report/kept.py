@@ -80,6 +80,17 @@ def remade(folder: RunFolder) -> FinishedRun:
         ) from None
 
 
+def results_of(folder: RunFolder) -> list[Told]:
+    """What the analyses of a run told. Raises DataError where that cannot be read."""
+    try:
+        return [_result(each) for each in folder.json(RESULTS)["results"]]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{folder.named}: its {RESULTS} cannot be read ({type(error).__name__}); another"
+            " version made it, or it is damaged. Repeat its command."
+        ) from None
+
+
 def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
     items, pairs = folder.items(), [(judge, criterion) for judge, criterion in told["judged_by"]]
     if told["items"] is not None:
