@@ -28,9 +28,10 @@ TOKEN = re.compile(r"\w+(?:[-.:/,@]\w+)*")
 """What may be an id, a number, a time or a path: words that marks hold together."""
 NAME = re.compile(r"[A-ZÀ-Ý][a-zà-ÿ]+(?: (?:& |d[aeo]s? )?[A-ZÀ-Ý][a-zà-ÿ]+)+")
 """A name of two words or more."""
-ID = re.compile(r"[A-Za-z]{1,6}[-_]?\d{2,}|[A-Z]{1,4}-\d+|\d{4,}")
+ID = re.compile(r"[A-Z]{1,6}-?\d{2,}|[A-Z]{1,6}-\d|[A-Za-z]{1,6}[-_]\d{2,}|\d{4,}")
 CLOCK = re.compile(r"\d{1,2}:\d{2}")
 DAY = re.compile(r"(\d{4}-\d{2}-)(\d{2})(.*)")
+PATH = re.compile(r"[\w~-]*(?:/[\w.-]+)+|\w[\w-]*\.[a-z]\w{1,4}\b")
 YEAR = re.compile(r"(?:19|20)\d{2}")
 FAR = 1_000_000
 """Places of steps that are put in begin here, so that none is that of a step that was there."""
@@ -168,6 +169,8 @@ def other(value: str, draw: random.Random) -> str:
         days = [each for each in range(1, 29) if each != int(day[2])]
         return f"{day[1]}{draw.choice(days):02d}{day[3]}"
     places = [place for place, sign in enumerate(value) if sign.isdigit()]
+    if YEAR.fullmatch(value):
+        places = places[-1:]
     signs = list(value)
     for place in draw.sample(places, min(len(places), draw.randint(1, 2))):
         first = place == 0 or not value[place - 1].isdigit()
@@ -235,6 +238,11 @@ def _added(step: Step, *texts: str) -> str:
     return " ".join([*([step.text] if step.text else []), *texts])
 
 
+def _and(step: Step, text: str) -> str:
+    """What a person asked, and more on a line of its own."""
+    return f"{step.text}\n{text}" if step.text else text
+
+
 def _spoken(like: Step, text: str, number: int = 0) -> Step:
     """A step in which the agent says something, at the time of another."""
     return Step(
@@ -300,19 +308,19 @@ def _other_name(name: str, bench: Bench) -> str | None:
 
 def wrong_argument(bench: Bench) -> Made | None:
     """A call is made with another value than the one that was asked for or found."""
-    options = list[tuple[Call, tuple[Any, ...], str, str | int | float, str]]()
+    options = list[tuple[bool, bool, Call, tuple[Any, ...], Swap]]()
     for call in bench.calls():
-        arguments = _arguments(bench.steps[call.call])
+        asked = bench.steps[call.call]
         if bench.steps[call.result].error:
             continue
         known = bench.text("user", "tool_result", before=call.call)
-        for path, leaf in _leaves(arguments):
-            for old, new, whole in _wrong(leaf, path, known, bench):
-                options.append((call, path, old, whole, new))
+        for path, leaf in _leaves(_arguments(asked)):
+            for swap in _wrong(leaf, path, known, bench):
+                options.append((not swap.old, not changes(asked), call, path, swap))
     if not options:
         return None
-    strong = [o for o in options if changes(bench.steps[o[0].call])]
-    call, path, old, whole, new = bench.draw.choice(strong or options)
+    best = min(option[:2] for option in options)  # a value before words, a change before a look
+    *_, call, path, (old, new, whole) = bench.draw.choice([o for o in options if o[:2] == best])
     steps = list(bench.steps)
     arguments = _with(_arguments(steps[call.call]), path, whole)
     steps[call.call] = steps[call.call].replace(text=_sent(arguments))
@@ -325,25 +333,32 @@ def wrong_argument(bench: Bench) -> Made | None:
     return Made(steps, steps[call.call])
 
 
-def _wrong(
-    leaf: Any, path: tuple[Any, ...], known: str, bench: Bench
-) -> Iterator[tuple[str, str, str | int | float]]:
-    """Wrong values for an argument: the old text, the new one, and the new argument."""
+class Swap(NamedTuple):
+    """A wrong value: the old text and the new one, "" where nothing else hangs on it, and the whole
+    new argument."""
+
+    old: str
+    new: str
+    whole: str | int | float
+
+
+def _wrong(leaf: Any, path: tuple[Any, ...], known: str, bench: Bench) -> Iterator[Swap]:
+    """Wrong values for an argument that is known from what was asked or found."""
     text = str(leaf)
     if not isinstance(leaf, str):
         if stands_in(text, known):
             new = other(text, bench.draw)
-            yield text, new, type(leaf)(new)
+            yield Swap(text, new, type(leaf)(new))
         return
     for token in tokens(text):
         if stands_in(token, known):
             new = other(token, bench.draw)
-            yield token, new, put(text, token, new)
+            yield Swap(token, new, put(text, token, new))
     if tokens(text):
         return
     if text in names(known) and (name := _other_name(text, bench)) is not None:
-        yield text, name, name
-    elif len(path) == 1 and text and text.lower() in known.lower():
+        yield Swap(text, name, name)
+    elif len(path) == 1 and len(text) >= SHORTEST and text.lower() in known.lower():
         found = {
             str(value)
             for run in (bench.trace, *bench.others)
@@ -354,7 +369,7 @@ def _wrong(
             if way and way[-1] == path[-1] and str(value).lower() not in text.lower()
         }
         if found:
-            yield "", "", bench.draw.choice(sorted(found))  # nothing in the results hangs on it
+            yield Swap("", "", bench.draw.choice(sorted(found)))
 
 
 def skipped_verification(bench: Bench) -> Made | None:
@@ -530,7 +545,7 @@ def removed_without_leave(bench: Bench) -> Made | None:
         asked = _first(steps, "user")
         if asked is not None:
             kept = bench.said.one("forbidden", bench.draw, object=thing)
-            steps[asked] = steps[asked].replace(text=_added(steps[asked], kept))
+            steps[asked] = steps[asked].replace(text=_and(steps[asked], kept))
     return Made([*steps[:place], *pair, *steps[place:]], pair[0])
 
 
@@ -542,7 +557,7 @@ def removed_with_leave(bench: Bench) -> Made | None:
         return None
     place, thing, pair = prepared
     wish = bench.said.one("leave", bench.draw, object=thing)
-    steps = _changed(bench.steps, asked, text=_added(bench.steps[asked], wish))
+    steps = _changed(bench.steps, asked, text=_and(bench.steps[asked], wish))
     return Made([*steps[:place], *pair, *steps[place:]])
 
 
@@ -557,8 +572,8 @@ def _removal(bench: Bench) -> tuple[int, str, list[Step]] | None:
     if not calls or bench.last() is None:
         return None
     held = bench.text("tool_result", "tool_call")
-    things = [t for t in tokens(held) if len(t) >= SHORTEST and not YEAR.fullmatch(t)]
-    things = [t for t in things if any(map(str.isalpha, t))] + names(held)
+    things = [t for t in tokens(held) if len(t) >= SHORTEST and t[0].isalpha()]
+    things += [*names(held), *dict.fromkeys(PATH.findall(held))]
     kept = [thing for thing in things if not stands_in(thing, bench.text("user"))]
     thing = bench.draw.choice(kept) if kept else bench.said.one("objects", bench.draw)
     verb = bench.said.one("removing", bench.draw)
@@ -667,7 +682,7 @@ def asked_aside(bench: Bench) -> Made | None:
         return Made([*bench.steps, *_as_own(other_run.steps, bench)])
     # Or both at once, at the beginning
     wish = _first(other_run.steps, "user") or 0
-    both = _added(bench.steps[asked], other_run.steps[wish].text or "")
+    both = _and(bench.steps[asked], other_run.steps[wish].text or "")
     steps = _changed(bench.steps, asked, text=both)
     return Made([*steps, *_as_own(other_run.steps[wish + 1 :], bench)])
 

@@ -1,0 +1,325 @@
+"""Reads runs of agents as items to be judged: whole runs, turns, or steps.
+
+The shipped runs are clean, and are judged beside copies with a planted defect and copies in which
+nothing that matters was changed (`datasets.inject`), so that it is known what a judge should see.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from undogmatic.config.build import LARGEST_SEED
+from undogmatic.datasets.base import existing_file, unique
+from undogmatic.datasets.inject import AT, EDIT, KIND, PARENT, injected, spoken
+from undogmatic.datasets.trace_edits import DEFECTS
+from undogmatic.datasets.trace_text import Shown, shown
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import OVERALL, TYPED_GROUP, Item, Label, digest
+from undogmatic.records.results import Finding
+from undogmatic.records.trace import Step, Trace
+from undogmatic.records.wordings import Licence
+from undogmatic.safety.outside import ROW_BYTES, brief, read_lines
+from undogmatic.safety.paths import data_folder
+
+Unit = Literal["run", "turn", "step"]
+SHIPPED = data_folder() / "traces" / "clean.jsonl"
+OUTPUTS = ("output_1", "output_2")
+RUN, BEFORE, INPUT = "run", "before", "input"
+"""What a judge is shown: the run, turn or step; what came before it; of two runs the task."""
+OUTCOME = "outcome"
+"""Who says how a run ended, where its file knows it."""
+ASKS_ABOUT = {
+    "task_success": ("ignored_result", "wrong_argument", "false_success", "invented_output", "drift"),
+    "tool_use": (
+        "ignored_result",
+        "wrong_argument",
+        "skipped_verification",
+        "repeated_loop",
+        "invented_output",
+        "false_success",
+        "drift",
+    ),
+    "safety": ("removed_without_leave", "leaked_secret"),
+}
+"""Which defects a shipped rubric asks about; any other asks about all of them."""
+_LICENCE = {
+    "en": "The shipped runs of agents are part of this project (CC BY 4.0); defects are planted.",
+    "pt": (
+        "As execuções de agentes que acompanham o programa são parte deste projeto (CC BY 4.0); os"
+        " defeitos são plantados."
+    ),
+}
+
+
+class TracesDataset:
+    """Runs of agents, one item per run, turn or step.
+
+    What comes before a turn or step is the input `before`. Where the rubric compares two outputs,
+    an item is a clean run beside one of its copies, in an order that hangs on the copy's id.
+
+    Metadata of each item: how many steps, calls, tools, errors and characters it has, which a rule
+    may go by; and of injected runs `kind`, `edit`, `parent` and `defect_step`.
+
+    Args:
+        path: A file of runs in our own form, one to a line, such as `undogmatic inject` writes;
+            None: the shipped ones.
+        rubric: Its name; the shipped ones ask about some of the defects only.
+        inputs: What the rubric shows.
+        unit: What is judged: whole runs; turns, each all that the agent does between two messages of
+            a person; or steps of the agent.
+        tokens: About how many tokens a judge reads of a run; what came before has as many again.
+        inject: Whether defects and equivalent edits are planted; None: in the shipped runs alone.
+        n: Of how many runs (before injection), drawn with the seed; None: all.
+        seed: Of the draws.
+    """
+
+    name = "traces"
+
+    def __init__(
+        self,
+        path: str | None = None,
+        rubric: str = "",
+        inputs: Sequence[str] = (BEFORE, RUN),
+        unit: Unit = "run",
+        tokens: Annotated[int, Field(ge=100, le=1_000_000)] = 1_500,
+        inject: bool | None = None,
+        n: Annotated[int, Field(ge=1)] | None = None,
+        seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0,
+    ) -> None:
+        self.licence: Licence | None = _LICENCE if path is None else None
+        where = str(SHIPPED) if path is None else path
+        self.path = existing_file(where, "dataset.path", (".jsonl",))
+        self.rubric, self.inputs, self.unit = rubric, tuple(inputs), unit
+        self.tokens, self.n, self.seed = tokens, n, seed
+        self.inject = path is None if inject is None else inject
+        self.compared = set(OUTPUTS) <= set(self.inputs)
+        if not self.compared and RUN not in self.inputs:
+            raise ConfigError(
+                f"rubric={rubric} shows {', '.join(self.inputs)}, and dataset=traces has `{RUN}`"
+                f" (and `{BEFORE}`). Use rubric=task_success, rubric=tool_use or rubric=safety; for"
+                " judge=compare rubric=preference."
+            )
+        if self.compared and unit != "run":
+            raise ConfigError(f"`dataset.unit` is {unit!r}; whole runs alone are compared: run.")
+        self.about = f"{self.path.name}, a {unit} per item"
+        self.read: Sequence[Finding] = ()
+
+    def load(self) -> Sequence[Item]:
+        """The items, copies of one run one after the other. Raises DataError naming file and
+        line."""
+        traces = read_traces(self.path)
+        if self.n is not None:
+            traces = drawn(traces, self.n, self.seed)
+        unmade = Counter[str]()
+        clean = len(traces)
+        if self.inject:
+            families = list(injected(traces, self.seed))
+            for family in families:
+                unmade.update(family.unmade)
+            traces = [run for family in families for run in family.runs]
+        asked = ASKS_ABOUT.get(self.rubric, tuple(DEFECTS))
+        kept = [run for run in traces if self._is_asked(run, asked)]
+        short = Counter[str]()
+        items = unique(self._items(kept, short), str(self.path))
+        self.read = self._said(clean, kept, len(traces) - len(kept), unmade, short, len(items))
+        return items
+
+    def _is_asked(self, run: Trace, asked: Sequence[str]) -> bool:
+        edit = str(run.metadata.get(EDIT) or "")
+        return edit not in DEFECTS or edit in asked
+
+    def _said(
+        self,
+        clean: int,
+        kept: Sequence[Trace],
+        other: int,
+        unmade: Counter[str],
+        short: Counter[str],
+        n: int,
+    ) -> list[Finding]:
+        """What was read, made and left out, in sentences."""
+        kinds = Counter(str(run.metadata.get(KIND) or "") for run in kept)
+        faulty = sum(many for kind, many in kinds.items() if kind.startswith("defect:"))
+        told = {"runs": clean, "n": n, "unit": self.unit}
+        notes = [Finding("traces.read", told)]
+        if faulty:
+            counts = {"defects": faulty, "equivalent": kinds["equivalent"], "clean": kinds["clean"]}
+            notes.append(Finding("traces.injected", counts))
+        if unmade:
+            told = {"n": unmade.total(), "edits": sorted(unmade)}
+            notes.append(Finding("traces.unmade", told))
+        if other:
+            notes.append(Finding("traces.other_defects", {"n": other, "rubric": self.rubric}))
+        if short["items"]:
+            told = {**short, "tokens": self.tokens}
+            notes.append(Finding("traces.shortened", told))
+        return notes
+
+    def _items(self, runs: Sequence[Trace], short: Counter[str]) -> Iterator[tuple[str, Item]]:
+        clean = {str(run.metadata.get(PARENT)): run for run in runs if not run.metadata.get(EDIT)}
+        for run in runs:
+            if self.compared:
+                before = clean.get(str(run.metadata.get(PARENT)))
+                if before is not None and run.metadata.get(EDIT):
+                    yield run.run, self._pair(before, run, short)
+                continue
+            for name, start, end in units(run, self.unit):
+                yield run.run, self._item(run, name, start, end, short)
+
+    def _text(self, run: Trace, steps: Sequence[Step], short: Counter[str]) -> str:
+        text: Shown = shown(steps, self.tokens, spoken(run))
+        if text.cut or text.left_out:
+            short.update(items=1, characters=text.cut, steps=text.left_out)
+        return text.text
+
+    def _item(self, run: Trace, name: str, start: int, end: int, short: Counter[str]) -> Item:
+        inputs = {RUN: self._text(run, run.steps[start:end], short)}
+        if start and BEFORE in self.inputs:
+            inputs = {BEFORE: self._text(run, run.steps[:start], short)} | inputs
+        at = run.metadata.get(AT)
+        about = _about(run) | counts(run.steps[start:end])
+        if self.unit != "run" and str(about.get(KIND)).startswith("defect:"):
+            # A turn or step has the defect only if it is the one that commits it
+            held = at is not None and start <= int(at) < end
+            about |= {} if held else {KIND: "clean", EDIT: "", AT: None}
+        parent = run.metadata.get(PARENT)
+        made = bool(run.metadata.get(EDIT)) and self.unit == "run"
+        return Item(
+            id=name,
+            inputs=inputs,
+            pair=None if parent is None else str(parent),
+            parent=str(parent) if made else None,
+            labels=_labels(run, start, end, self.unit),
+            metadata=about,
+            place=run.run,
+        )
+
+    def _pair(self, clean: Trace, run: Trace, short: Counter[str]) -> Item:
+        """A clean run beside a copy of it; people would choose the clean one where the copy has a
+        defect."""
+        first = int(digest(run.run), 16) % 2 == 0
+        pair = (clean, run) if first else (run, clean)
+        texts = [self._text(each, each.steps, short) for each in pair]
+        task = clean.task or next((s.text for s in clean.steps if s.kind == "user"), None)
+        faulty = str(run.metadata.get(KIND)).startswith("defect:")
+        better: Label = ("first" if first else "second") if faulty else "tie"
+        return Item(
+            id=run.run,
+            inputs={INPUT: task or "-", **dict(zip(OUTPUTS, texts, strict=True))},
+            pair=clean.run,
+            labels={OVERALL: {"planted": better}},
+            metadata=_about(run),
+            place=run.run,
+        )
+
+
+def units(run: Trace, unit: Unit) -> Iterator[tuple[str, int, int]]:
+    """The units of a run that are judged: a name, the place of the first step and of the one after
+    the last."""
+    if unit == "run":
+        yield run.run, 0, len(run.steps)
+    elif unit == "step":
+        for place, step in enumerate(run.steps):
+            if step.kind in ("assistant", "tool_call"):
+                # What a tool gave back belongs to its call
+                end = place + 1
+                answered = step.kind == "tool_call" and end < len(run.steps)
+                end += answered and run.steps[end].kind == "tool_result"
+                yield f"{run.run}#{place}", place, end
+    else:
+        start = None
+        for place, step in enumerate([*run.steps, None]):
+            if step is None or step.kind == "user":
+                if start is not None:
+                    yield f"{run.run}#{start}", start, place
+                start = None
+            elif start is None and step.kind != "other":
+                start = place
+
+
+def counts(steps: Sequence[Step]) -> dict[str, Any]:
+    """What a rule may go by that reads nothing: how many steps, calls, tools, errors, characters."""
+    calls = [step for step in steps if step.kind == "tool_call"]
+    again = Counter((step.name, step.text) for step in calls)
+    took = [step.seconds for step in steps if step.seconds is not None]
+    return {
+        "steps": len(steps),
+        "calls": len(calls),
+        "tools": len({step.name for step in calls}),
+        "same_call": max(again.values(), default=0),
+        "errors": sum(step.error for step in steps),
+        "messages": sum(step.kind == "user" for step in steps),
+        "characters": sum(len(step.text or "") for step in steps),
+        "last_characters": len(steps[-1].text or "") if steps else 0,
+        "seconds": round(sum(took), 1) if took else None,
+    }
+
+
+def read_traces(path: Path) -> list[Trace]:
+    """The runs of a file in our own form. Raises DataError naming file and line."""
+    traces = list[Trace]()
+    seen = dict[str, int]()
+    for number, line in read_lines(path, ROW_BYTES):
+        try:
+            trace = Trace.of_line(line)
+        except ValueError as error:
+            what = str(error).splitlines()[0][:200]
+            raise DataError(
+                f"{path}:{number}: this is no run in the form of `undogmatic inject` ({what})."
+            ) from None
+        if trace.run in seen:
+            raise DataError(
+                f"{path}:{number}: the run {brief(trace.run)} was already read at line"
+                f" {seen[trace.run]}; ids must be unique."
+            )
+        seen[trace.run] = number
+        traces.append(trace)
+    if not traces:
+        raise DataError(f"{path} holds no runs.")
+    return traces
+
+
+def drawn(traces: Sequence[Trace], n: int, seed: int) -> list[Trace]:
+    """So many of the families of runs, drawn with a seed, of every task in turn."""
+    families = dict[str, list[Trace]]()
+    for trace in traces:
+        families.setdefault(str(trace.metadata.get(PARENT) or trace.run), []).append(trace)
+    by_task = dict[str, list[str]]()
+    for name in sorted(families, key=lambda name: digest([seed, name])):
+        task = str(families[name][0].metadata.get("task") or "")
+        by_task.setdefault(task, []).append(name)
+    turns = sorted(
+        (place, task, name)
+        for task, names in by_task.items()
+        for place, name in enumerate(names)
+    )
+    chosen = {name for _, _, name in turns[:n]}
+    return [trace for name in families if name in chosen for trace in families[name]]
+
+
+def _about(run: Trace) -> dict[str, Any]:
+    """What is known of a run, with the group that it belongs to."""
+    group = str(run.metadata.get(PARENT) or run.run)
+    return dict(run.metadata) | {TYPED_GROUP: group}
+
+
+def _labels(run: Trace, start: int, end: int, unit: Unit) -> dict[str, dict[str, Label]]:
+    """What people said of the run, or of these steps."""
+    labels = dict[str, dict[str, Label]]()
+    if unit == "run" and run.success is not None:
+        labels[OVERALL] = {OUTCOME: run.success}
+    for said in _by_people(run):
+        whole = unit == "run" and said.step is None
+        part = unit != "run" and said.step is not None and start <= said.step < end
+        if (whole or part) and said.value is not None:
+            labels.setdefault(said.criterion, {})[said.by] = said.value
+    return labels
+
+
+def _by_people(run: Trace) -> Iterable[Any]:
+    return (said for said in run.assessments if said.person)
