@@ -6,6 +6,7 @@ DataError with file and line for a file. None of them runs code, and what would 
 the memory is refused by its size.
 """
 
+import codecs
 import functools
 import gzip
 import json
@@ -15,11 +16,11 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, StringIO
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import yaml
 from pydantic_core import from_json
@@ -371,6 +372,212 @@ def whole_lines(path: Path, file: IO[bytes], most: int) -> Iterator[tuple[int, b
         if len(line) > most:
             raise DataError(f"{path}:{number}: a line of more than {most:,} bytes.")
         yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+
+
+class Piece(NamedTuple):
+    """A part of a JSON file that is read in pieces: the value, the key of the list that it lies in
+    ("": none), and at which byte it was read, about. Where `about` is true it is what stands
+    beside such lists, as far as it was read when one of them began."""
+
+    key: str
+    value: Any
+    place: int
+    about: bool = False
+
+
+PIECE = 64_000_000
+"""Characters of the longest piece of a JSON file."""
+_PART = 1 << 18
+_WHITE = re.compile(r"[ \t\n\r\x1e]*")
+
+
+class Cut(Exception):
+    """A file of JSON that breaks off, or is damaged, at a place behind which nothing is read."""
+
+
+class _Text:
+    """The text of an open file, of which no more is held than a piece of JSON takes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._decoder = file, codecs.getincrementaldecoder("utf-8")("replace")
+        self.text, self.at, self.whole, self._read = "", 0, False, 0
+        self._more = _PART
+        self.fill()
+        self.text = self.text.removeprefix("\ufeff")
+
+    @property
+    def place(self) -> int:
+        """About how many bytes were read before."""
+        return max(0, self._read - (len(self.text) - self.at))
+
+    def fill(self) -> None:
+        """Read more, twice as much as the time before where no piece has ended since."""
+        raw = self._file.read(self._more)
+        self._read += len(raw)
+        self.whole = len(raw) < self._more
+        self.text = self.text[self.at :] + self._decoder.decode(raw, self.whole)
+        self.at, self._more = 0, min(2 * self._more, PIECE)
+
+    def peek(self) -> str:
+        """The next character that is no space; "" at the end."""
+        while True:
+            self.at = _WHITE.match(self.text, self.at).end()  # type: ignore[union-attr]
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if self.whole:
+                return ""
+            self.fill()
+
+    def value(self) -> Any:
+        """The next value of JSON. Raises Cut where the text ends before it does, Unreadable where
+        it is none."""
+        self.peek()
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self.text, self.at)
+            except RecursionError:
+                raise Unreadable(f"not JSON ({_DEEP})") from None
+            except ValueError as error:
+                broken = getattr(error, "pos", 0)
+                if self.whole:
+                    cut = broken >= len(self.text.rstrip()) or "Untermin" in str(error)
+                    raise (Cut("it breaks off") if cut else Unreadable("not JSON")) from None
+                if broken < len(self.text) - 64 and "Untermin" not in str(error):
+                    raise Unreadable("not JSON") from None
+            else:
+                if end < len(self.text) or self.whole:
+                    self.at, self._more = end, _PART
+                    return value
+            if len(self.text) - self.at > PIECE:
+                raise Cut(f"it holds a part of more than {PIECE:,} characters")
+            self.fill()
+
+
+_DECODER = json.JSONDecoder()
+
+
+def json_pieces(path: Path, inside: Collection[str], faults: list[str]) -> Iterator[Piece]:
+    """The values of a file of JSON one after the other, however long it is: JSON Lines, values one
+    behind the other, the entries of a list, and of lists under the keys that are named (`inside`),
+    also where these lie in each other.
+
+    No more is held than one of them takes. What is wrong is told in `faults`: a line that is no
+    JSON, behind which others are read, or the place where another file breaks off or is damaged,
+    behind which nothing is. Raises DataError where the file cannot be opened.
+    """
+    with opened(path) as file:
+        if _is_lines(file.read(_FIRST_LINE)):
+            file.seek(0)
+            yield from _of_lines(path, file, inside, faults)
+            return
+        file.seek(0)
+        text = _Text(file)
+        while text.peek():
+            try:
+                yield from _pieces(text, "", inside)
+            except (Cut, Unreadable) as error:
+                faults.append(f"{path}, byte {text.place:,}: {error}")
+                return
+
+
+_FIRST_LINE = 4_000_000
+
+
+def _is_lines(head: bytes) -> bool:
+    """Whether the first line of a file is a value of JSON and others follow."""
+    first, _, rest = head.lstrip(b"\xef\xbb\xbf \r\n").partition(b"\n")
+    try:
+        return bool(rest.strip()) and isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _of_lines(
+    path: Path, file: IO[bytes], inside: Collection[str], faults: list[str]
+) -> Iterator[Piece]:
+    """The pieces of JSON Lines; a line that is no JSON is told, and those behind it are read."""
+    place, number = 0, 0
+    for raw in iter(lambda: file.readline(PIECE + 1), b""):
+        number += 1
+        start, place = place, place + len(raw)
+        if len(raw) > PIECE:
+            faults.append(f"{path}:{number}: a line of more than {PIECE:,} bytes")
+            return
+        line = raw.removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n\x1e")
+        if not line:
+            continue
+        try:
+            value = _DECODER.decode(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            cut = not raw.endswith(b"\n")
+            what = "it breaks off" if cut else _DEEP if isinstance(error, RecursionError) else ""
+            faults.append(f"{path}:{number}: {what or 'not JSON'}")
+            continue
+        yield from _walk(value, "", inside, start)
+
+
+def _walk(value: Any, key: str, inside: Collection[str], place: int) -> Iterator[Piece]:
+    """The pieces of a value that is in hand."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _walk(each, key, inside, place)
+        return
+    holds = isinstance(value, dict) and [k for k in inside if isinstance(value.get(k), list | dict)]
+    if not holds:
+        yield Piece(key, value, place)
+        return
+    yield Piece(key, {k: v for k, v in value.items() if k not in holds}, place, about=True)
+    for name in holds:
+        yield from _walk(value[name], name, inside, place)
+
+
+def _pieces(text: _Text, key: str, inside: Collection[str]) -> Iterator[Piece]:
+    """Of a list its entries; of an object that has lists under keys `inside` their entries, and
+    what stands beside them; any other value itself."""
+    begins, place = text.peek(), text.place
+    if begins == "[":
+        yield from _listed(text, key, inside)
+    elif begins != "{":
+        yield Piece(key, text.value(), place)
+    else:
+        yield from _held(text, key, inside)
+
+
+def _listed(text: _Text, key: str, inside: Collection[str]) -> Iterator[Piece]:
+    text.at += 1
+    while (sign := text.peek()) != "]":
+        if not sign:
+            raise Cut("it breaks off")
+        if sign == ",":
+            text.at += 1
+            continue
+        yield from _pieces(text, key, inside)
+    text.at += 1
+
+
+def _held(text: _Text, key: str, inside: Collection[str]) -> Iterator[Piece]:
+    place, beside, inner = text.place, dict[str, Any](), False
+    text.at += 1
+    while (sign := text.peek()) != "}":
+        if not sign:
+            raise Cut("it breaks off")
+        if sign == ",":
+            text.at += 1
+            continue
+        name = text.value() if sign == '"' else None
+        if not isinstance(name, str) or text.peek() != ":":
+            raise Cut("it breaks off") if not text.peek() else Unreadable("not JSON")
+        text.at += 1
+        if name in inside and text.peek() in ("[", "{"):
+            inner = True
+            if beside:
+                yield Piece(key, dict(beside), place, about=True)
+            yield from _pieces(text, name, inside)
+        else:
+            beside[name] = text.value()
+    text.at += 1
+    if beside or not inner:
+        yield Piece(key, beside, place, about=inner)
 
 
 def read_yaml(path: Path) -> Any:

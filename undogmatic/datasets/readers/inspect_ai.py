@@ -43,7 +43,7 @@ from undogmatic.safety.outside import (
 
 WORDS = {"C": "correct", "I": "incorrect", "P": "partial"}
 """What Inspect's letters say. Its "N" (no answer) is no verdict."""
-_LOCAL, _ZSTD = b"PK\x03\x04", 93
+LOCAL, _ZSTD = b"PK\x03\x04", 93
 _HEADER = struct.Struct("<4s5H3L2H")
 
 
@@ -59,7 +59,7 @@ class _Member(NamedTuple):
 
 
 def _claims(head: Head) -> bool:
-    if head.raw.startswith(_LOCAL):
+    if head.raw.startswith(LOCAL):
         return b"_journal/start.json" in head.raw[:200] or head.path.suffix == ".eval"
     return head.has("version", "status", "eval") and isinstance(head.first("eval"), Mapping)
 
@@ -67,7 +67,7 @@ def _claims(head: Head) -> bool:
 def _records(path: Path, problems: list[str]) -> Given:
     """The samples, each with what the log says of the evaluation."""
     with opened(path) as file:
-        packed = file.read(4) == _LOCAL
+        packed = file.read(4) == LOCAL
     log, samples = _archive(path, problems) if packed else _plain(path, problems)
     about = log.get("eval") or {}
     status = log.get("status")
@@ -75,14 +75,14 @@ def _records(path: Path, problems: list[str]) -> Given:
         problems.append(
             f"{path}: the evaluation ended with the status {status}; what it scored was read."
         )
-    about = {**about, "scorer": _only_scorer(log)}
+    about = {**about, "scorer": only_scorer(log)}
     return [
         (f"{path}#sample {sample.get('id')}, epoch {sample.get('epoch')}", (sample, about))
         for sample in map(_slim, samples)
     ]
 
 
-def _only_scorer(log: Mapping[str, Any]) -> str:
+def only_scorer(log: Mapping[str, Any]) -> str:
     """The name of the scorer in logs of the first version, whose samples have one `score`."""
     results = log.get("results") or {}
     named = at(results, "scorer", "name") or at(results, "scores", "name")
@@ -131,7 +131,7 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         }
         row |= own.row
         labels += [row | one for one in own.labels]
-        for said in _scores(sample, about, criteria):
+        for said in scores_of(sample, about, criteria):
             if own.kind and said["criterion"] is None:
                 said["criterion"] = OVERALL
             if said["judge"].lower().startswith("human"):
@@ -163,7 +163,7 @@ def _of_sample(sample: Mapping[str, Any], about: Mapping[str, Any]) -> Mapping[s
     return scores if isinstance(scores, Mapping) else {}
 
 
-def _scores(
+def scores_of(
     sample: Mapping[str, Any],
     about: Mapping[str, Any],
     criteria: Mapping[str, Mapping[str | None, None]],
@@ -244,7 +244,7 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
     log: dict[str, Any] = {"status": None}
     samples: dict[tuple[int, str], Any] = {}
     with opened(path) as file:
-        members, is_whole = _members(file, path)
+        members, is_whole = members_of(file, path)
         for member in members:
             if not member.name.startswith("samples/") and member.name not in (
                 "_journal/start.json",
@@ -252,7 +252,7 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
             ):
                 continue
             try:
-                text = decoded(_unpack(file, member))
+                text = decoded(unpack(file, member))
                 json_value(text, infinite=True)
                 value = json_with_doubled(text)
             except (Unreadable, ValueError, zlib.error, OSError) as error:
@@ -280,7 +280,7 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
     return log, list(samples.values())
 
 
-def _members(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
+def members_of(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
     """The files of an archive by its list of contents, and whether it has one; without it, which is
     written last, one after the other."""
     try:
@@ -300,7 +300,7 @@ def _members(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
             file.read(_HEADER.size)
         )
         end = start + _HEADER.size + named + extra + packed
-        if sign != _LOCAL or end > size:
+        if sign != LOCAL or end > size:
             break
         found.append(
             _Member(file.read(named).decode("utf-8", "replace"), start, method, packed, unpacked)
@@ -313,7 +313,7 @@ def _members(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
     return found, False
 
 
-def _unpack(file: BufferedReader, member: _Member) -> bytes:
+def unpack(file: BufferedReader, member: _Member) -> bytes:
     """The bytes of a file in an archive. Raises ValueError or zlib.error for one that is too large
     or damaged."""
     if member.size > JSON_BYTES:
