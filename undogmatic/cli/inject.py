@@ -36,7 +36,9 @@ def _inject(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.inject import injected
     from undogmatic.datasets.trace_edits import DEFECTS, EQUIVALENT
-    from undogmatic.datasets.traces import SHIPPED, read_traces
+    from undogmatic.datasets.readers.traces import Faults, read_traces
+    from undogmatic.datasets.traces import SHIPPED, clean_runs
+    from undogmatic.errors import DataError
     from undogmatic.records.trace import as_jsonl
     from undogmatic.report.words import Words
     from undogmatic.safety.command import as_typed
@@ -44,8 +46,12 @@ def _inject(typed: argparse.Namespace) -> None:
 
     file = SHIPPED
     if typed.traces is not None:
-        file = existing_file(typed.traces, "TRACES", (".jsonl",))
-    traces = read_traces(file)
+        file = existing_file(typed.traces, "TRACES", (".jsonl", ".json", ".eval"))
+    faults = Faults()
+    traces, edited = clean_runs(read_traces(file, faults))
+    if not traces:
+        what = "all of its runs were edited already" if edited else "it holds no runs"
+        raise DataError(f"{file}: {what}, and defects are planted in clean ones.")
     made, unmade = Counter[str](), Counter[str]()
     runs = []
     for family in injected(traces, typed.seed):
@@ -58,6 +64,10 @@ def _inject(typed: argparse.Namespace) -> None:
     def say(key: str, **values: Any) -> None:
         print(words.text(f"inject.{key}", **values))
 
+    for fault in faults.findings():
+        print(words.say(fault))
+    if edited:
+        say("edited", n=edited)
     say("made", runs=len(traces), n=len(runs), file=typed.out)
     for title, edits in (("defects", DEFECTS), ("equivalent", EQUIVALENT)):
         say(title, n=sum(made[name] for name in edits))

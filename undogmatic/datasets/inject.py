@@ -2,7 +2,7 @@
 matters was changed.
 
 Of each edited run it is known what it was made from (`parent`), what was done (`edit`), of what
-kind it is (`kind`: clean, defect:NAME or equivalent), and the step that commits the defect
+kind it is (`injected`: clean, defect:NAME or equivalent), and the step that commits the defect
 (`defect_step`). These are metadata of the run. Its id does not say what was done.
 """
 
@@ -18,7 +18,7 @@ from undogmatic.records.records import digest
 from undogmatic.records.trace import Step, Trace
 
 CLEAN, EQUAL = "clean", "equivalent"
-KIND, EDIT, PARENT, AT = "kind", "edit", "parent", "defect_step"
+KIND, EDIT, PARENT, AT = "injected", "edit", "parent", "defect_step"
 """What is noted of each run in its metadata."""
 
 
@@ -58,6 +58,11 @@ def injected(traces: Sequence[Trace], seed: int = 0) -> Iterator[Injected]:
             seen.add(content)
             runs.append(_as_run(trace, made, name, seed))
         yield Injected(runs, unmade)
+
+
+def is_edited(trace: Trace) -> bool:
+    """Whether a run was edited already, so that it is no clean one."""
+    return trace.metadata.get(KIND) not in (None, CLEAN)
 
 
 def spoken(trace: Trace) -> Language:

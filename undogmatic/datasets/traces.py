@@ -15,24 +15,35 @@ from pydantic import Field
 
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.datasets.base import existing_file, unique
-from undogmatic.datasets.inject import AT, EDIT, KIND, PARENT, injected, spoken
+from undogmatic.datasets.inject import (
+    AT,
+    EDIT,
+    KIND,
+    PARENT,
+    defect,
+    injected,
+    is_edited,
+    spoken,
+)
+from undogmatic.datasets.readers.traces import Faults, read_traces
 from undogmatic.datasets.trace_edits import DEFECTS
 from undogmatic.datasets.trace_text import Shown, shown
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, TYPED_GROUP, Item, Label, digest
+from undogmatic.records.records import OVERALL, TYPED_GROUP, Item, Label, LabelScale, digest
 from undogmatic.records.results import Finding
 from undogmatic.records.trace import Step, Trace
 from undogmatic.records.wordings import Licence
-from undogmatic.safety.outside import ROW_BYTES, brief, read_lines
 from undogmatic.safety.paths import data_folder
 
 Unit = Literal["run", "turn", "step"]
+Direction = Literal["higher_is_better", "higher_is_worse"]
 SHIPPED = data_folder() / "traces" / "clean.jsonl"
 OUTPUTS = ("output_1", "output_2")
 RUN, BEFORE, INPUT = "run", "before", "input"
 """What a judge is shown: the run, turn or step; what came before it; of two runs the task."""
-OUTCOME = "outcome"
-"""Who says how a run ended, where its file knows it."""
+OUTCOME, PLANTED = "outcome", "planted"
+"""Who says how a run ended, where its file knows it; and who says whether it has a defect, where that
+is known because it was planted."""
 ASKS_ABOUT = {
     "task_success": ("ignored_result", "wrong_argument", "false_success", "invented_output", "drift"),
     "tool_use": (
@@ -66,9 +77,11 @@ class TracesDataset:
     may go by; and of injected runs `kind`, `edit`, `parent` and `defect_step`.
 
     Args:
-        path: A file of runs in our own form, one to a line, such as `undogmatic inject` writes;
+        path: A file of runs of any tool that has a reader, or such as `undogmatic inject` writes;
             None: the shipped ones.
         rubric: Its name; the shipped ones ask about some of the defects only.
+        direction: Of its scale; where it is known, what was planted is a label of injected runs, by
+            the rater `planted`.
         inputs: What the rubric shows.
         unit: What is judged: whole runs; turns, each all that the agent does between two messages of
             a person; or steps of the agent.
@@ -85,6 +98,7 @@ class TracesDataset:
         path: str | None = None,
         rubric: str = "",
         inputs: Sequence[str] = (BEFORE, RUN),
+        direction: Direction | None = None,
         unit: Unit = "run",
         tokens: Annotated[int, Field(ge=100, le=1_000_000)] = 1_500,
         inject: bool | None = None,
@@ -93,9 +107,11 @@ class TracesDataset:
     ) -> None:
         self.licence: Licence | None = _LICENCE if path is None else None
         where = str(SHIPPED) if path is None else path
-        self.path = existing_file(where, "dataset.path", (".jsonl",))
+        self.path = existing_file(where, "dataset.path", (".jsonl", ".json", ".eval"))
         self.rubric, self.inputs, self.unit = rubric, tuple(inputs), unit
         self.tokens, self.n, self.seed = tokens, n, seed
+        self.ends = (1, 0) if direction == "higher_is_worse" else (0, 1)
+        self.labels = direction is not None
         self.inject = path is None if inject is None else inject
         self.compared = set(OUTPUTS) <= set(self.inputs)
         if not self.compared and RUN not in self.inputs:
@@ -112,12 +128,16 @@ class TracesDataset:
     def load(self) -> Sequence[Item]:
         """The items, copies of one run one after the other. Raises DataError naming file and
         line."""
-        traces = read_traces(self.path)
+        faults = Faults()
+        traces = list(read_traces(self.path, faults))
+        if not traces:
+            raise DataError(f"{self.path} holds no runs.")
         if self.n is not None:
             traces = drawn(traces, self.n, self.seed)
         unmade = Counter[str]()
         clean = len(traces)
         if self.inject:
+            traces, _ = clean_runs(traces)
             families = list(injected(traces, self.seed))
             for family in families:
                 unmade.update(family.unmade)
@@ -126,7 +146,8 @@ class TracesDataset:
         kept = [run for run in traces if self._is_asked(run, asked)]
         short = Counter[str]()
         items = unique(self._items(kept, short), str(self.path))
-        self.read = self._said(clean, kept, len(traces) - len(kept), unmade, short, len(items))
+        said = self._said(clean, kept, len(traces) - len(kept), unmade, short, len(items))
+        self.read = [*said, *faults.findings()]
         return items
 
     def _is_asked(self, run: Trace, asked: Sequence[str]) -> bool:
@@ -144,7 +165,7 @@ class TracesDataset:
     ) -> list[Finding]:
         """What was read, made and left out, in sentences."""
         kinds = Counter(str(run.metadata.get(KIND) or "") for run in kept)
-        faulty = sum(many for kind, many in kinds.items() if kind.startswith("defect:"))
+        faulty = sum(many for kind, many in kinds.items() if kind.startswith(defect("")))
         told = {"runs": clean, "n": n, "unit": self.unit}
         notes = [Finding("traces.read", told)]
         if faulty:
@@ -161,15 +182,16 @@ class TracesDataset:
         return notes
 
     def _items(self, runs: Sequence[Trace], short: Counter[str]) -> Iterator[tuple[str, Item]]:
-        clean = {str(run.metadata.get(PARENT)): run for run in runs if not run.metadata.get(EDIT)}
+        clean = {str(run.metadata.get(PARENT)): run for run in runs if not is_edited(run)}
         for run in runs:
+            parent = clean.get(str(run.metadata.get(PARENT)))
             if self.compared:
-                before = clean.get(str(run.metadata.get(PARENT)))
-                if before is not None and run.metadata.get(EDIT):
-                    yield run.run, self._pair(before, run, short)
+                if parent is not None and is_edited(run):
+                    yield run.run, self._pair(parent, run, short)
                 continue
             for name, start, end in units(run, self.unit):
-                yield run.run, self._item(run, name, start, end, short)
+                if self.unit == "run" or not is_edited(run) or _is_new(run, start, end, parent):
+                    yield run.run, self._item(run, name, start, end, short)
 
     def _text(self, run: Trace, steps: Sequence[Step], short: Counter[str]) -> str:
         text: Shown = shown(steps, self.tokens, spoken(run))
@@ -181,21 +203,22 @@ class TracesDataset:
         inputs = {RUN: self._text(run, run.steps[start:end], short)}
         if start and BEFORE in self.inputs:
             inputs = {BEFORE: self._text(run, run.steps[:start], short)} | inputs
-        at = run.metadata.get(AT)
-        about = _about(run) | counts(run.steps[start:end])
-        if self.unit != "run" and str(about.get(KIND)).startswith("defect:"):
-            # A turn or step has the defect only if it is the one that commits it
-            held = at is not None and start <= int(at) < end
-            about |= {} if held else {KIND: "clean", EDIT: "", AT: None}
         parent = run.metadata.get(PARENT)
-        made = bool(run.metadata.get(EDIT)) and self.unit == "run"
+        copied = is_edited(run) and self.unit == "run"
+        labels = _labels(run, start, end, self.unit)
+        planted = run.metadata.get(KIND)
+        if planted is not None and self.labels:
+            good = not str(planted).startswith(defect(""))
+            labels.setdefault(OVERALL, {})[PLANTED] = float(good)
+        scale = LabelScale(ends=self.ends) if planted is not None and self.labels else None
         return Item(
             id=name,
             inputs=inputs,
             pair=None if parent is None else str(parent),
-            parent=str(parent) if made else None,
-            labels=_labels(run, start, end, self.unit),
-            metadata=about,
+            parent=str(parent) if copied else None,
+            labels=labels,
+            label_scale=scale,
+            metadata=_about(run) | counts(run.steps[start:end]),
             place=run.run,
         )
 
@@ -206,13 +229,13 @@ class TracesDataset:
         pair = (clean, run) if first else (run, clean)
         texts = [self._text(each, each.steps, short) for each in pair]
         task = clean.task or next((s.text for s in clean.steps if s.kind == "user"), None)
-        faulty = str(run.metadata.get(KIND)).startswith("defect:")
+        faulty = str(run.metadata.get(KIND)).startswith(defect(""))
         better: Label = ("first" if first else "second") if faulty else "tie"
         return Item(
             id=run.run,
             inputs={INPUT: task or "-", **dict(zip(OUTPUTS, texts, strict=True))},
             pair=clean.run,
-            labels={OVERALL: {"planted": better}},
+            labels={OVERALL: {PLANTED: better}},
             metadata=_about(run),
             place=run.run,
         )
@@ -242,6 +265,20 @@ def units(run: Trace, unit: Unit) -> Iterator[tuple[str, int, int]]:
                 start = place
 
 
+def _is_new(run: Trace, start: int, end: int, parent: Trace | None) -> bool:
+    """Whether these steps of an edited run are judged: of one with a defect those that commit it,
+    of any other the first that its parent does not have."""
+    at = run.metadata.get(AT)
+    if at is not None:
+        return start <= int(at) < end
+    if parent is None:
+        return True
+    old = {(step.kind, step.name, step.text) for step in parent.steps}
+    fresh = [n for n, s in enumerate(run.steps) if (s.kind, s.name, s.text) not in old]
+    acted = [n for n in fresh if run.steps[n].kind != "user"]
+    return bool(acted) and start <= acted[0] < end
+
+
 def counts(steps: Sequence[Step]) -> dict[str, Any]:
     """What a rule may go by that reads nothing: how many steps, calls, tools, errors, characters."""
     calls = [step for step in steps if step.kind == "tool_call"]
@@ -260,28 +297,11 @@ def counts(steps: Sequence[Step]) -> dict[str, Any]:
     }
 
 
-def read_traces(path: Path) -> list[Trace]:
-    """The runs of a file in our own form. Raises DataError naming file and line."""
-    traces = list[Trace]()
-    seen = dict[str, int]()
-    for number, line in read_lines(path, ROW_BYTES):
-        try:
-            trace = Trace.of_line(line)
-        except ValueError as error:
-            what = str(error).splitlines()[0][:200]
-            raise DataError(
-                f"{path}:{number}: this is no run in the form of `undogmatic inject` ({what})."
-            ) from None
-        if trace.run in seen:
-            raise DataError(
-                f"{path}:{number}: the run {brief(trace.run)} was already read at line"
-                f" {seen[trace.run]}; ids must be unique."
-            )
-        seen[trace.run] = number
-        traces.append(trace)
-    if not traces:
-        raise DataError(f"{path} holds no runs.")
-    return traces
+def clean_runs(traces: Iterable[Trace]) -> tuple[list[Trace], int]:
+    """The runs that nobody edited, and how many were."""
+    every = list(traces)
+    clean = [trace for trace in every if not is_edited(trace)]
+    return clean, len(every) - len(clean)
 
 
 def drawn(traces: Sequence[Trace], n: int, seed: int) -> list[Trace]:
