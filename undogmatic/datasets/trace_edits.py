@@ -506,8 +506,10 @@ def false_success(bench: Bench) -> Made | None:
     place = bench.last()
     if place is None or not calls or bench.steps[calls[-1].result].error:
         return None
-    last = [call for call in calls if changes(bench.steps[call.call])]
-    call = (last or calls)[-1]
+    asked = max((n for n, step in enumerate(bench.steps) if step.kind == "user"), default=0)
+    latest = [call for call in calls if call.call > asked] or calls[-1:]
+    acts = [call for call in latest if changes(bench.steps[call.call])]
+    call = (acts or latest)[-1]
     if bench.steps[call.result].error:
         return None
     given = bench.steps[call.result]
@@ -515,7 +517,8 @@ def false_success(bench: Bench) -> Made | None:
     failed = given.replace(text=bench.said.one("errors", bench.draw), error=flagged)
     gone = {n for later in calls if later.call > call.call for n in later}
     kept = [step for n, step in enumerate(bench.steps) if n not in gone]
-    return Made([failed if step is given else step for step in kept], kept[-1])
+    claims = (s for s in kept if s.kind == "assistant" and s.place > given.place)
+    return Made([failed if step is given else step for step in kept], next(claims))
 
 
 def recovered_error(bench: Bench) -> Made | None:
