@@ -1,0 +1,114 @@
+"""Tells whether a judge of runs says where a run goes wrong: the step that it names beside the step
+that commits the planted defect.
+
+A rule that reads nothing may do as well, as many a defect shows in the last step: so the judge is
+held against the place that is named best without looking, counted from the start or from the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import SLICE, JudgeView
+from undogmatic.records.examination import Examination
+from undogmatic.records.results import Told, Weight
+from undogmatic.stats import means
+from undogmatic.stats.proportion import proportion
+
+AT, NAMED, LENGTH = "defect_step", "named_step", "steps"
+"""Columns: the step that commits the defect, the one that the judge named, how many there are."""
+FEWEST = 5
+"""With fewer runs nothing is told."""
+_NUMBER = re.compile(r"\[(\d{1,5})[^\]]{0,12}\]|\b(?:step|passo)\s+#?(\d{1,5})\b", re.IGNORECASE)
+
+
+def named_step(texts: Iterable[str | None]) -> int | None:
+    """The number of the first step that is named in the words of a judge, as [4] or step 4."""
+    for text in texts:
+        if text and (found := _NUMBER.search(text)) is not None:
+            return int(found[1] or found[2])
+    return None
+
+
+def steps_of(view: JudgeView) -> pd.DataFrame:
+    """The items in which a step commits a defect: that step (`at`), the one that the judge named
+    (`named`, NaN for none), how many steps there are (`steps`), and their group."""
+    items, said = view.table.items, view.first().drop_duplicates("item").set_index("item")
+    columns = {}
+    for name in (AT, NAMED, LENGTH):
+        held = items.get(name, items.get(SLICE + name))
+        if held is None:
+            held = pd.Series(np.nan, items.index)
+        columns[name] = pd.to_numeric(held, errors="coerce").reindex(said.index)
+    named = said["step"] if "step" in said else columns[NAMED]
+    rows = pd.DataFrame(
+        {
+            "at": columns[AT],
+            "named": pd.to_numeric(named, errors="coerce"),
+            "steps": columns[LENGTH],
+            "group": said["group"],
+        }
+    )
+    return rows[rows["at"].notna() & said["verdict"].notna()]
+
+
+def best_place(rows: pd.DataFrame) -> tuple[str, int, pd.Series]:
+    """The place that names the step best without looking: from the start or from the end, which
+    one, and in which rows it is right."""
+    found = []
+    for side, distance in (("end", rows["steps"] - 1 - rows["at"]), ("start", rows["at"])):
+        known = distance.dropna()
+        if len(known):
+            place = int(known.mode().iloc[0])
+            found.append((side, place, (distance == place).astype(float)))
+    return max(found, key=lambda rule: rule[2].mean())
+
+
+def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell how often the judge names the step, how far off it is, and what a fixed place reaches."""
+    rows = steps_of(view)
+    n, level = len(rows), options.level
+    named = rows[rows["named"].notna()]
+    if rows["group"].nunique() < FEWEST:
+        told.lacks("steps", "steps.few", n=n, least=FEWEST)
+        return
+    if named.empty:
+        told.say("steps.none_named", n=n)
+        return
+    groups = rows["group"].tolist()
+    right = (rows["named"] == rows["at"]).astype(float)
+    near = ((rows["named"] - rows["at"]).abs() <= 1).astype(float)
+    side, place, fixed = best_place(rows)
+    exact = proportion(right, level, groups=groups)
+    told.number(exact, "steps.exact", unit="share")
+    told.number(proportion(near, level, groups=groups), "steps.near", unit="share")
+    told.number(proportion(fixed, level, groups=groups), "steps.fixed", unit="share")
+    lead = means.interval(right - fixed, level, groups=groups, bounds=(-1.0, 1.0))
+    told.number(lead, "steps.lead", unit="share")
+    facts = {
+        "named": len(named),
+        "near": float(near.mean()),
+        "fixed": float(fixed.mean()),
+        "place": place,
+        "start": int(side == "start"),
+        "level": level,
+    }
+    if named["group"].nunique() >= FEWEST:
+        off = (named["named"] - named["at"]).abs()
+        error = means.interval(off, level, groups=named["group"].tolist())
+        told.number(error, "steps.error")
+        facts["off"] = error.value
+    else:
+        facts["off"] = float((named["named"] - named["at"]).abs().mean())
+    key = "beyond" if lead.low > 0 else "below" if lead.high < 0 else "open"
+    weight = Weight.DETAIL if key == "beyond" else Weight.QUALIFIES
+    told.say(f"steps.{key}", facts, exact.values("share"), n=n, weight=weight)
+
+
+STEPS = Examination("steps", _examine, needs=("steps",), lacks={"steps": ""})
+"""Whether it says where a run goes wrong."""
