@@ -50,6 +50,7 @@ READING = {
     "sheet": "of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)",
     "choices": "whether a choice numbers the two outputs as given or as shown",
     "passes": "the category that passes",
+    "unit": "of a file of traces what an item is: step, turn or run (default: run)",
 }
 """How the files are read: the options of `TableOptions`."""
 SETTING = {

@@ -193,7 +193,7 @@ def column_roles(
     files: Sequence[str], reading: TableOptions
 ) -> tuple[list[ColumnRole], ConfigError | DataError | None]:
     """How each column of files is read, and the question that is open, if there is one."""
-    frames = [read_frame(_taken(file), reading.sheet) for file in files]
+    frames = [read_frame(_taken(file), reading.sheet, unit=reading.unit) for file in files]
     return roles_of_columns(frames, reading)
 
 

@@ -812,7 +812,8 @@ class _OfVerdicts(Search):
             )
         found.notes += self.silent()
         told = spelled(self.door, JUDGE, LABEL)
-        found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used(), told)
+        known = {*found.used(), *self.facts}
+        found.notes += unread(self.cells, (*found.verdicts, *found.labels), known, told)
 
     def _values(self) -> list[str]:
         """The columns that may hold verdicts though no name says so: none that is called a

@@ -25,6 +25,8 @@ from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.raw import read_raw
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.readers.log import Unread
+from undogmatic.datasets.readers.traces import find as find_traces
+from undogmatic.datasets.readers.traces.units import Unit, frame_of
 from undogmatic.datasets.roles import CRITERION, ITEM, JUDGE, LABEL, RATER, Role
 from undogmatic.datasets.rows import (
     LARGEST,
@@ -73,8 +75,10 @@ def read_frame(
     sheet: str | None = None,
     door: Door = CHECK,
     called: str = "FILE",
+    unit: Unit | None = None,
 ) -> Frame:
-    """Read a file (of a workbook a `sheet` or a range), or take a data frame.
+    """Read a file (of a workbook a `sheet` or a range; of traces an item for each `unit`), or take
+    a data frame.
 
     `called` is how the file is named at the door. Raises ConfigError where there is no such file or
     it is of no known format, DataError where nothing in it can be read.
@@ -91,9 +95,9 @@ def read_frame(
         return Frame(IN_MEMORY, _cells(source), places, digest)
     path = existing_file(str(source), called, SUFFIXES, folder=True)
     if path.is_file() and _begins_with(path, GZIP):
-        return _unpacked(path, sheet, door)
-    if (reader := find(path)) is not None:
-        return _log(str(path), reader.read(path), path)
+        return _unpacked(path, sheet, door, unit)
+    if (logged := _of_tool(path, unit)) is not None:
+        return _log(str(path), logged, path)
     if not path.is_file():
         inside = [str(file) for file in tables_in(str(path))]
         way = f"Name a table: {', '.join(SUFFIXES)}"
@@ -136,6 +140,20 @@ def read_frame(
     return Frame(str(source), kept_cells, places, digest, tuple(notes), tuple(problems), cut=cut)
 
 
+def _of_tool(path: Path, unit: Unit | None) -> pd.DataFrame | None:
+    """What a tool wrote into a file or a folder; None where no reader knows it. Some logs hold
+    verdicts and, step by step, what led to them: without a unit they are read as verdicts."""
+    reader = find(path)
+    if (unit is not None or reader is None) and is_trace(path):
+        return frame_of(path, unit or "run")
+    return None if reader is None else reader.read(path)
+
+
+def is_trace(path: Path) -> bool:
+    """Whether a file holds runs, step by step, and no table."""
+    return find_traces(path) is not None
+
+
 GZIP = b"\x1f\x8b"
 MOST_UNPACKED = 100
 """How many times its size a packed table may unpack to, beyond a few megabytes."""
@@ -146,7 +164,7 @@ def _begins_with(path: Path, mark: bytes) -> bool:
         return file.read(len(mark)) == mark
 
 
-def _unpacked(path: Path, sheet: str | None, door: Door) -> Frame:
+def _unpacked(path: Path, sheet: str | None, door: Door, unit: Unit | None) -> Frame:
     """Read a table that is packed with gzip, under its own name. Raises DataError for one that is
     damaged, or unpacks to more than is read."""
     size = path.stat().st_size
@@ -156,7 +174,7 @@ def _unpacked(path: Path, sheet: str | None, door: Door) -> Frame:
         inside = Path(folder) / (inner if Path(inner).suffix else f"{inner}.jsonl")
         files.write_bytes(inside, unpacked(path, most))
         try:
-            frame = read_frame(inside, sheet, door)
+            frame = read_frame(inside, sheet, door, unit=unit)
         except (ConfigError, DataError) as error:
             raise type(error)(str(error).replace(str(inside), str(path))) from None
     places = [place.replace(str(inside), str(path)) for place in frame.places]
@@ -178,8 +196,11 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     places, cells = [str(place) for place in cells["place"]], cells.drop(columns="place")
     cells = cells.loc[:, cells.notna().any()]
     note = Finding("table.log", {"file": Path(name).name, "tool": tool})
+    more = cells.attrs.get("notes", ())
     problems = tuple(
-        Finding(
+        text
+        if isinstance(text, Finding)
+        else Finding(
             "table.log_fault",
             {"text": text, **({"rows": text.rows} if isinstance(text, Unread) else {})},
         )
@@ -190,7 +211,7 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     else:
         digest = hashlib.sha256(cells.to_json(orient="split").encode()).hexdigest()
-    return Frame(name, _cells(cells), places, digest, (note,), problems, True, stated)
+    return Frame(name, _cells(cells), places, digest, (note, *more), problems, True, stated)
 
 
 def cells_of(

@@ -67,6 +67,7 @@ class TableOptions(Record):
         choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
         passes: Which category is "pass". scales: The ends of single criteria. facts: Columns of
             neither verdicts nor labels.
+        unit: Of a file of traces what an item is.
     """
 
     judge: tuple[str, ...] = ()
@@ -91,6 +92,7 @@ class TableOptions(Record):
     passes: str | None = None
     scales: Mapping[str, tuple[float, float]] = Field(default_factory=dict)
     facts: frozenset[str] = frozenset()
+    unit: Literal["step", "turn", "run"] | None = None
 
 
 @dataclass(frozen=True)

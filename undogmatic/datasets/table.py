@@ -35,13 +35,14 @@ from undogmatic.datasets.doors import (
     Way,
     spelled,
 )
-from undogmatic.datasets.frames import Frame, aligned, column_of, read_frame
+from undogmatic.datasets.frames import Frame, aligned, column_of, is_trace, read_frame
 from undogmatic.datasets.joined import by_texts_or_rows
 from undogmatic.datasets.names import may_be_person, side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.one_hot import merged
 from undogmatic.datasets.outputs import apart
 from undogmatic.datasets.preferences import oriented
+from undogmatic.datasets.readers.traces.units import Unit, silent
 from undogmatic.datasets.roles import (
     CHOSEN,
     CRITERION,
@@ -135,8 +136,29 @@ def read_table(
         raise ConfigError(
             f"--sheet is {brief(options.sheet)}, and no file is a workbook ({kinds}). Leave it out."
         )
-    frames = [read_frame(source, options.sheet, called=called) for source in given]
+    if options.unit is not None and not any(map(_has_traces, given)):
+        raise ConfigError(
+            f"--unit is {options.unit}, and no file holds traces (docs/trace_files.md lists those"
+            " that are read). Leave it out."
+        )
+    frames = [
+        read_frame(source, options.sheet, called=called, unit=options.unit) for source in given
+    ]
+    check_said(frames, options.unit or "run")
     return table_of(frames, options)
+
+
+def _has_traces(source: str | Path | pd.DataFrame) -> bool:
+    return not isinstance(source, pd.DataFrame) and is_trace(Path(source).expanduser())
+
+
+def check_said(frames: Sequence[Frame], unit: Unit) -> None:
+    """Raise DataError where there is nothing but traces of which nobody says anything."""
+    for frame in frames:
+        if not frame.is_log or {"verdict", "label"} & set(map(str, frame.cells)):
+            return
+    first = frames[0]
+    raise DataError(f"{first.name}: {silent(unit, list(first.cells['item']))}.")
 
 
 def _has_sheets(source: str | Path | pd.DataFrame) -> bool:

@@ -108,6 +108,8 @@ def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]
             for each in found if isinstance(found, list) else ():
                 if isinstance(each, dict):
                     yield run, _snake(each) | {"is": what}
+                for one in each.get("scores") or () if isinstance(each, dict) else ():
+                    yield run, {"observation_id": each.get("id"), **_snake(one), "is": "score"}
 
 
 def _span(record: Mapping[str, Any]) -> Span:

@@ -140,7 +140,7 @@ def _of_tool(span: Span, record: Mapping[str, Any]) -> None:
         span.result, span.call = drafts[0].text, drafts[0].call
         span.error = span.error or drafts[0].error
     else:
-        span.result = text_or_none(came if came is not None else record.get("error"))
+        span.result = text_or_none(came if came or not span.error else record.get("error"))
 
 
 def _is_message(value: Any) -> bool:

@@ -86,6 +86,8 @@ def _of_message(given: Mapping[str, Any], role: StepKind) -> Iterator[Draft]:
     name = name_of(message.get("name") or message.get("function")) or None
     call = message.get("tool_call_id") or (message.get("id") if who == "tool_result" else None)
     made = list(_of_content(message, who))
+    if error and not any(draft.text for draft in made):
+        made = [Draft(who, _of_error(message.get("error")))]
     for draft in made:
         if draft.kind == "tool_result":
             draft.call = draft.call or (str(call) if call else None)
@@ -95,6 +97,12 @@ def _of_message(given: Mapping[str, Any], role: StepKind) -> Iterator[Draft]:
     yield from made
     for each in _calls_of(message):
         yield _call(each, "")
+
+
+def _of_error(error: Any) -> str | None:
+    """What an error says."""
+    held = error.get("message") if isinstance(error, Mapping) else error
+    return text_or_none(held) if isinstance(held, str) else None
 
 
 def _calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -132,6 +132,14 @@ class Script:
             own[draft.mark] += 1
             if own[draft.mark] > self._told[draft.mark]:
                 self.add(draft)
+            elif draft.text is not None and draft.call is not None:
+                self._fill_in(draft)
+
+    def _fill_in(self, draft: Draft) -> None:
+        """Note the text of a use of a tool that was measured without it."""
+        for known in self.drafts:
+            if known.text is None and known.mark == draft.mark:
+                known.text = draft.text
 
     def use(self, call: Draft, result: Draft) -> None:
         """Add the use of a tool that was measured by itself: the call, unless a model was heard
@@ -189,7 +197,7 @@ class Script:
                     name=draft.name or None,
                     parent=parent,
                     error=draft.error,
-                    seconds=None if draft.seconds is None else max(0.0, draft.seconds),
+                    seconds=None if draft.seconds is None else round(max(0.0, draft.seconds), 6),
                     tokens=draft.tokens,
                     time=draft.time,
                 )
