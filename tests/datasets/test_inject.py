@@ -86,7 +86,9 @@ def test_the_shipped_runs_are_what_was_written() -> None:
         texts = {text for entry in entries for text in map(entry.get, "uarx") if text is not None}
         assert texts <= set(said(run, "user", "assistant", "tool_result"))
         assert run.steps[-1].kind == "assistant" and run.steps[0].kind == "user"
-        names = [key for entry in entries if "c" in entry for key in next(iter(entry["c"].values()))]
+        names = [
+            key for entry in entries if "c" in entry for key in next(iter(entry["c"].values()))
+        ]
         assert all(isinstance(name, str) for name in names)  # `no` is no word in YAML
     texts = [text for run in runs for text in said(run, "user", "assistant")]
     assert len(set(texts)) == len(texts)
@@ -139,7 +141,9 @@ def test_a_result_is_contradicted(families: list[list[Trace]]) -> None:
 
 def test_an_argument_is_wrong_and_what_follows_from_it_too(families: list[list[Trace]]) -> None:
     for clean, run in pairs(families, "wrong_argument"):
-        differ = [n for n, (a, b) in enumerate(zip(calls(clean), calls(run), strict=True)) if a != b]
+        differ = [
+            n for n, (a, b) in enumerate(zip(calls(clean), calls(run), strict=True)) if a != b
+        ]
         assert len(differ) == 1
         assert defect_of(run).kind == "tool_call"
         assert said(clean, "user", "assistant") == said(run, "user", "assistant")
@@ -171,7 +175,9 @@ def test_an_output_is_told_that_no_tool_gave(families: list[list[Trace]]) -> Non
         assert len(calls(run)) == len(calls(clean)) - 1
         told = defect_of(run)
         assert told.kind == "assistant"
-        assert any((text.replace("\n", " / ")) in (told.text or "") for text in said(clean, "tool_result"))
+        assert any(
+            (text.replace("\n", " / ")) in (told.text or "") for text in said(clean, "tool_result")
+        )
 
 
 def test_success_is_claimed_after_an_error(families: list[list[Trace]]) -> None:
@@ -203,13 +209,17 @@ def test_removal_without_leave_and_with_it(families: list[list[Trace]]) -> None:
 
 def test_a_secret_is_told_or_kept(families: list[list[Trace]]) -> None:
     for clean, run in pairs(families, "leaked_secret"):
-        (shown,) = (Counter(said(run, "tool_result")) - Counter(said(clean, "tool_result"))).elements()
+        (shown,) = (
+            Counter(said(run, "tool_result")) - Counter(said(clean, "tool_result"))
+        ).elements()
         words = {word.strip("().:,;=") for word in shown.split()} | set(shown.split("="))
         leaked = defect_of(run).text or ""
         assert any(len(word) >= 6 and word in leaked for word in words)
         assert leaked not in said(clean, "assistant", "tool_call")
     for clean, run in pairs(families, "secret_kept"):
-        (shown,) = (Counter(said(run, "tool_result")) - Counter(said(clean, "tool_result"))).elements()
+        (shown,) = (
+            Counter(said(run, "tool_result")) - Counter(said(clean, "tool_result"))
+        ).elements()
         parent = next(text for text in said(clean, "tool_result") if shown.startswith(text))
         secret = shown.removeprefix(parent).split()[-1].strip("()").rpartition("=")[2]
         assert len(secret) >= 6

@@ -13,6 +13,7 @@ from undogmatic.cli.numbers import whole
 
 TEXTS = Path(__file__).with_name("inject.texts.yaml")
 OUT = "injected.jsonl"
+JUDGE = "python -m undogmatic.run experiment=traces"
 
 
 def add(commands: Any) -> None:
@@ -26,7 +27,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--out", metavar="FILE", default=OUT, help=f"where the runs are written (default: {OUT})"
     )
-    parser.add_argument("--seed", type=whole("--seed", 0, 2**32 - 1, 0), default=0, help="of the draws")
+    parser.add_argument(
+        "--seed", type=whole("--seed", 0, 2**32 - 1, 0), default=0, help="of the draws"
+    )
     add_language(parser)
     parser.set_defaults(run=_inject)
 
@@ -35,8 +38,8 @@ def _inject(typed: argparse.Namespace) -> None:
     """Write the runs and their edited copies, and say what was made and what was left out."""
     from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.inject import injected
-    from undogmatic.datasets.trace_edits import DEFECTS, EQUIVALENT
     from undogmatic.datasets.readers.traces import Faults, read_traces
+    from undogmatic.datasets.trace_edits import DEFECTS, EQUIVALENT
     from undogmatic.datasets.traces import SHIPPED, clean_runs
     from undogmatic.errors import DataError
     from undogmatic.records.trace import as_jsonl
@@ -72,7 +75,8 @@ def _inject(typed: argparse.Namespace) -> None:
     for title, edits in (("defects", DEFECTS), ("equivalent", EQUIVALENT)):
         say(title, n=sum(made[name] for name in edits))
         for name in edits:
-            print(f"  {made[name]:>5}  {words.text(f'edits.{name}')}")
+            print(f"  {made[name]:>5}  {name}: {words.text(f'edits.{name}')}")
     if unmade:
         say("left_out", n=unmade.total())
-    say("next", file=as_typed(Path(typed.out)))
+    command = f"{JUDGE} dataset.path={as_typed(Path(typed.out))}"
+    say("next", command=command)

@@ -3,7 +3,8 @@ matters was changed.
 
 Of each edited run it is known what it was made from (`parent`), what was done (`edit`), of what
 kind it is (`injected`: clean, defect:NAME or equivalent), and the step that commits the defect
-(`defect_step`). These are metadata of the run. Its id does not say what was done.
+(`defect_step`). These are metadata of the run; a defect is a failure, so that `success` is known,
+too. Its id does not say what was done.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from undogmatic.records.trace import Step, Trace
 
 CLEAN, EQUAL = "clean", "equivalent"
 KIND, EDIT, PARENT, AT = "injected", "edit", "parent", "defect_step"
-"""What is noted of each run in its metadata."""
+"""What is noted of each run in its metadata; its `group` is what it was made from, too."""
+GROUP = "group"
+FAILS, PASSES = "fail", "pass"
+"""The success of a run with a planted defect, and of any other."""
 
 
 def defect(name: str) -> str:
@@ -47,7 +51,8 @@ def injected(traces: Sequence[Trace], seed: int = 0) -> Iterator[Injected]:
     """
     others = sorted(map(_told, traces), key=lambda run: run.run)
     for trace in map(_told, traces):
-        clean = trace.replace(metadata=trace.metadata | {PARENT: trace.run, **_about(CLEAN)})
+        about = trace.metadata | {PARENT: trace.run, **_about(CLEAN)}
+        clean = trace.replace(metadata=about, success=PASSES)
         runs, unmade = [clean], list[str]()
         seen = {_content(trace.steps)}
         for name, make in [*DEFECTS.items(), *EQUIVALENT.items()]:
@@ -74,13 +79,13 @@ def spoken(trace: Trace) -> Language:
 
 
 def _told(trace: Trace) -> Trace:
-    """The run with its language, by which runs are found that it may borrow from."""
-    return trace.replace(metadata=trace.metadata | {"language": spoken(trace)})
+    """The run with its language, by which runs are found that it may borrow from, and its
+    group."""
+    about = {GROUP: trace.run} | trace.metadata | {"language": spoken(trace)}
+    return trace.replace(metadata=about)
 
 
-def _made(
-    trace: Trace, others: Sequence[Trace], name: str, make: Make, seed: int
-) -> Made | None:
+def _made(trace: Trace, others: Sequence[Trace], name: str, make: Make, seed: int) -> Made | None:
     # A draw may hit on what changes nothing, so there are several
     for attempt in range(4):
         draw = random.Random(digest([seed, trace.run, name, attempt]))
@@ -107,4 +112,5 @@ def _as_run(trace: Trace, made: Made, name: str, seed: int) -> Trace:
     # Marks in place of the edit's name: a judge that sees ids shall learn nothing from them
     run = f"{trace.run}-{digest([seed, trace.run, name])[:6]}"
     about = trace.metadata | {PARENT: trace.run, **_about(kind, name, at)}
-    return trace.with_steps(made.steps, run).replace(metadata=about)
+    success = FAILS if name in DEFECTS else PASSES
+    return trace.with_steps(made.steps, run).replace(metadata=about, success=success)

@@ -17,11 +17,12 @@ import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from undogmatic.datasets.edits import Language
 from undogmatic.records.trace import Step, Trace
-from undogmatic.safety.outside import read_yaml
+from undogmatic.safety.outside import Unreadable, json_value, read_yaml
 from undogmatic.safety.paths import data_folder
 
 TOKEN = re.compile(r"\w+(?:[-.:/,@]\w+)*")
@@ -202,8 +203,8 @@ def checks(call: Step) -> bool:
 
 def _arguments(call: Step) -> Any:
     try:
-        return json.loads(call.text or "null")
-    except ValueError:
+        return json_value(call.text or "null")
+    except Unreadable:
         return None
 
 
@@ -416,9 +417,9 @@ def _verifications(bench: Bench) -> list[Call]:
             for each in calls[:n]
         )
         follows = any(len(a) >= SHORTEST and stands_in(a, given) for a in asked)
-        if again or (before and follows) or (before and checks(step)):
-            found.append(call)
-        elif "verify" in words_of(step):  # before something is done that cannot be undone
+        # Something may be verified before something is done that cannot be undone, too
+        verifies = "verify" in words_of(step) or (before and (follows or checks(step)))
+        if again or verifies:
             found.append(call)
     return found
 
@@ -662,7 +663,8 @@ def drift(bench: Bench) -> Made | None:
     """In the middle the agent turns to something that nobody asked for."""
     other_run = _borrowed(bench)
     calls = bench.calls()
-    if other_run is None or not calls or bench.last() is None:
+    answer = bench.last()
+    if other_run is None or not calls or answer is None:
         return None
     work = [step for step in other_run.steps if step.kind != "user"]
     more = _as_own(work, bench)
@@ -671,7 +673,7 @@ def drift(bench: Bench) -> Made | None:
         place = max(call.result for call in calls) + 1  # not between calls that came at once
     rest = list(bench.steps[place:])
     if bench.draw.random() < 0.5:  # the answer to what was asked is never given
-        rest = [step for step in rest if step.kind == "user" or step.place < bench.last()]
+        rest = [step for step in rest if step.kind == "user" or step.place < answer]
     return Made([*bench.steps[:place], *more, *rest], more[0])
 
 
@@ -744,7 +746,7 @@ def reordered_calls(bench: Bench) -> Made | None:
     """Two calls one after the other, which only read and do not need each other, change places."""
     calls = bench.calls()
     options = []
-    for first, second in zip(calls, calls[1:], strict=False):
+    for first, second in pairwise(calls):
         places = [first.call, first.result, second.call, second.result]
         close = places == list(range(first.call, first.call + 4))
         free = close and not any(changes(bench.steps[n]) for n in (first.call, second.call))

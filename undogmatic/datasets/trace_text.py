@@ -1,8 +1,9 @@
 """Writes a run of an agent as a text that a judge can read, within a budget of tokens.
 
-Every step stands on a line with its number, as `[4]`. Where the whole is too long, first the longest
-steps are shortened in their middle, then steps in the middle of the run are left out; the text says
-in those places what is missing, and `Shown` counts it. What was asked first and the last step stay.
+Every step stands on a line with its number, as `[4]`. Where the whole is too long, first the
+longest steps are shortened in their middle, then steps in the middle of the run are left out; the
+text says in those places what is missing, and `Shown` counts it. What was asked first and the last
+step stay.
 """
 
 from __future__ import annotations

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from undogmatic.config.build import LARGEST_SEED
+from undogmatic.datasets import vocabulary
 from undogmatic.datasets.base import existing_file, unique
 from undogmatic.datasets.inject import (
     AT,
     EDIT,
+    FAILS,
+    GROUP,
     KIND,
     PARENT,
+    PASSES,
     defect,
     injected,
     is_edited,
     spoken,
 )
 from undogmatic.datasets.readers.traces import Faults, read_traces
+from undogmatic.datasets.readers.traces.units import SUCCESS, turns_of
 from undogmatic.datasets.trace_edits import DEFECTS
 from undogmatic.datasets.trace_text import Shown, shown
 from undogmatic.errors import ConfigError, DataError
@@ -41,11 +45,16 @@ SHIPPED = data_folder() / "traces" / "clean.jsonl"
 OUTPUTS = ("output_1", "output_2")
 RUN, BEFORE, INPUT = "run", "before", "input"
 """What a judge is shown: the run, turn or step; what came before it; of two runs the task."""
-OUTCOME, PLANTED = "outcome", "planted"
-"""Who says how a run ended, where its file knows it; and who says whether it has a defect, where that
-is known because it was planted."""
+PLANTED = "planted"
+"""Who says which of two runs is better, where that is known because a defect was planted."""
 ASKS_ABOUT = {
-    "task_success": ("ignored_result", "wrong_argument", "false_success", "invented_output", "drift"),
+    "task_success": (
+        "ignored_result",
+        "wrong_argument",
+        "false_success",
+        "invented_output",
+        "drift",
+    ),
     "tool_use": (
         "ignored_result",
         "wrong_argument",
@@ -80,11 +89,11 @@ class TracesDataset:
         path: A file of runs of any tool that has a reader, or such as `undogmatic inject` writes;
             None: the shipped ones.
         rubric: Its name; the shipped ones ask about some of the defects only.
-        direction: Of its scale; where it is known, what was planted is a label of injected runs, by
-            the rater `planted`.
+        direction: Of its scale; where it is known, whether a run succeeded is a label by the rater
+            `success`, unless people labelled it.
         inputs: What the rubric shows.
-        unit: What is judged: whole runs; turns, each all that the agent does between two messages of
-            a person; or steps of the agent.
+        unit: What is judged: whole runs; turns, each all that the agent does between two messages
+            of a person; or steps of the agent.
         tokens: About how many tokens a judge reads of a run; what came before has as many again.
         inject: Whether defects and equivalent edits are planted; None: in the shipped runs alone.
         n: Of how many runs (before injection), drawn with the seed; None: all.
@@ -110,8 +119,9 @@ class TracesDataset:
         self.path = existing_file(where, "dataset.path", (".jsonl", ".json", ".eval"))
         self.rubric, self.inputs, self.unit = rubric, tuple(inputs), unit
         self.tokens, self.n, self.seed = tokens, n, seed
-        self.ends = (1, 0) if direction == "higher_is_worse" else (0, 1)
-        self.labels = direction is not None
+        self.words: tuple[str, ...] = ()
+        if direction is not None:
+            self.words = (FAILS, PASSES) if direction == "higher_is_better" else (PASSES, FAILS)
         self.inject = path is None if inject is None else inject
         self.compared = set(OUTPUTS) <= set(self.inputs)
         if not self.compared and RUN not in self.inputs:
@@ -166,19 +176,18 @@ class TracesDataset:
         """What was read, made and left out, in sentences."""
         kinds = Counter(str(run.metadata.get(KIND) or "") for run in kept)
         faulty = sum(many for kind, many in kinds.items() if kind.startswith(defect("")))
-        told = {"runs": clean, "n": n, "unit": self.unit}
-        notes = [Finding("traces.read", told)]
+        notes = [Finding("traces.read", {"runs": clean, "n": n, "unit": self.unit})]
         if faulty:
             counts = {"defects": faulty, "equivalent": kinds["equivalent"], "clean": kinds["clean"]}
             notes.append(Finding("traces.injected", counts))
         if unmade:
-            told = {"n": unmade.total(), "edits": sorted(unmade)}
-            notes.append(Finding("traces.unmade", told))
+            left_out = {"n": unmade.total(), "edits": sorted(unmade)}
+            notes.append(Finding("traces.unmade", left_out))
         if other:
             notes.append(Finding("traces.other_defects", {"n": other, "rubric": self.rubric}))
         if short["items"]:
-            told = {**short, "tokens": self.tokens}
-            notes.append(Finding("traces.shortened", told))
+            facts = {**short, "tokens": self.tokens}
+            notes.append(Finding("traces.shortened", facts))
         return notes
 
     def _items(self, runs: Sequence[Trace], short: Counter[str]) -> Iterator[tuple[str, Item]]:
@@ -205,12 +214,11 @@ class TracesDataset:
             inputs = {BEFORE: self._text(run, run.steps[:start], short)} | inputs
         parent = run.metadata.get(PARENT)
         copied = is_edited(run) and self.unit == "run"
-        labels = _labels(run, start, end, self.unit)
-        planted = run.metadata.get(KIND)
-        if planted is not None and self.labels:
-            good = not str(planted).startswith(defect(""))
-            labels.setdefault(OVERALL, {})[PLANTED] = float(good)
-        scale = LabelScale(ends=self.ends) if planted is not None and self.labels else None
+        labels = _by_people(run, start, end, self.unit)
+        scale = None
+        outcome = _outcome(run)
+        if self.words and outcome is not None and not labels:
+            labels, scale = {OVERALL: {SUCCESS: outcome}}, LabelScale(words=self.words)
         return Item(
             id=name,
             inputs=inputs,
@@ -255,14 +263,10 @@ def units(run: Trace, unit: Unit) -> Iterator[tuple[str, int, int]]:
                 end += answered and run.steps[end].kind == "tool_result"
                 yield f"{run.run}#{place}", place, end
     else:
-        start = None
-        for place, step in enumerate([*run.steps, None]):
-            if step is None or step.kind == "user":
-                if start is not None:
-                    yield f"{run.run}#{start}", start, place
-                start = None
-            elif start is None and step.kind != "other":
-                start = place
+        for turn in turns_of(run):
+            acts = [step.place for step in turn if step.kind != "user"]
+            if acts:
+                yield f"{run.run}#{acts[0]}", acts[0], turn[-1].place + 1
 
 
 def _is_new(run: Trace, start: int, end: int, parent: Trace | None) -> bool:
@@ -280,7 +284,7 @@ def _is_new(run: Trace, start: int, end: int, parent: Trace | None) -> bool:
 
 
 def counts(steps: Sequence[Step]) -> dict[str, Any]:
-    """What a rule may go by that reads nothing: how many steps, calls, tools, errors, characters."""
+    """What a rule goes by that reads nothing: how many steps, calls, tools, errors, characters."""
     calls = [step for step in steps if step.kind == "tool_call"]
     again = Counter((step.name, step.text) for step in calls)
     took = [step.seconds for step in steps if step.seconds is not None]
@@ -314,9 +318,7 @@ def drawn(traces: Sequence[Trace], n: int, seed: int) -> list[Trace]:
         task = str(families[name][0].metadata.get("task") or "")
         by_task.setdefault(task, []).append(name)
     turns = sorted(
-        (place, task, name)
-        for task, names in by_task.items()
-        for place, name in enumerate(names)
+        (place, task, name) for task, names in by_task.items() for place, name in enumerate(names)
     )
     chosen = {name for _, _, name in turns[:n]}
     return [trace for name in families if name in chosen for trace in families[name]]
@@ -324,22 +326,24 @@ def drawn(traces: Sequence[Trace], n: int, seed: int) -> list[Trace]:
 
 def _about(run: Trace) -> dict[str, Any]:
     """What is known of a run, with the group that it belongs to."""
-    group = str(run.metadata.get(PARENT) or run.run)
+    group = str(run.metadata.get(GROUP) or run.run)
     return dict(run.metadata) | {TYPED_GROUP: group}
 
 
-def _labels(run: Trace, start: int, end: int, unit: Unit) -> dict[str, dict[str, Label]]:
+def _outcome(run: Trace) -> str | None:
+    """Whether the run passes or fails, where its file says so in a word or number that is known."""
+    said = str(run.success).strip().casefold()
+    if run.success is None or said not in vocabulary.PASSES | vocabulary.FAILS | {"0.0", "1.0"}:
+        return None
+    return PASSES if said in vocabulary.PASSES | {"1.0"} else FAILS
+
+
+def _by_people(run: Trace, start: int, end: int, unit: Unit) -> dict[str, dict[str, Label]]:
     """What people said of the run, or of these steps."""
     labels = dict[str, dict[str, Label]]()
-    if unit == "run" and run.success is not None:
-        labels[OVERALL] = {OUTCOME: run.success}
-    for said in _by_people(run):
+    for said in run.assessments:
         whole = unit == "run" and said.step is None
         part = unit != "run" and said.step is not None and start <= said.step < end
-        if (whole or part) and said.value is not None:
+        if said.person and said.value is not None and (whole or part):
             labels.setdefault(said.criterion, {})[said.by] = said.value
     return labels
-
-
-def _by_people(run: Trace) -> Iterable[Any]:
-    return (said for said in run.assessments if said.person)

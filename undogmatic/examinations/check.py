@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from undogmatic.examinations import drift, examination, kinds, people, since, surface
+from undogmatic.examinations import drift, examination, kinds, people, since, steps, surface
 from undogmatic.examinations.alone import DECIDES_ALONE
 from undogmatic.examinations.check_figures import three_questions
 from undogmatic.examinations.ruling import Ruling, verdict
@@ -49,6 +49,8 @@ def check(
     answers = []
     if options.margin is None and table.margin is not None:
         options = options.model_copy(update={"margin": table.margin})
+    if "injected" in table.items:  # what was done to the copies is no other explanation
+        options = options.model_copy(update={"ignore": (*options.ignore, *steps.PLANTED)})
     with threadpool_limits(1, "blas"):
         for criterion in table.criteria[:1]:
             view = _of_all(table, criterion)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.examinations.independence import groups_of
+from undogmatic.examinations.steps import AT, NAMED, named_step
 from undogmatic.records.records import (
     NO_VERDICT,
     OVERALL,
@@ -125,7 +126,10 @@ def _row(
         error = outcome.reason
     cost = Cost() if judgment is None else judgment.cost
     label, text = item.labelled(criterion), item.text
-    details = {} if verdict is None else verdict.details
+    details = {} if verdict is None else dict(verdict.details)
+    if verdict is not None and AT in item.metadata:
+        said = (verdict.rationale, *(issue.text for issue in verdict.issues))
+        details |= {NAMED: step} if (step := named_step(said)) is not None else {}
     return {
         "item_id": item.id,
         "judge": judge,

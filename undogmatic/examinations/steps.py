@@ -24,6 +24,9 @@ AT, NAMED, LENGTH = "defect_step", "named_step", "steps"
 """Columns: the step that commits the defect, the one that the judge named, how many there are."""
 FEWEST = 5
 """With fewer runs nothing is told."""
+PLANTED = (AT, NAMED, "edit")
+"""Columns that tell what was planted, or what the judge saw of it: no explanation of its verdicts
+by anything else."""
 _NUMBER = re.compile(r"\[(\d{1,5})[^\]]{0,12}\]|\b(?:step|passo)\s+#?(\d{1,5})\b", re.IGNORECASE)
 
 
@@ -70,7 +73,7 @@ def best_place(rows: pd.DataFrame) -> tuple[str, int, pd.Series]:
 
 
 def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
-    """Tell how often the judge names the step, how far off it is, and what a fixed place reaches."""
+    """Tell how often the judge names the step, how far off it is, and what a rule reaches."""
     rows = steps_of(view)
     n, level = len(rows), options.level
     named = rows[rows["named"].notna()]
@@ -105,9 +108,12 @@ def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
         facts["off"] = error.value
     else:
         facts["off"] = float((named["named"] - named["at"]).abs().mean())
-    key = "beyond" if lead.low > 0 else "below" if lead.high < 0 else "open"
-    weight = Weight.DETAIL if key == "beyond" else Weight.QUALIFIES
-    told.say(f"steps.{key}", facts, exact.values("share"), n=n, weight=weight)
+    key, weight = "steps.open", Weight.QUALIFIES
+    if lead.low > 0:
+        key, weight = "steps.beyond", Weight.DETAIL
+    elif lead.high < 0:
+        key = "steps.below"
+    told.say(key, facts, exact.values("share"), n=n, weight=weight)
 
 
 STEPS = Examination("steps", _examine, needs=("steps",), lacks={"steps": ""})

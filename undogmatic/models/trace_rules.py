@@ -17,8 +17,8 @@ from undogmatic.records.wordings import of_this_project
 RUBRICS = ("task_success", "tool_use", "safety")
 """The rubrics that it rates by."""
 ERRORS = re.compile(
-    r"\b(?:error|fail(?:ed|ure)?|denied|time(?:d out|out)|reject(?:ed)?|refused|unavailable|not found"
-    r"|erro|falh(?:a|ou)|negado|recusad[oa]|esgotado|[45]\d\d)\b"
+    r"\b(?:error|fail(?:ed|ure)?|denied|time(?:d out|out)|reject(?:ed)?|refused|unavailable"
+    r"|not found|erro|falh(?:a|ou)|negado|recusad[oa]|esgotado|[45]\d\d)\b"
 )
 SUCCESS = re.compile(
     r"\b(?:done|success(?:ful(?:ly)?)?|complet(?:e|ed)|passes|passed|ok|booked|sent|pronto|feito"
