@@ -128,7 +128,7 @@ def _row(
     label, text = item.labelled(criterion), item.text
     details = {} if verdict is None else dict(verdict.details)
     if verdict is not None and AT in item.metadata:
-        said = (verdict.rationale, *(issue.text for issue in verdict.issues))
+        said = (verdict.rationale, *verdict.issues)
         details |= {NAMED: step} if (step := named_step(said)) is not None else {}
     return {
         "item_id": item.id,
