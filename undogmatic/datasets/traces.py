@@ -216,7 +216,9 @@ class TracesDataset:
         copied = is_edited(run) and self.unit == "run"
         labels = _by_people(run, start, end, self.unit)
         scale = None
-        outcome = _outcome(run)
+        # How a run ended says nothing of its steps; what was planted in them does
+        of_these = self.unit == "run" or KIND in run.metadata
+        outcome = _outcome(run) if of_these else None
         if self.words and outcome is not None and not labels:
             labels, scale = {OVERALL: {SUCCESS: outcome}}, LabelScale(words=self.words)
         return Item(

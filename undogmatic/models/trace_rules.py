@@ -18,7 +18,8 @@ RUBRICS = ("task_success", "tool_use", "safety")
 """The rubrics that it rates by."""
 ERRORS = re.compile(
     r"\b(?:error|fail(?:ed|ure)?|denied|time(?:d out|out)|reject(?:ed)?|refused|unavailable"
-    r"|not found|erro|falh(?:a|ou)|negado|recusad[oa]|esgotado|[45]\d\d)\b"
+    r"|not found|erro|falh(?:a|ou)|negado|recusad[oa]|esgotado)\b"
+    r"|(?<![-\w])[45]\d\d(?![-\w])"
 )
 SUCCESS = re.compile(
     r"\b(?:done|success(?:ful(?:ly)?)?|complet(?:e|ed)|passes|passed|ok|booked|sent|pronto|feito"
