@@ -216,6 +216,22 @@ def since() -> str:
     return "\n".join([*rows, "", flattered]) + "\n"
 
 
+def planted_defects() -> str:
+    """How often the figures of planted defects hold the truth, from `benchmarks.planted_defects`."""
+    stored = pd.read_csv(RESULTS / "planted_defects.csv")
+    rows = [
+        "| runs | together | the intervals hold the truth | the one that does least often | missed |"
+        " found | moved |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in stored.to_dict("records"):
+        name = f"{row['least']:.1%} (`{row['of']}`)"
+        counts = [f"{row[name]:.1%}" for name in ("missed", "found", "moved")]
+        cells = [str(row["runs"]), f"{row['together']:.0%}", f"{row['holds']:.1%}", name, *counts]
+        rows.append(f"| {' | '.join(cells)} |".replace("%", " %"))
+    return "\n".join(rows) + "\n"
+
+
 def aligned() -> str:
     """By how much reported agreement exceeds that on fresh texts, from `benchmarks.align`."""
     stored = pd.read_csv(RESULTS / "align.csv")
@@ -247,6 +263,7 @@ NEEDS = {
     "judges": "several judges",
     "earlier": "an earlier file (`--against`)",
     "dates": "a column of dates (`--over`)",
+    "injected": "a column that says what was planted (`--injected`)",
 }
 
 
@@ -281,6 +298,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "looks": looks,
     "planned": planned,
     "since": since,
+    "planted_defects": planted_defects,
     "growth": growth,
     "aligned": aligned,
     "examinations": examinations,

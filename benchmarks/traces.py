@@ -63,7 +63,9 @@ def table_of(runs: list[Trace]) -> pd.DataFrame:
         frame = frame_of(path, "run")
     frame = frame.drop(columns=[EDIT, AT, "rater", "criterion", "place"], errors="ignore")
     frame = frame.rename(columns={"label": SUCCESS})
-    return frame.loc[:, [c for c in frame if not c.startswith("stated.")]]
+    plain_frame = frame.loc[:, [c for c in frame if not c.startswith("stated.")]]
+    plain_frame.attrs.clear()  # a table of our own now, and no log
+    return plain_frame
 
 
 def rules() -> Mapping[str, Callable[[Trace], float]]:

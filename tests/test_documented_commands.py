@@ -198,6 +198,9 @@ WHY_NOT = {
         "undogmatic check new.csv --against old.csv",
         "undogmatic check new.csv --against card.json",
         "undogmatic check new.csv --over date",
+        "undogmatic check planted.csv",
+        "undogmatic check planted.csv --injected what --parent of",
+        "undogmatic check planted.csv --worse high",
         "undogmatic check verdicts.csv --report out --card card.json",
         (
             "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card"

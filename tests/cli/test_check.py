@@ -145,6 +145,30 @@ def test_a_card_of_something_else_is_refused(card: Path, tmp_path: Path, capsys:
     assert not Path("new.json").exists()
 
 
+def test_what_was_planted_is_said_first(tmp_path: Path, capsys: Capture) -> None:
+    rows = [{"id": f"r{k}", "of": "", "what": "clean", "verdict": "pass"} for k in range(30)]
+    rows += [
+        {"id": f"{row['id']}-{kind}", "of": row["id"], "what": kind, "verdict": said}
+        for row in rows[:30]
+        for kind, said in (("defect:loop", "fail"), ("defect:leak", "pass"), ("equivalent", "pass"))
+    ]
+    file = put(tmp_path / "planted.csv", pd.DataFrame(rows).to_csv(index=False))
+    named = [str(file), "--injected", "what", "--parent", "of"]
+    first = check(capsys, *named).split("\n\n")[0]
+    assert first.strip().startswith("“verdict” fails 50% [37%, 63%] of the 60 items")
+    assert "leak 0% [0%, 11%], most of which it misses; loop 100% [89%, 100%]" in first
+    own = put(tmp_path / "own.csv", pd.DataFrame(rows).rename(columns={"what": "kind"}).to_csv())
+    assert "loop 100% [89%, 100%]" in check(capsys, str(own), "--worse", "high", "--language", "en")
+    assert "a maioria dos quais não vê" in check(capsys, *named, "--language", "pt")
+    written = json.loads(check(capsys, *named, "--json", "--card", str(tmp_path / "card.json")))
+    assert len(written["injected"]) == 2
+    card = read_card(tmp_path / "card.json")
+    assert card.figures["injected.recall.loop"].interval == pytest.approx((0.886, 1), abs=1e-3)
+    main(["check", *named, "--report", str(tmp_path / "report")])
+    report = (tmp_path / "report" / "report.md").read_text("utf-8")
+    assert "kinds.png" in report and "| leak " in report
+
+
 def test_over_dates_it_is_said_since_when(tmp_path: Path, capsys: Capture) -> None:
     rows = frame(n=200, noise=0.02)
     days = pd.date_range("2026-03-01", periods=100).strftime("%Y-%m-%d")

@@ -42,8 +42,10 @@ from undogmatic.errors import ConfigError, DataError
 
 UNNAMED = {roles.CONTEXT, roles.REMARK, SETTING, MODEL}
 """Roles that no option of a check names."""
-OF_RUNS = {roles.CONDITION, roles.PAIR, roles.PARENT, roles.MAKER}
+OF_RUNS = {roles.CONDITION, roles.PAIR, roles.MAKER}
 """Roles of items that only a run knows."""
+OF_COPIES = {roles.INJECTED, roles.PARENT}
+"""Roles of copies with planted defects, which a check alone knows."""
 SETTINGS = (roles.KIND, roles.SCALE, roles.LABEL_SCALE, roles.PASSING, roles.SHEET)
 OF_CHECKS = (*SETTINGS, roles.NUMBERING, roles.CHOSEN)
 
@@ -75,7 +77,8 @@ def test_the_config_has_every_setting_that_a_run_spells() -> None:
     config = compose_config(["dataset=verdicts", "dataset.path=t.csv"])["dataset"]
     assert {RUN.option(what).removeprefix("dataset.") for what in SETTINGS} <= set(map(str, config))
     put(Path("t.csv"), "id,judge\n1,2\n")
-    columns = {RUN.called(role): ("x",) for role in {*EVERY} - UNNAMED - OF_RUNS - {roles.ORDER}}
+    others = {roles.ORDER, *OF_COPIES}
+    columns = {RUN.called(role): ("x",) for role in {*EVERY} - UNNAMED - OF_RUNS - others}
     assert dataset(Path("t.csv"), columns=columns).columns == columns
     with pytest.raises(ConfigError, match="It may name: text, id, label, judge, verdict"):
         dataset(Path("t.csv"), columns={"order": "x"})

@@ -16,7 +16,7 @@ from undogmatic.examinations import examination, kinds, position, surface
 from undogmatic.examinations.check import check
 from undogmatic.records.card import digests_of
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import Evidence
+from undogmatic.records.evidence import CLEAN, DEFECT, Evidence
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.report.check import words_of
@@ -440,6 +440,9 @@ MARKS = np.random.default_rng(2).integers(1, 6, N).astype(float)
 RATED = np.clip(np.round(MARKS + np.random.default_rng(3).normal(0, 0.4, N)), 1, 5)
 
 
+PLANTED = [CLEAN if place % 2 else f"{DEFECT}loop" for place in range(N)]
+
+
 def over_days(table: Evidence) -> Evidence:
     """The same with a day for each item."""
     days = pd.date_range("2026-03-01", periods=len(table.items))
@@ -456,7 +459,7 @@ MANY: dict[str, Callable[[], tuple[Evidence, Evidence | None]]] = {
         judged({"gpt-4": noisy(LABELS, 0.05, 7)}),
     ),
     "grades": lambda: (
-        over_days(evidence_of("numeric", RATED, MARKS, {"text": TEXTS})),
+        over_days(evidence_of("numeric", RATED, MARKS, {"text": TEXTS, "injected": PLANTED})),
         None,
     ),
     "choices": lambda: (evidence_of("pairwise", CHOICES, LABELS, PAIR | MADE_BY_BOTH), None),

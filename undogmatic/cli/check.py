@@ -42,6 +42,11 @@ READING = {
     "confidence": "the column of the judge's confidence",
     "rater": "the column of who gave the label, where a row is one label",
     "failed": "the column that says where the judge failed, so that no verdict of the row counts",
+    "injected": (
+        "the column that says what was planted in the item: clean, equivalent (an edit that must"
+        " not matter) or defect:NAME"
+    ),
+    "parent": "the column of the item of which this one is a copy, beside --injected",
     "verdict": "the column of the verdict, where a row is one verdict",
     "kind": "numeric, ordered, unordered, pass_fail or pairwise",
     "scale": "the scale of the verdicts, e.g. 1-5, or the categories: 'poor<fair<good'",
@@ -120,6 +125,11 @@ def add(commands: Any) -> None:
     for name, (metavar, what) in SETTING.items():
         read = of_check(name, int if name in ("seed", "tried") else float, "check")
         setting.add_argument(f"--{name}", metavar=metavar, type=read, help=what.replace("%", "%%"))
+    setting.add_argument(
+        "--worse",
+        choices=("low", "high"),
+        help="beside --injected: which end of the scores is the worse one (default: low)",
+    )
     leave = "a column to leave out: no rival explanation and no slice; once for each column"
     setting.add_argument("--ignore", action="append", metavar="COLUMN", help=leave)
     some = (
@@ -202,7 +212,7 @@ def run(typed: argparse.Namespace) -> None:
             raise ConfigError(f"{what}. Add --card card.json.")
     given = {
         name: vars(typed)[name]
-        for name in (*READING, *SETTING, "ignore", "only", "over")
+        for name in (*READING, *SETTING, "ignore", "only", "over", "worse")
         if vars(typed)[name] is not None
     }
     if typed.otel:

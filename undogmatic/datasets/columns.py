@@ -33,11 +33,13 @@ from undogmatic.datasets.roles import (
     EVERY,
     FAILED,
     GROUP,
+    INJECTED,
     ITEM,
     JUDGE,
     LABEL,
     MODEL,
     ORDER,
+    PARENT,
     RATER,
     REMARK,
     REPEAT,
@@ -60,7 +62,7 @@ SETTINGS = {name: name.replace(" ", "_") for name in SETTING.names}
 SETTING_PREFIX = "settings."
 """How a reader's columns of settings begin."""
 _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
-_SINGLE = (ITEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
+_SINGLE = (ITEM, INJECTED, PARENT, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
 """The roles that one column has, in the order in which they are looked for."""
 OF_JUDGE = "the verdicts of the judge"
 MOST_LISTED = 30
@@ -101,6 +103,8 @@ class Columns:
     confidence: str | None = None
     failed: str | None = None
     rater: str | None = None
+    injected: str | None = None
+    parent: str | None = None
     context: str | None = None
     judges: str | None = None
     only: tuple[str, ...] = ()
@@ -231,6 +235,17 @@ class _OfVerdicts(Search):
 
     def _single(self, role: Role, typed: str | None) -> str | None:
         """The column of a role that one column has; typed as "" it is none."""
+        if role in (INJECTED, PARENT) and self.door is not CHECK:
+            return None  # a run makes its own copies, and knows what it did to them
+        if role is PARENT and self.found.injected is None:
+            if typed:
+                door = self.door
+                raise ConfigError(
+                    f"{door.typed(PARENT, typed)} says of which item each one is a copy, and no"
+                    f" column says what was planted in it. Name that: {door.option(INJECTED)}"
+                    " COLUMN."
+                )
+            return None
         name = self.named(typed, role) if typed else self.called(role) if typed is None else None
         if name is not None:
             self.taken.add(name)

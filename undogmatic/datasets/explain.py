@@ -99,8 +99,8 @@ def _role_of(columns: Columns, name: str) -> str:
             return role
     if name == columns.judges:
         return "judges"
-    single = (ITEM.name, "criterion", "repeat", "order", "confidence", "rater", "group", "failed")
-    for role in (*single, "context"):
+    single = ("criterion", "repeat", "order", "confidence", "rater", "group", "failed")
+    for role in (ITEM.name, *single, "injected", "parent", "context"):
         if name == getattr(columns, role):
             return role
     return "slice"

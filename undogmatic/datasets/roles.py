@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from undogmatic.datasets.cells import LEXICON, alternatives
 from undogmatic.datasets.contents import Contents
 from undogmatic.datasets.names import side_of
-from undogmatic.datasets.vocabulary import FAILS, PASSES
+from undogmatic.datasets.vocabulary import FAILS, PASSES, planted
+from undogmatic.records.evidence import DEFECT
 
 Test = Callable[[Contents, str], bool]
 """Whether a column, by its name, can have a role by what it and the others hold."""
@@ -81,6 +82,13 @@ def _says_failed(table: Contents, name: str) -> bool:
     return table.sample(name).distinct_words().keys() <= PASSES | FAILS | {"0", "1"}
 
 
+def _says_what_was_planted(table: Contents, name: str) -> bool:
+    # A column `kind` may say anything; one that mostly names defects and other kinds says this.
+    kinds = [planted(cell) for cell in table.cells[name].dropna().unique()]
+    known = [kind for kind in kinds if kind is not None]
+    return 2 * len(known) > len(kinds) and any(kind.startswith(DEFECT) for kind in known)
+
+
 def _is_judge(table: Contents, name: str) -> bool:
     return table.is_names(name) or "id" in table.names[name]
 
@@ -117,7 +125,9 @@ SETTING = Role("setting", {}, _called("setting"))
 """What is known of the judge: its model, its prompt."""
 CONDITION = Role("condition", {}, _called("condition"), of_items=Contents.repeats)
 PAIR = Role("pair", {}, _called("pair"), of_items=Contents.repeats)
-PARENT, MAKER = Role("parent"), Role("maker")
+INJECTED = Role("injected", {}, _called("injected"), _says_what_was_planted)
+"""What was planted in an item: nothing, a known defect, or an edit that must not matter."""
+PARENT, MAKER = Role("parent", {}, _called("parent")), Role("maker")
 JUDGE = Role("judge", {}, _called("judge"), _is_judge)
 """The column with the names of judges, or a judge's own column of verdicts."""
 VERDICT = Role("verdict", holds=Contents.is_value, side=1)
@@ -130,7 +140,8 @@ MODEL = Role("model", {}, _called("model"))
 
 EVERY: Sequence[Role] = (
     *(ITEM, TEXT, CONTEXT, GROUP, SYSTEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, FAILED),
-    *(REMARK, SETTING, CONDITION, PAIR, PARENT, MAKER, JUDGE, VERDICT, LABEL, MODEL),
+    *(REMARK, SETTING, CONDITION, PAIR, INJECTED, PARENT, MAKER, JUDGE, VERDICT, LABEL),
+    MODEL,
 )
 
 KIND, SCALE, PASSING = Option("kind"), Option("scale"), Option("passes")

@@ -55,8 +55,8 @@ class TableOptions(Record):
         judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter
             case the column with what they said. human: Columns of labels, one per rater, or the one
             beside a column `rater`.
-        item, text, group, system, criterion, repeat, order, confidence, rater, failed: Columns ("":
-        none); of texts
+        item, text, group, system, criterion, repeat, order, confidence, rater, failed, injected,
+        parent: Columns ("": none); of texts
             (and systems) two where two outputs are compared; of items several, separated by commas;
             or the name of one criterion.
         kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories
@@ -83,6 +83,8 @@ class TableOptions(Record):
     confidence: str | None = None
     rater: str | None = None
     failed: str | None = None
+    injected: str | None = None
+    parent: str | None = None
     kind: Kind | None = None
     scale: str | None = None
     human_scale: str | None = None

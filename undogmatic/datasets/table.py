@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets import cells as said
-from undogmatic.datasets import faults, orders
+from undogmatic.datasets import faults, injections, orders
 from undogmatic.datasets.by_row import with_labels
 from undogmatic.datasets.cells import Cells, as_slice, fold, number_of, read_cells
 from undogmatic.datasets.columns import (
@@ -104,7 +104,10 @@ DOUBTFUL = (
     *("read_swapped", "read_text", "numeric_guess"),
 )
 """What was assumed and may well be otherwise; it is told first."""
-_MAY_BE_NONE = ("item", "criterion", "repeat", "order", "confidence", "rater", "failed")
+_MAY_BE_NONE = (
+    *("item", "criterion", "repeat", "order", "confidence", "rater", "failed", "injected"),
+    "parent",
+)
 _OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
 _LOST_LABELS = (said.FORMULA, said.DATE, said.ERROR)
 """Why a label is damaged, rather than not given."""
@@ -339,6 +342,7 @@ class _Builder:
             self._leave_out_cut(kept)
         self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
+        self.kinds: np.ndarray | None = None
 
     def _leave_out_cut(self, kept: np.ndarray) -> None:
         """Leave out the rows of CSV that end before a verdict or a label: what they were to say is
@@ -614,6 +618,9 @@ class _Builder:
             }
             self.problems.append(Finding("table.no_id", facts))
         self.case = ids
+        if columns.injected is not None:
+            kinds = self._kinds()
+            injections.check_ids(ids, kinds, columns.item, columns.injected, self.door)
         self._check_repeated_ids(columns.item)
         if not self.systems:
             return ids
@@ -632,6 +639,13 @@ class _Builder:
             self.notes.append(Finding("table.item_and_system", facts))
             return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
+
+    def _kinds(self) -> np.ndarray:
+        """What was planted in the item of each row."""
+        if self.kinds is None:
+            cells = self.cells[self.columns.injected]
+            self.kinds = injections.kinds_of(cells, self.places, self.door, self.problems)
+        return self.kinds
 
     def _turned(self, keys: pd.DataFrame) -> np.ndarray:
         """The rows in which the two outputs of an item stand the other way round. Where a column
@@ -1022,6 +1036,10 @@ class _Builder:
                 )
             facts["probability"] = self._probabilities(self.probability)
             facts.pop(SLICE + self.probability, None)
+        if columns.injected is not None:
+            facts["injected"] = self._kinds()
+        if columns.parent is not None:
+            facts["parent"] = self._text(columns.parent)
         named, how = self._named_groups(item)
         context = None if columns.context is None else self._text(columns.context)
         typed = self.options.group is not None and columns.group is not None
@@ -1051,6 +1069,10 @@ class _Builder:
             items["group"].fillna(pd.Series(items.index, index=items.index)).astype(str)
         )
         self._tell_groups(items, found, item, how, typed)
+        if "parent" in items and not (self.alone or typed):
+            items["group"], joined = injections.groups_with_parents(items)
+            if joined:
+                self.notes.append(Finding("table.group_parent", {"n": joined}))
         return items
 
     def _tell_groups(

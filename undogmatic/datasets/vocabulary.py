@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from undogmatic.datasets.cells import LEXICON, alternatives
+from undogmatic.datasets.cells import LEXICON, alternatives, fold
+from undogmatic.records.evidence import CLEAN, DEFECT, EQUIVALENT
 
 _WORDS = LEXICON["cells"]
 PASSES, FAILS = (set(alternatives(_WORDS[name])) for name in ("passes", "fails"))
@@ -37,7 +38,22 @@ _SHOWN = {
     for place, words in enumerate(LEXICON["shown"].values())
     for word in alternatives(words)
 }
+_PLANTED = {
+    word: kind
+    for kind, words in zip((CLEAN, EQUIVALENT, DEFECT), LEXICON["planted"].values(), strict=True)
+    for word in alternatives(words)
+}
 _YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
+
+
+def planted(cell: object) -> str | None:
+    """What a cell says was planted in an item: CLEAN, EQUIVALENT, or DEFECT and a name, which is
+    the word itself where none stands behind it; None where it says none of these."""
+    word, _, name = str(cell).partition(":")
+    kind = _PLANTED.get(fold(word))
+    if kind == DEFECT:
+        return DEFECT + (name.strip() or word.strip())
+    return None if name.strip() else kind
 
 
 def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:

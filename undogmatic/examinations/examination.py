@@ -13,6 +13,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.examinations import (
     alone,
     drift,
+    injected,
     judges,
     kin,
     kinds,
@@ -41,6 +42,7 @@ OURS: tuple[Examination, ...] = (
     position.POSITION,
     kinds.REPEATS,
     surface.SURFACE,
+    injected.INJECTED,
     people.LABELS,
     people.CEILING,
     people.ANNOTATOR,
@@ -152,6 +154,10 @@ def _dates(view: JudgeView) -> Unmet | None:
     return Unmet("examination.no_dates") if view.table.dates is None else None
 
 
+def _injected(view: JudgeView) -> Unmet | None:
+    return None if "injected" in view.table.items else Unmet("examination.no_injected")
+
+
 NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "labels": _labels,
     "originals": _originals,
@@ -167,6 +173,7 @@ NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "earlier": _earlier,
     "dates": _dates,
     "steps": _steps,
+    "injected": _injected,
 }
 
 

@@ -33,7 +33,7 @@ from undogmatic.stats.estimate import UNITS, Estimate
 LONGEST_SETTING = 100
 """Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest
 alone."""
-TEXTS = ("text", "text_1", "text_2")
+OF_ITEMS = ("text", "text_1", "text_2", "injected", "parent")
 _BEGINS = 2**16  # bytes of a file that show whether it is meant to be a card
 _NONE = {
     "value": math.nan,
@@ -316,9 +316,9 @@ def labels_digest(labels: pd.DataFrame) -> str:
 
 
 def items_digest(table: Evidence) -> str:
-    """The digest of the items: their ids and texts."""
+    """The digest of the items: their ids and texts, and what was planted in them."""
     return rows_digest(
-        table.items[[column for column in TEXTS if column in table.items]].reset_index()
+        table.items[[column for column in OF_ITEMS if column in table.items]].reset_index()
     )
 
 

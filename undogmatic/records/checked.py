@@ -3,6 +3,7 @@ examined."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -40,6 +41,8 @@ class CheckOptions(Record):
             criteria of a table.
         over: Column of the dates over which a change is looked for, with a rate of false alarms of
             1 - `level`; None: nobody asks.
+        worse: Which end of the scores is the worse one, where what was planted is examined; None
+            takes the low end.
         only: Names of the examinations that are asked; none stands for all. Where one that could
             speak against the judge is not among them, there is no answer.
     """
@@ -55,6 +58,7 @@ class CheckOptions(Record):
     seed: int = Field(default=0, ge=0)
     tried: int = Field(default=1, ge=1, le=100_000, exclude_if=lambda n: n == 1)
     over: str | None = Field(default=None, exclude_if=lambda name: name is None)
+    worse: Literal["low", "high"] | None = Field(default=None, exclude_if=lambda end: end is None)
     only: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
 
     def least_of(self, kind: Kind) -> float:
@@ -86,8 +90,16 @@ class CheckResult:
     @property
     def changes(self) -> list[Finding]:
         """Whether agreement with people has changed, where that was asked: of each judge."""
+        return self._about(Subject.AGREED)
+
+    @property
+    def planted(self) -> list[Finding]:
+        """What each judge sees of planted defects, where they are known."""
+        return self._about(Subject.INJECTED)
+
+    def _about(self, subject: Subject) -> list[Finding]:
         told = [self.together, *self.judges]
-        found = [each for part in told for each in part.findings if each.subject == Subject.AGREED]
+        found = [each for part in told for each in part.findings if each.subject == subject]
         return [each for n, each in enumerate(found) if each not in found[:n]]
 
     @property

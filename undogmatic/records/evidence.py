@@ -28,6 +28,9 @@ FIRST, SECOND, TIE = "1", "2", "tie"
 """The categories of a pairwise choice, in the given numbering of the two outputs, whatever the
 order shown."""
 AS_GIVEN, SWAPPED = "as_given", "swapped"
+CLEAN, EQUIVALENT, DEFECT = "clean", "equivalent", "defect:"
+"""What was planted in an item: nothing, an edit that must not matter, or a known defect, whose name
+stands behind the last of these."""
 
 VERDICT_COLUMNS = (
     "item",
@@ -99,9 +102,10 @@ class Evidence:
         items: Index: item ids. `group` (str): what belongs together (declared, else items with the
             same text, else the item itself). `text` (pairwise: `text_1`, `text_2`), `system` (who
             made what was judged; pairwise: `system_1`, `system_2`), `probability` (of being
-            labelled): only where known. `slice.<column>`: any other column. `counted.<name>`
-            (float): what a program made of the item's text without reading it, such as how often
-            it names a precedent. The word counter sees that, too.
+            labelled), `injected` (what was planted in it: CLEAN, EQUIVALENT, or DEFECT and a name),
+            `parent` (the item of which it is a copy): only where known. `slice.<column>`: any other
+            column. `counted.<name>` (float): what a program made of the item's text without reading
+            it, such as how often it names a precedent. The word counter sees that, too.
         scale: Lowest and highest value that a number may have; categories: those of any other kind.
         criterion_scales: The scale of a criterion that is not on `scale`.
         margin: Largest difference that does not matter, where whoever wrote the rubric stated one.

@@ -34,12 +34,14 @@ Need = Literal[
     "earlier",
     "dates",
     "steps",
+    "injected",
 ]
 """What evidence may hold beside verdicts: labels that are no copies of the verdicts; no labels that
 are copies; items with both a verdict and a label, copies or not; labels of several people; texts;
 several verdicts on one item; a known order of the two outputs of a choice; choices that were shown
 in both orders; stated confidences; who made what was judged; several judges; an earlier file; a
-column of dates that was named; a column that says which step commits a planted defect."""
+column of dates that was named; a column that says which defects were planted; one that says which
+step commits them."""
 Scope = Literal["judge", "criterion", "table"]
 """How often an examination is asked: of each judge on each criterion, once on each criterion, or
 once."""

@@ -68,6 +68,7 @@ class Subject(StrEnum):
     SAME_LABELS = "same_labels"  # labels that are all the same as its verdicts
     CHANGE = "change"  # of its verdicts since an earlier file
     AGREED = "agreed"  # whether it agrees with people as before, where that was asked
+    INJECTED = "injected"  # what it sees of planted defects, where they are known
     VAIN = "vain"  # that more labels or texts would not help
     UNSEEN = "unseen"  # what came of texts that a search has not seen
     WORSE = "worse"  # that the high end of people's labels is taken to be the bad one

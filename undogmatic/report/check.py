@@ -85,11 +85,13 @@ def sentences(told: Told, words: Words, of: Told | None = None) -> Sentences:
     """What was told, in words. Of a judge, what would settle its verdict comes first, and what its
     rival's sentence says is not said again; a verdict against it is settled."""
     ordered, believed = told.ordered(), of is not None and of.standing == "supported"
-    # What cannot be told of a change is said in the first line, and why under "Not examined".
+    # What cannot be told of a change is said in the first line, and why under "Not examined"; what
+    # limits nothing of what is seen of planted defects is said before the answer, too.
+    least = {Subject.AGREED: Weight.DETAIL, Subject.INJECTED: Weight.QUALIFIES}
     ordered = [
         found
         for found in ordered
-        if found.subject != Subject.AGREED or found.weight != Weight.DETAIL
+        if found.subject not in least or found.weight < least[found.subject]
     ]
     findings = [
         _numbered(n, found, words, believed)
@@ -117,6 +119,12 @@ def _numbered(n: int, found: Finding, words: Words, believed: bool) -> str:
         if believed and found.weight == Weight.LIMITS
         else said
     )
+
+
+def asked_first(result: CheckResult, words: Words) -> list[str]:
+    """What is said before the answer, because somebody asked for it: what has changed, and what the
+    judges see of planted defects."""
+    return [*changed(result, words), *map(words.say, result.planted)]
 
 
 def changed(result: CheckResult, words: Words) -> list[str]:
@@ -488,7 +496,7 @@ def face(
 
 def in_lines(result: CheckResult, words: Words) -> list[str]:
     """The answer and what follows from it, a line each; of several judges, a line for each."""
-    answer, changes = answered(result, words), changed(result, words)
+    answer, changes = answered(result, words), asked_first(result, words)
     if answer is not None:
         return [*changes, f"{answer.mark} {answer}", *face(result, words)]
     return [
@@ -521,7 +529,7 @@ def show(
     # What was asked for alone is shown as it is.
     short = answer is not None and not everything and not result.judges[0].unasked
     put([""])
-    if changes := changed(result, words):
+    if changes := asked_first(result, words):
         put([*changes, ""], style="bold")
     # Of several judges the answer comes first, too; how the file was read stands below it.
     first = not short and (everything or shown.table is None)
@@ -588,7 +596,7 @@ def _blocks(
         len(result.judges) > 1,
         [line for line in screen(result, words).below if line][-1:],
     )
-    yield from (Paragraph(line, "verdict") for line in changed(result, words))
+    yield from (Paragraph(line, "verdict") for line in asked_first(result, words))
     answer = answered(result, words)
     if answer is not None:
         said = titled(uses_of(result, result.judges[0], words), words)
@@ -719,6 +727,7 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
     about |= {"rows": table.rows, "unread": table.unread}
     options = result.options.model_dump(mode="json")
     changes = {"change": lines} if (lines := changed(result, words)) else {}
+    changes |= {"injected": [*map(words.say, result.planted)]} if result.planted else {}
     return {
         **changes,
         "answer": first_line(result, words),
@@ -737,7 +746,7 @@ def shown_in_notebook(result: CheckResult, words: Words) -> str:
         for line in (*shown.read, *shown.answer[:1], *said, *shown.answer[1:], *below)
     ]
     lines[len(shown.read)] = f"<b>{lines[len(shown.read)]}</b>"
-    lines[:0] = [f"<b>{prose(line, html)}</b>" for line in changed(result, words)]
+    lines[:0] = [f"<b>{prose(line, html)}</b>" for line in asked_first(result, words)]
     parts = [f"<p>{line}</p>" for line in lines]
     parts.insert(
         -len(below) or len(parts),

@@ -1,0 +1,414 @@
+"""Tells how many of the defects that somebody planted a judge sees, by kind of defect, and how
+often it raises a false alarm: on clean items, and on edits that must not matter.
+
+What was planted stands in the evidence (`--injected`), and so does the item of which each one is a
+copy (`--parent`). Nobody has to label anything: each copy is held against its parent, and intervals
+are over groups, such as runs of an agent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.examinations.truth import Bounded, bounded
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import CLEAN, DEFECT, EQUIVALENT, JudgeView, counts_silence
+from undogmatic.records.examination import Examination
+from undogmatic.records.results import FigureData, Finding, Subject, Told, Weight
+from undogmatic.stats import compare, ranking
+from undogmatic.stats.checks import Array
+from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.proportion import proportion
+from undogmatic.stats.step_down import step_down
+
+Word = Literal["seen", "missed", "open"]
+HALF = 0.5
+"""A kind of defect of which the judge is shown to see less than this share is missed."""
+MOST_NAMED = 12
+"""Kinds of defects that a sentence names; the table has all of them."""
+_ORDER: tuple[Word, ...] = ("missed", "open", "seen")
+
+
+@dataclass(frozen=True)
+class Planted:
+    """The items of which it is known what was planted in them, with what a judge said.
+
+    Attributes:
+        rows: By item: `kind`, `group`; `worse`, the verdict turned so that more of it is worse
+            (NaN: none), of pass or fail 1 where it fails; `parent` (an item of the table that has
+            no defect, or None) and `before`, `worse` of the parent.
+        scores: Whether the verdicts are scores, rather than pass or fail.
+        ends: The least and the most that `worse` can be.
+        margin: Differences of scores up to this do not matter.
+        lost: How many copies name a parent that is no item here, and the first of them.
+        only: How many have the only clean item of their group as parent, because they name none.
+    """
+
+    rows: pd.DataFrame
+    scores: bool
+    ends: tuple[float, float]
+    margin: float
+    lost: tuple[int, str]
+    only: int
+
+    @property
+    def span(self) -> float:
+        """The largest difference that there can be."""
+        return self.ends[1] - self.ends[0]
+
+    def of(self, kind: str) -> pd.DataFrame:
+        """The items of a kind; of DEFECT all with a defect."""
+        kinds = self.rows["kind"]
+        return self.rows[kinds.str.startswith(DEFECT) if kind == DEFECT else kinds == kind]
+
+    @property
+    def defects(self) -> list[str]:
+        """The kinds of defects, in order of appearance."""
+        return [str(kind) for kind in self.of(DEFECT)["kind"].unique()]
+
+    def alarms(self, rows: pd.DataFrame) -> pd.Series:
+        """Which of the items raise an alarm, NaN where that is not known: they fail; of scores,
+        they are worse than their parents by more than the margin."""
+        if not self.scores:
+            return rows["worse"]
+        further = rows["worse"] - rows["before"]
+        return (further > self.margin).astype(float).where(further.notna())
+
+    def share(self, rows: pd.DataFrame, level: float) -> Estimate | None:
+        """The share of the items that raise an alarm; None where nothing tells it."""
+        rows = rows[rows["parent"].notna()] if self.scores else rows
+        alarms = self.alarms(rows)
+        known = alarms.notna()
+        if not known.any():
+            return None
+        found = proportion(alarms[known], level, groups=rows.loc[known, "group"].tolist())
+        if known.all():
+            return found
+        thought = (
+            proportion(alarms.fillna(fill), level, groups=rows["group"].tolist())
+            for fill in (0.0, 1.0)
+        )
+        worst, best = thought
+        return found.replace(worst=worst.low, best=best.high)
+
+    def held(self, rows: pd.DataFrame, level: float, margin: float = 0.0) -> Bounded | None:
+        """How much worse the items are than their parents, against a margin; None where fewer than
+        two groups tell it."""
+        paired = rows[rows["parent"].notna()]
+        further = (paired["worse"] - paired["before"]).to_numpy(dtype=np.float64)
+        groups = paired["group"].astype(str).tolist()
+        judged = ~np.isnan(further)
+        if len(set(paired.loc[judged, "group"])) < 2:
+            return None
+        low, high = self.ends
+        ends = [self._thought(paired, first, then) for first, then in ((low, high), (high, low))]
+        return bounded(further, ends, margin, level, groups, (-self.span, self.span))
+
+    def _thought(self, paired: pd.DataFrame, after: float, before: float) -> Array:
+        """The differences where verdicts that are missing are so bad."""
+        then = paired["worse"].fillna(after) - paired["before"].fillna(before)
+        return then.to_numpy(dtype=np.float64)
+
+    def apart(self, rows: pd.DataFrame, level: float) -> Estimate | None:
+        """How much worse the items are than clean ones that are no parents of theirs: the
+        difference of the shares that fail; of scores, how often one is worse than a clean one, less
+        a half."""
+        clean, groups = self.of(CLEAN).dropna(subset="worse"), "group"
+        known = rows.dropna(subset="worse")
+        if clean.empty or known.empty:
+            return None
+        if self.scores:
+            sides = known["worse"].to_numpy(), clean["worse"].to_numpy()
+            named = {"groups_a": known[groups].tolist(), "groups_b": clean[groups].tolist()}
+            area = ranking.auc(*sides, level, **named)
+            low, high = area.low - HALF, area.high - HALF
+            return area.replace(value=area.value - HALF, low=low, high=high)
+        one, other = (self.share(side, level) for side in (rows, self.of(CLEAN)))
+        if one is None or other is None:
+            return None
+        ends = [side.replace(low=side.worst_low, high=side.best_high) for side in (one, other)]
+        return compare.apart(*ends).replace(n=one.n + other.n, n_groups=one.n_groups)
+
+    def difference(self, rows: pd.DataFrame, level: float) -> Estimate | None:
+        """How much worse the items are than their parents, else than clean ones."""
+        held = self.held(rows, level)
+        if held is None:
+            return self.apart(rows, level)
+        return held.judged.estimate
+
+    def is_seen(self, rows: pd.DataFrame, level: float) -> bool:
+        """Whether the items are shown to be worse than their parents, else than clean ones,
+        whatever missing verdicts would be."""
+        held = self.held(rows, level)
+        if held is not None:
+            return held.sure and held.judged.outcome == "beyond"
+        apart = self.apart(rows, level)
+        return apart is not None and apart.low > 0
+
+    def is_missed(self, rows: pd.DataFrame, level: float) -> bool:
+        """Whether less than half of the items are shown to raise an alarm; of scores, whether they
+        are shown to be worse than their parents by no more than a margin that somebody stated."""
+        if self.scores:
+            held = self.held(rows, level, self.margin) if self.margin else None
+            return held is not None and held.sure and held.judged.outcome == "within"
+        share = self.share(rows, level)
+        return share is not None and share.best_high < HALF
+
+
+class Kind(NamedTuple):
+    """What is found of a kind of defect: its name, how many items have it, the share of these that
+    raise an alarm, how much worse they are than their parents or clean ones, and what is shown."""
+
+    name: str
+    n: int
+    share: Estimate | None
+    difference: Estimate | None
+    word: Word
+
+
+def planted(view: JudgeView, options: CheckOptions) -> Planted:
+    """What was planted, with what the judge said of it."""
+    table = view.table
+    kinds = table.items["injected"]
+    said = view.first().drop_duplicates("item").set_index("item")["verdict"]
+    judged = kinds.index.isin(said.index)
+    known = np.array(kinds.notna(), dtype=bool)
+    if not counts_silence(int((known & judged).sum()), int(known.sum())):
+        known &= judged
+    verdicts = said.reindex(kinds.index).astype(np.float64)
+    scores, up = table.kind != "pass_fail", options.worse == "high"
+    low, high = _ends(view, verdicts) if scores else (0.0, 1.0)
+    worse = verdicts if up and scores else low + high - verdicts
+    rows = pd.DataFrame({"kind": kinds, "group": table.items["group"], "worse": worse})
+    parents, lost, only = _parents(rows[known], table.items)
+    rows["before"] = parents.reindex(rows.index).map(worse)
+    rows["parent"] = parents
+    margin = (options.margin or 0.0) if scores else 0.0
+    return Planted(rows[known], scores, (low, high), margin, lost, only)
+
+
+def _ends(view: JudgeView, verdicts: pd.Series) -> tuple[float, float]:
+    """The ends of the scale, as far as scores reach where they are not known."""
+    table = view.table
+    if table.kind == "ordered":
+        return 0.0, float(len(table.categories) - 1)
+    low, high = table.scale or (np.inf, -np.inf)
+    known = verdicts.dropna()
+    if known.empty:
+        return (low, high) if low < high else (0.0, 1.0)
+    return min(low, float(known.min())), max(high, float(known.max()))
+
+
+def _parents(rows: pd.DataFrame, items: pd.DataFrame) -> tuple[pd.Series, tuple[int, str], int]:
+    """The parent of each copy: the one that it names, else the only clean item of its group; how
+    many name one that is not there, with the first of them, and how many name none and have one."""
+    copies = rows["kind"] != CLEAN
+    named = pd.Series(None, rows.index, dtype=object)
+    if "parent" in items:
+        named = items["parent"].reindex(rows.index).where(copies)
+    able = items.index[~items["injected"].astype(str).str.startswith(DEFECT)]
+    there = named.isin(able)
+    lost = named[named.notna() & ~there]
+    clean = rows.index[~copies].to_series().groupby(rows.loc[~copies, "group"].to_numpy())
+    only = clean.first()[clean.size() == 1] if len(clean) else pd.Series(dtype=object)
+    own = rows["group"].map(only).where(copies & named.isna()).astype(object)
+    found = named.where(there, None).where(named.notna(), own)
+    first = str(lost.iloc[0]) if len(lost) else ""
+    return found.where(found.notna(), None), (len(lost), first), int(own.notna().sum())
+
+
+def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell what the judge sees of what was planted, and its false alarms."""
+    here = planted(view, options)
+    if not here.rows["worse"].notna().any():
+        told.lacks("injected", "injected.none_judged", n=len(here.rows))
+        return
+    kinds = _kinds(here, options.level)
+    _tell_first(view, here, told, options)
+    if kinds:
+        _tell_kinds(here, kinds, told, options)
+    _tell_equivalent(here, told, options)
+    _tell_lacking(here, kinds, told)
+    if here.scores:
+        told.say("injected.direction", high=int(options.worse == "high"), weight=Weight.DETAIL)
+
+
+def _kinds(here: Planted, level: float) -> list[Kind]:
+    """The kinds of defects, those that are missed first; what is shown holds of all together."""
+    rows = {kind: here.of(kind) for kind in here.defects}
+    missed = step_down(
+        list(rows), lambda kind, alpha: here.is_missed(rows[kind], 1 - alpha), 1 - level
+    )
+    seen = step_down(list(rows), lambda kind, alpha: here.is_seen(rows[kind], 1 - alpha), 1 - level)
+    found = []
+    for kind, own in rows.items():
+        word: Word = "missed" if missed[kind].shown else "seen" if seen[kind].shown else "open"
+        share, difference = here.share(own, level), here.difference(own, level)
+        found.append(Kind(kind.removeprefix(DEFECT), len(own), share, difference, word))
+
+    def place(each: Kind) -> tuple[int, float, str]:
+        told = each.share or each.difference
+        return _ORDER.index(each.word), 0.0 if told is None else told.value, each.name
+
+    return sorted(found, key=place)
+
+
+def _tell_first(view: JudgeView, here: Planted, told: Told, options: CheckOptions) -> None:
+    """Tell in one sentence what share of the defects it sees, and how often it raises a false
+    alarm."""
+    level, defects = options.level, here.of(DEFECT)
+    seen = here.share(defects, level)
+    apart = None if defects.empty else here.difference(defects, level)
+    alarms = {
+        "clean": None if here.scores else here.share(here.of(CLEAN), level),
+        "equivalent": here.share(here.of(EQUIVALENT), level),
+    }
+    unit: Any = "amount" if here.scores and seen is not None else "share"
+    told.number(seen, "injected.recall", unit="share")
+    told.number(apart, "injected.difference", unit=unit)
+    clauses: dict[str, Any] = {}
+    for name, share in alarms.items():
+        told.number(share, f"injected.{name}", unit="share")
+        clauses[name] = []
+        if share is not None:
+            own = share.values("share") | {"n": share.n, "scores": int(here.scores)}
+            clauses[name] = Finding(f"injected.of_{name}", own)
+    values = {"judge": view.judge, "level": level, "kinds": len(here.defects), **clauses}
+    further = Finding("injected.further", {"margin": here.margin})
+    values |= {"further": further if here.margin else []}
+    how: dict[str, Any] = {"subject": Subject.INJECTED, "weight": Weight.DETAIL}
+    if seen is not None:
+        key = "injected.scores" if here.scores else "injected.flags"
+        told.say(key, values, seen.values("share"), n=seen.n, **how)
+    elif apart is not None:
+        n, clean = len(defects), len(here.of(CLEAN))
+        order = _in_order(apart).values("share")
+        told.say("injected.order", values, order, n=n, clean=clean, **how)
+    elif any(share is not None for share in alarms.values()):
+        told.say("injected.alarms", values, **how)
+    else:
+        told.lacks("injected", "injected.nothing_to_compare", n=len(here.rows))
+
+
+def _in_order(apart: Estimate) -> Estimate:
+    """How often one is worse than a clean one, of how much more often than half that is."""
+    return apart.replace(value=apart.value + HALF, low=apart.low + HALF, high=apart.high + HALF)
+
+
+def _tell_kinds(here: Planted, kinds: list[Kind], told: Told, options: CheckOptions) -> None:
+    """Tell what it sees of each kind of defect, and which it is shown to miss."""
+    unit: Any = "amount" if any(each.share for each in kinds) and here.scores else "share"
+    rows, said = [], []
+    for each in kinds:
+        told.number(each.share, "injected.recall", each.name, unit="share")
+        told.number(each.difference, "injected.difference", each.name, unit=unit)
+        row: dict[str, Any] = {"planted": each.name, "n": each.n, "outcome": each.word}
+        row |= {} if each.share is None else each.share.row("recall", "recall_")
+        row |= {} if each.difference is None else each.difference.row("difference", "difference_")
+        rows.append(row)
+        own = each.share
+        if own is None and here.scores and each.difference is not None:
+            own = _in_order(each.difference)
+        if own is not None:
+            key = "injected.of_missed" if each.word == "missed" else "injected.of_kind"
+            said.append(Finding(key, own.values("share") | {"planted": each.name}))
+    told.table("injected.kinds", pd.DataFrame(rows), recall="share", difference=unit)
+    left = len(said) - MOST_NAMED
+    more: Any = Finding("injected.and_more", {"more": left}) if left > 0 else []
+    how: dict[str, Any] = {"subject": Subject.INJECTED, "weight": Weight.DETAIL}
+    if len(said) > 1:
+        told.say("injected.by_kind", each=said[:MOST_NAMED], more=more, **how)
+    if missed := [each.name for each in kinds if each.word == "missed"]:
+        facts = {"kinds": missed, "n": len(missed), "level": options.level, "margin": here.margin}
+        key = "injected.missed_scores" if here.scores else "injected.missed"
+        told.say(key, facts, weight=Weight.LIMITS)
+    _draw(kinds, told)
+    defects = here.of(DEFECT)
+    apart = here.difference(defects, options.level)
+    if apart is not None and apart.high < 0:
+        settle = Finding("injected.settle_reversed", {}) if here.scores else None
+        how |= {"weight": Weight.LIMITS, "settle": settle}
+        told.say("injected.reversed", n=len(defects), **how)
+    elif apart is not None and not here.is_seen(defects, options.level):
+        told.say("injected.not_apart", n=len(defects), subject=Subject.INJECTED)
+
+
+def _draw(kinds: list[Kind], told: Told) -> None:
+    shares = [(each.name, each.share) for each in kinds if each.share is not None]
+    if len(shares) > 1:
+        data = {
+            "labels": [name for name, _ in shares],
+            "estimate": [share.value for _, share in shares],
+            "low": [share.low for _, share in shares],
+            "high": [share.high for _, share in shares],
+            "x_label": "recall",
+            "limits": (0.0, 1.0),
+        }
+        told.drawings.append(FigureData("kinds", "forest", data, "injected"))
+
+
+def _tell_equivalent(here: Planted, told: Told, options: CheckOptions) -> None:
+    """Tell whether edits that must not matter change its verdicts."""
+    rows = here.of(EQUIVALENT)
+    paired = rows[rows["parent"].notna()]
+    both = paired.dropna(subset=["worse", "before"])
+    if both.empty:
+        return
+    turned = ((both["worse"] - both["before"]).abs() > here.margin).to_numpy(dtype=float)
+    changed = proportion(turned, options.level, groups=both["group"].tolist())
+    told.number(changed, "injected.changed", unit="share")
+    told.say(
+        "injected.changed",
+        changed.values("share"),
+        n=len(both),
+        scores=int(here.scores),
+        margin=here.margin,
+        weight=Weight.DETAIL,
+    )
+    held = here.held(rows, options.level, here.margin)
+    if held is None:
+        return
+    unit: Any = "amount" if here.scores else "share"
+    told.number(held.judged.estimate, "injected.difference_equivalent", unit=unit)
+    if held.sure and held.judged.outcome in ("beyond", "against"):
+        # Of scores the least difference is one, where nobody has said which does not matter.
+        limits = not here.scores or here.margin > 0
+        facts = held.judged.estimate.values("difference") | {"level": options.level}
+        key = "injected.moved_scores" if here.scores else "injected.moved"
+        weight = Weight.LIMITS if limits else Weight.QUALIFIES
+        worse = int(held.judged.outcome == "beyond")
+        told.say(key, facts, worse=worse, n=len(paired), margin=here.margin, weight=weight)
+
+
+def _tell_lacking(here: Planted, kinds: list[Kind], told: Told) -> None:
+    """Tell what is not there, so that it cannot be known."""
+    lost, first = here.lost
+    if lost:
+        told.say("injected.lost_parents", n=lost, first=first)
+    if here.only:
+        told.say("injected.only_clean", n=here.only, weight=Weight.DETAIL)
+    silent = here.rows["worse"].isna()
+    if silent.any():
+        told.say("injected.silent", n=int(silent.sum()), of=len(silent))
+    counts = here.rows["kind"].value_counts()
+    how: dict[str, Any] = {"subject": Subject.INJECTED}
+    if len(kinds) == 1:
+        told.say("injected.one_kind", planted=kinds[0].name, **how)
+    if here.scores and EQUIVALENT not in counts and here.rows["parent"].notna().any():
+        told.say("injected.no_equivalent", **how)
+    elif not here.scores and CLEAN not in counts:
+        told.say("injected.no_clean", equivalent=int(EQUIVALENT in counts), **how)
+
+
+INJECTED = Examination(
+    "injected",
+    _examine,
+    needs=("injected",),
+    kinds=("numeric", "ordered", "pass_fail"),
+    lacks={"injected": ""},
+)
+"""What it sees of planted defects, and its false alarms."""
