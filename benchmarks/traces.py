@@ -112,7 +112,7 @@ def of_rules(runs: list[Trace]) -> Iterator[dict[str, Any]]:
         values = np.array([float(rule(run)) for run in runs])
         flagged = values > np.median(values)
         said = table.assign(judge=np.where(flagged, "fail", "pass"))
-        part = undogmatic.check(said, judge="judge", human=[SUCCESS]).judges[0]
+        part = undogmatic.check(said, judge="judge", human=[SUCCESS], group="group").judges[0]
         kappa = part.numbers.get("agreement.kappa")
         value = "" if kappa is None else round(kappa.value, 3)
         answer = part.verdict.answer if part.verdict is not None else ""
