@@ -58,6 +58,7 @@ OURS: tuple[Examination, ...] = (
     drift.DRIFT,
     since.SINCE,
     steps.STEPS,
+    steps.FORETELL,
 )
 """Our examinations in the order in which they tell. `pyproject.toml` declares them as entry points,
 as any package does, and a test holds the two against each other; they are read from here, because
@@ -150,6 +151,10 @@ def _steps(view: JudgeView) -> Unmet | None:
     return Unmet("examination.no_steps") if steps.steps_of(view).empty else None
 
 
+def _ends(view: JudgeView) -> Unmet | None:
+    return Unmet("examination.no_ends") if steps.ends_of(view).empty else None
+
+
 def _dates(view: JudgeView) -> Unmet | None:
     return Unmet("examination.no_dates") if view.table.dates is None else None
 
@@ -173,6 +178,7 @@ NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "earlier": _earlier,
     "dates": _dates,
     "steps": _steps,
+    "ends": _ends,
     "injected": _injected,
 }
 

@@ -1,6 +1,8 @@
 """Tells whether a judge of runs says where a run goes wrong: the step that it names beside the step
 that commits the planted defect.
 
+Also whether what it says of steps foretells how their run ends.
+
 A rule that reads nothing may do as well, as many a defect shows in the last step: so the judge is
 held against the place that is named best without looking, counted from the start or from the end.
 """
@@ -13,11 +15,15 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets.cells import fold
+from undogmatic.datasets.vocabulary import FAILS, PASSES
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Told, Weight
-from undogmatic.stats import means
+from undogmatic.stats import means, ranking
+from undogmatic.stats.checks import Array
+from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
 AT, NAMED, LENGTH = "defect_step", "named_step", "steps"
@@ -27,6 +33,8 @@ FEWEST = 5
 PLANTED = (AT, NAMED, "edit")
 """Columns that tell what was planted, or what the judge saw of it: no explanation of its verdicts
 by anything else."""
+RUN, ENDED = "run", "run_success"
+"""Columns of steps: of which run each is, and how that ended."""
 _NUMBER = re.compile(r"\[(\d{1,5})[^\]]{0,12}\]|\b(?:step|passo)\s+#?(\d{1,5})\b", re.IGNORECASE)
 
 
@@ -116,5 +124,55 @@ def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
     told.say(key, facts, exact.values("share"), n=n, weight=weight)
 
 
+def ends_of(view: JudgeView) -> pd.DataFrame:
+    """The runs of which it is known how they ended and whose steps the judge looked at: the worst
+    of its verdicts on their steps (`worst`), how many these are (`steps`), whether the run failed
+    (`failed`), and the group. Of scores the low end is taken to be the worse one."""
+    items = view.table.items
+    said = view.first().drop_duplicates("item").set_index("item")
+    run, ended = (items.get(SLICE + name) for name in (RUN, ENDED))
+    if run is None or ended is None:
+        return pd.DataFrame({name: [] for name in ("worst", "steps", "failed", "group")})
+    word = ended.reindex(said.index).map(lambda cell: fold(cell) if isinstance(cell, str) else None)
+    known = word.isin(PASSES | FAILS | {"0", "1", "0.0", "1.0"}) & said["verdict"].notna()
+    rows = pd.DataFrame(
+        {
+            "run": run.reindex(said.index)[known],
+            "verdict": said["verdict"][known],
+            "failed": word[known].isin(FAILS | {"0", "0.0"}),
+            "group": said["group"][known],
+        }
+    )
+    by_run = rows.groupby("run", sort=False)
+    columns = {"worst": by_run["verdict"].min(), "steps": by_run.size()}
+    return pd.DataFrame(columns | {c: by_run[c].first() for c in ("failed", "group")})
+
+
+def _foretell(view: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell whether the worst verdict on a run's steps says how the run ended, beside what their
+    number says."""
+    runs, level = ends_of(view), options.level
+    sides = [runs[runs["failed"]], runs[~runs["failed"]]]
+    if any(side["group"].nunique() < FEWEST for side in sides):
+        told.lacks("foretell", "foretell.few", n=len(runs), least=FEWEST)
+        return
+    own, other = (side["group"].tolist() for side in sides)
+
+    def apart(values: list[Array]) -> Estimate:
+        return ranking.auc(values[0], values[1], level, groups_a=own, groups_b=other)
+
+    area = apart([(-side["worst"]).to_numpy(dtype=np.float64) for side in sides])
+    by_length = apart([side["steps"].to_numpy(dtype=np.float64) for side in sides])
+    rival = max(by_length.value, 1 - by_length.value)
+    told.number(area, "foretell.area", unit="share")
+    facts = {"failed": len(sides[0]), "length": rival, "level": level}
+    key = "foretell.shown" if area.low > max(0.5, rival) else "foretell.open"
+    key = "foretell.reversed" if area.high < 0.5 else key
+    weight = Weight.DETAIL if key == "foretell.shown" else Weight.QUALIFIES
+    told.say(key, facts, area.values("area"), n=len(runs), weight=weight)
+
+
+FORETELL = Examination("foretell", _foretell, needs=("ends",), lacks={"ends": ""})
+"""Whether its verdicts on steps foretell how their run ends."""
 STEPS = Examination("steps", _examine, needs=("steps",), lacks={"steps": ""})
 """Whether it says where a run goes wrong."""

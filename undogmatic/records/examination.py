@@ -34,6 +34,7 @@ Need = Literal[
     "earlier",
     "dates",
     "steps",
+    "ends",
     "injected",
 ]
 """What evidence may hold beside verdicts: labels that are no copies of the verdicts; no labels that
@@ -41,7 +42,7 @@ are copies; items with both a verdict and a label, copies or not; labels of seve
 several verdicts on one item; a known order of the two outputs of a choice; choices that were shown
 in both orders; stated confidences; who made what was judged; several judges; an earlier file; a
 column of dates that was named; a column that says which defects were planted; one that says which
-step commits them."""
+step commits them; columns that say of which run a step is, and how that ended."""
 Scope = Literal["judge", "criterion", "table"]
 """How often an examination is asked: of each judge on each criterion, once on each criterion, or
 once."""

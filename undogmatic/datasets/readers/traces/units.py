@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from undogmatic.datasets.inject import AT, EDIT, KIND, PARENT
 from undogmatic.datasets.readers.log import COLUMNS, Row, framed, joined
 from undogmatic.datasets.readers.traces import Faults, find, read_traces
 from undogmatic.datasets.readers.traces.rendered import rendered
@@ -33,6 +34,10 @@ MOST_TOOLS = 12
 """Tools, the most used first, whose calls are counted in a column each."""
 SUCCESS = "success"
 """Who says how a run ended, where its file knows."""
+GONE = object()
+"""Stands for a column that a row does not have."""
+RUN, RUN_SUCCESS = "run", "run_success"
+"""Columns of turns and steps: of which run each is, and how that ended, where its file knows."""
 
 
 class Part(NamedTuple):
@@ -173,8 +178,27 @@ def _rows(trace: Trace, unit: Unit, counts: Counts) -> Iterator[tuple[Row, str]]
         counts.items += 1
         counts.cut += cut
         row: Row = {"item": part.item, "group": group, "text": text or None}
+        if unit != "run":
+            row |= _planted(trace, part)
+        if unit != "run" and trace.success is not None:
+            row |= {RUN: trace.run, RUN_SUCCESS: str(trace.success).lower()}
         facts = _of_step(part) if unit == "step" else _of_steps(part, unit)
-        yield about | facts | row | {"place": part.item}, part.item
+        yield (
+            {name: v for name, v in (about | facts | row).items() if v != GONE}
+            | {"place": part.item},
+            part.item,
+        )
+
+
+def _planted(trace: Trace, part: Part) -> Row:
+    """What was planted in a turn or step of an edited run: the defect, where one of its steps
+    commits it; of other steps of that run it is not known whether the defect shows in them."""
+    if KIND not in trace.metadata:
+        return {}
+    at = trace.metadata.get(AT)
+    here = at is None or any(step.place == at for step in part.steps)
+    kind = trace.metadata[KIND] if here else None
+    return {PARENT: GONE, EDIT: GONE, AT: GONE, KIND: kind}
 
 
 def _of_step(part: Part) -> Row:
