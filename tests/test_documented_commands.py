@@ -223,6 +223,15 @@ WHY_NOT = {
         "python -m undogmatic.run dataset=labelled model=distilled model.path=student.safetensors",
         "python -m undogmatic.run -m dataset=labelled model=local,tfidf,patterns,distilled",
     ],
+    "tests/datasets/test_inject.py, tests/examinations/test_steps.py": [
+        "undogmatic inject",
+        "undogmatic inject --out injected.jsonl",
+        "undogmatic inject my_runs.jsonl",
+        "undogmatic inject my_runs.jsonl --out injected.jsonl",
+        "undogmatic inject TRACES",
+        "undogmatic check injected.jsonl verdicts.csv --unit run",
+        "python -m undogmatic.run experiment=traces dataset.path=injected.jsonl model=patterns",
+    ],
     "tests/cli/test_instrument.py": [
         "undogmatic instrument shame model=patterns",
         "undogmatic instrument shame --texts notas.csv model=gpt",
