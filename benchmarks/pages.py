@@ -264,6 +264,8 @@ NEEDS = {
     "earlier": "an earlier file (`--against`)",
     "dates": "a column of dates (`--over`)",
     "injected": "a column that says what was planted (`--injected`)",
+    "steps": "a column of the steps that commit a planted defect (`defect_step`)",
+    "ends": "verdicts on steps (`--unit step`) of runs whose end is known",
 }
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 from undogmatic.datasets.cells import fold
 from undogmatic.datasets.vocabulary import FAILS, PASSES
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import SLICE, JudgeView
+from undogmatic.records.evidence import SLICE, JudgeView, Kind
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Told, Weight
 from undogmatic.stats import means, ranking
@@ -28,6 +28,8 @@ from undogmatic.stats.proportion import proportion
 
 AT, NAMED, LENGTH = "defect_step", "named_step", "steps"
 """Columns: the step that commits the defect, the one that the judge named, how many there are."""
+SCALED: tuple[Kind, ...] = ("numeric", "ordered", "pass_fail")
+UNSCALED: tuple[Kind, ...] = ("unordered", "pairwise")
 FEWEST = 5
 """With fewer runs nothing is told."""
 PLANTED = (AT, NAMED, "edit")
@@ -172,7 +174,21 @@ def _foretell(view: JudgeView, told: Told, options: CheckOptions) -> None:
     told.say(key, facts, area.values("area"), n=len(runs), weight=weight)
 
 
-FORETELL = Examination("foretell", _foretell, needs=("ends",), lacks={"ends": ""})
+FORETELL = Examination(
+    "foretell",
+    _foretell,
+    needs=("ends",),
+    kinds=SCALED,
+    decides=False,
+    lacks={"ends": ""} | dict.fromkeys(UNSCALED, ""),
+)
 """Whether its verdicts on steps foretell how their run ends."""
-STEPS = Examination("steps", _examine, needs=("steps",), lacks={"steps": ""})
+STEPS = Examination(
+    "steps",
+    _examine,
+    needs=("steps",),
+    kinds=SCALED,
+    decides=False,
+    lacks={"steps": ""} | dict.fromkeys(UNSCALED, ""),
+)
 """Whether it says where a run goes wrong."""
