@@ -29,7 +29,6 @@ from undogmatic.stats.proportion import proportion
 AT, NAMED, LENGTH = "defect_step", "named_step", "steps"
 """Columns: the step that commits the defect, the one that the judge named, how many there are."""
 SCALED: tuple[Kind, ...] = ("numeric", "ordered", "pass_fail")
-UNSCALED: tuple[Kind, ...] = ("unordered", "pairwise")
 FEWEST = 5
 """With fewer runs nothing is told."""
 PLANTED = (AT, NAMED, "edit")
@@ -180,7 +179,7 @@ FORETELL = Examination(
     needs=("ends",),
     kinds=SCALED,
     decides=False,
-    lacks={"ends": ""} | dict.fromkeys(UNSCALED, ""),
+    lacks={"ends": "", "kinds": ""},
 )
 """Whether its verdicts on steps foretell how their run ends."""
 STEPS = Examination(
@@ -189,6 +188,6 @@ STEPS = Examination(
     needs=("steps",),
     kinds=SCALED,
     decides=False,
-    lacks={"steps": ""} | dict.fromkeys(UNSCALED, ""),
+    lacks={"steps": "", "kinds": ""},
 )
 """Whether it says where a run goes wrong."""
