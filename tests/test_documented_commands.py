@@ -111,6 +111,9 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic check verdicts.xlsx verdicts.labels.csv": [],
     "undogmatic review export RUN --budget 40 --random 20 --redact": [],
     "undogmatic check capitals.eval": [],
+    "undogmatic check traces.json --unit run": [],
+    "undogmatic check traces.json --unit step --language pt": [],
+    "undogmatic check session.jsonl steps.csv --unit step": [],
     "undogmatic check capitals.eval labels.csv": [],
     "undogmatic export verdicts.csv --to inspect --out verdicts.json": [],
     "undogmatic review export outputs/2026-01-31/12-00-00 --budget 40 --random 20": [],
@@ -162,7 +165,10 @@ WHY_NOT = {
         "undogmatic run experiment=polite",
         "undogmatic run experiment=polite model=fake model.kind=length",
     ],
-    "a page that serves until it is stopped": ["undogmatic label my/polite.csv"],
+    "a page that serves until it is stopped": [
+        "undogmatic label my/polite.csv",
+        "undogmatic label FILE --unit step",
+    ],
     "asks the embedded model for minutes; tests/fit": [
         "undogmatic calibrate readout=logprobs ...",
         "undogmatic calibrate --data",
@@ -399,6 +405,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workbook(made, rows)
     put(made / "labels.csv", "item,label\nfr,correct\nde,incorrect\nit,correct\nit (2),correct\n")
     shutil.copy(next((ROOT / "tests" / "fixtures").glob("inspect_ai-*/capitals.eval")), made)
+    runs = ROOT / "tests" / "fixtures" / "traces"
+    shutil.copy(runs / "langfuse.json", made / "traces.json")
+    shutil.copy(runs / "agents_session.jsonl", made / "session.jsonl")
+    put(made / "steps.csv", "item,judge,human\nsession/2,1,1\nsession/3,0,1\n")
     run(LITTLE, made / "RUN")
     buckets = [
         "experiment=faithfulness",

@@ -5,6 +5,7 @@ without."""
 import ast
 import contextlib
 import functools
+import json
 import re
 import shlex
 import shutil
@@ -173,6 +174,15 @@ def tables(folder: Path) -> None:
         pd.DataFrame({"note": ["nothing"]}).to_excel(book, sheet_name="first", index=False)
         plain.to_excel(book, sheet_name="the verdicts", index=False)
     pd.DataFrame({"text": texts}).to_csv(folder / "texts.csv", index=False)
+    runs = [
+        {
+            "run": f"r{n}",
+            "steps": [{"kind": "user", "text": text}, {"kind": "assistant", "text": text[::-1]}],
+            "assessments": [{"by": "judge", "value": said, "step": 1}],
+        }
+        for n, (text, said) in enumerate(zip(texts, passed.tolist(), strict=True))
+    ]
+    put(folder / "runs.jsonl", "".join(json.dumps(run) + "\n" for run in runs))
     put(folder / "undogmatic-gate.yaml", "figures: {agreement.kappa: {at_least: 0.1}}")
 
 
@@ -200,6 +210,10 @@ class TestWhatIsPrintedNextIsTyped:
             ("check 'long.csv' --judge x", ["label long.csv", "check long.csv"]),
             ("check book.xlsx --sheet 'the verdicts'", ["label book.xlsx --sheet", "check book"]),
             ("check labelled.csv", ["label labelled.csv"]),
+            (
+                "check runs.jsonl --unit step",
+                ["label runs.jsonl --unit step", "check runs.jsonl runs.labels.csv --unit step"],
+            ),
             ("check 'labelled ids.csv'", ["label 'labelled ids.csv'"]),
             ("check labelled.csv --all", ["label labelled.csv", "check labelled.csv"]),
             ("label plain.csv", ["check plain.csv plain.labels.csv"]),

@@ -60,6 +60,11 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)",
     )
+    label.add_argument(
+        "--unit",
+        choices=("step", "turn", "run"),
+        help="of a file of traces what an item is (default: run)",
+    )
     tells = "a column that is shown once the item is labelled, e.g. the judge's verdict"
     label.add_argument("--reveal", action="append", default=[], metavar="COLUMN", help=tells)
     label.add_argument(
@@ -123,7 +128,13 @@ def _label(typed: argparse.Namespace) -> None:
         )
     with speaking(typed.language), doing("reading the file", soon=True):
         table = read_entries(
-            typed.file, typed.item, typed.text, typed.reveal, typed.sheet, by=typed.by
+            typed.file,
+            typed.item,
+            typed.text,
+            typed.reveal,
+            typed.sheet,
+            by=typed.by,
+            unit=typed.unit,
         )
     entries: Sequence[Entry] = table.entries
     words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
@@ -170,6 +181,7 @@ def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:
     if not out.is_file():
         return shlex.join(["undogmatic", *typed.line]), None
     chosen = {"item": typed.item, "text": tuple(typed.text), "sheet": typed.sheet}
+    chosen["unit"] = typed.unit
     options = [
         word for option, names in _named(chosen) for name in names for word in (option, name)
     ]

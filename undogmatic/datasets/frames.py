@@ -11,7 +11,7 @@ import math
 import shlex
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,11 +76,13 @@ def read_frame(
     door: Door = CHECK,
     called: str = "FILE",
     unit: Unit | None = None,
+    only: Collection[str] | None = None,
 ) -> Frame:
     """Read a file (of a workbook a `sheet` or a range; of traces an item for each `unit`), or take
     a data frame.
 
-    `called` is how the file is named at the door. Raises ConfigError where there is no such file or
+    `called` is how the file is named at the door, and `only` are the items of traces that other
+    files name. Raises ConfigError where there is no such file or
     it is of no known format, DataError where nothing in it can be read.
     """
     if isinstance(source, pd.DataFrame):
@@ -96,7 +98,7 @@ def read_frame(
     path = existing_file(str(source), called, SUFFIXES, folder=True)
     if path.is_file() and _begins_with(path, GZIP):
         return _unpacked(path, sheet, door, unit)
-    if (logged := _of_tool(path, unit)) is not None:
+    if (logged := _of_tool(path, unit, only)) is not None:
         return _log(str(path), logged, path)
     if not path.is_file():
         inside = [str(file) for file in tables_in(str(path))]
@@ -140,12 +142,12 @@ def read_frame(
     return Frame(str(source), kept_cells, places, digest, tuple(notes), tuple(problems), cut=cut)
 
 
-def _of_tool(path: Path, unit: Unit | None) -> pd.DataFrame | None:
+def _of_tool(path: Path, unit: Unit | None, only: Collection[str] | None) -> pd.DataFrame | None:
     """What a tool wrote into a file or a folder; None where no reader knows it. Some logs hold
     verdicts and, step by step, what led to them: without a unit they are read as verdicts."""
     reader = find(path)
     if (unit is not None or reader is None) and is_trace(path):
-        return frame_of(path, unit or "run")
+        return frame_of(path, unit or "run", only)
     return None if reader is None else reader.read(path)
 
 

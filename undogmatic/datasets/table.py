@@ -42,7 +42,7 @@ from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.one_hot import merged
 from undogmatic.datasets.outputs import apart
 from undogmatic.datasets.preferences import oriented
-from undogmatic.datasets.readers.traces.units import Unit, silent
+from undogmatic.datasets.readers.traces.units import RUNS, Unit, silent
 from undogmatic.datasets.roles import (
     CHOSEN,
     CRITERION,
@@ -144,11 +144,27 @@ def read_table(
             f"--unit is {options.unit}, and no file holds traces (docs/trace_files.md lists those"
             " that are read). Leave it out."
         )
-    frames = [
-        read_frame(source, options.sheet, called=called, unit=options.unit) for source in given
-    ]
+    frames = _read(given, options, called)
     check_said(frames, options.unit or "run")
     return table_of(frames, options)
+
+
+def _read(
+    given: Sequence[str | Path | pd.DataFrame], options: TableOptions, called: str
+) -> list[Frame]:
+    """The frames of files. Traces are read last, so that of their items only those are kept of
+    which they or another file say something: a long file has many steps."""
+    frames: dict[int, Frame] = {}
+    traced = [n for n, source in enumerate(given) if len(given) > 1 and _has_traces(source)]
+    named: set[str] | None = set()
+    for n in sorted(range(len(given)), key=lambda n: n in traced):
+        only = named if n in traced and len(traced) < len(given) else None
+        frames[n] = read_frame(given[n], options.sheet, called=called, unit=options.unit, only=only)
+        if n not in traced and named is not None:
+            (own,) = with_ids([frames[n]], options.item, CHECK)
+            column = column_of(own.cells, ITEM, options.item)
+            named = None if column is None else named | set(map(str, own.cells[column].dropna()))
+    return [frames[n] for n in range(len(given))]
 
 
 def _has_traces(source: str | Path | pd.DataFrame) -> bool:
@@ -205,7 +221,8 @@ def _selection(labels: str, door: Door) -> tuple[Selection, str | None]:
 def _reading(options: TableOptions) -> tuple[str, ...]:
     """The options that `undogmatic label` takes too, as they are typed."""
     named = {ITEM: [options.item], TEXT: options.text, SHEET: [options.sheet]}
-    words = ((OF_TEXTS.option(of), name) for of, names in named.items() for name in names if name)
+    words = [(OF_TEXTS.option(of), name) for of, names in named.items() for name in names if name]
+    words += [("--unit", options.unit)] if options.unit is not None else []
     return tuple(word for pair in words for word in pair)
 
 
@@ -276,6 +293,9 @@ class _Builder:
 
     def __init__(self, frames: Sequence[Frame], options: TableOptions, door: Door) -> None:
         stated: list[Finding] = []
+        self.are_runs = options.group is None and any(
+            RUNS in frame.stated.get(GROUP.name, {}).values() for frame in frames
+        )
         options, self.margin = _as_stated(frames, parted(frames, options), stated, door)
         self.selection, self.probability = _selection(options.labels, door)
         self.door = door
@@ -1092,7 +1112,9 @@ class _Builder:
         if how is not None and groups < len(items):
             facts = {"column": how, "groups": groups, "n": len(items), **told}
             self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts))
-        if found.by_copies and typed:
+        if found.by_copies and self.are_runs:
+            self.notes.append(Finding("trace_files.alike", {"n": found.by_copies, **told}))
+        elif found.by_copies and typed:
             self.problems.append(Finding("table.group_typed", {"n": found.by_copies, **told}))
         elif found.by_copies:
             self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))

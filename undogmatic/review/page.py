@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from undogmatic.datasets.by_row import MARK, SHOWN, columns_cell, marks_of, places, row_ids
 from undogmatic.errors import ConfigError, DataError
@@ -306,15 +306,16 @@ def read_entries(
     sheet: str | None = None,
     *,
     by: str | None = None,
+    unit: Literal["step", "turn", "run"] | None = None,
 ) -> Table:
     """The items of a table, each once. `text` names the columns that are shown (default: those
     that are known to hold texts), `hidden` those that are told only once an item is labelled,
-    `sheet` a part of a workbook, `by` the column by which items are drawn. Raises
-    ConfigError and DataError."""
+    `sheet` a part of a workbook, `by` the column by which items are drawn, `unit` what an item of a
+    file of traces is. Raises ConfigError and DataError."""
     from undogmatic.datasets.frames import read_frame
     from undogmatic.datasets.items import find_texts
 
-    frame = read_frame(path, sheet)
+    frame = read_frame(path, sheet, unit=unit)
     found = find_texts(frame.cells, path, text, item, every=True)
     named = [("--reveal", name) for name in hidden] + ([] if by is None else [("--by", by)])
     if unknown := [(option, name) for option, name in named if name not in frame.cells]:

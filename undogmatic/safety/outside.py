@@ -445,7 +445,9 @@ class _Text:
                 if broken < len(self.text) - 64 and "Untermin" not in str(error):
                     raise Unreadable("not JSON") from None
             else:
-                if end < len(self.text) or self.whole:
+                # A number may go on: 12 of 123, -12.5 of -12.5e3.
+                may_go_on = type(value) in (int, float) and end + 3 > len(self.text)
+                if self.whole or not may_go_on:
                     self.at, self._more = end, _PART
                     return value
             if len(self.text) - self.at > PIECE:

@@ -118,7 +118,7 @@ class Unread(str):
 
 Given = list[tuple[str, Any]]
 """Records of a file, such as its samples, with their places."""
-_SHAPE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+SHAPE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What is raised where a record is built otherwise than its tool builds it."""
 
 
@@ -161,7 +161,7 @@ class Reader:
         problems: list[str] = []
         try:
             given = self.records(path, problems)
-        except _SHAPE as error:
+        except SHAPE as error:
             why = f"{type(error).__name__}: {error}"
             raise DataError(
                 f"{path}: begins like {self.name}, and is built otherwise ({why})."
@@ -174,7 +174,7 @@ class Reader:
         more: list[str] = []
         try:
             rows = list(self.rows(given, source, more))
-        except _SHAPE:
+        except SHAPE:
             sound = [one for one in given if self._sound(one, source, problems)]
             rows, more = list(self.rows(sound, source, [])), []
         return framed(rows, [*problems, *more], str(source), self.name)
@@ -182,7 +182,7 @@ class Reader:
     def _sound(self, one: tuple[str, Any], source: Path | str, problems: list[str]) -> bool:
         try:
             list(self.rows([one], source, []))
-        except _SHAPE as error:
+        except SHAPE as error:
             why = f"{type(error).__name__}: {error}"
             problems.append(
                 Unread(

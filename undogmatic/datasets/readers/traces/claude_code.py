@@ -6,6 +6,7 @@ between a call and its result is how long the tool took, and somebody's leave wi
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from undogmatic.datasets.readers.traces.script import (
     TraceReader,
     by_run,
     count_of,
+    made,
     name_of,
     pieces,
     time_of,
@@ -38,9 +40,8 @@ def _claims(head: Head) -> bool:
 
 def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
     for run, records in by_run(_records(path, faults)):
-        trace = _trace(run, records, faults, f"{path}#{run}")
-        if trace is not None:
-            yield trace
+        place = f"{path}#{run}"
+        yield from made(partial(_trace, run, records, faults, place), faults, place)
 
 
 def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from undogmatic.datasets.readers.traces.script import (
     Script,
     TraceReader,
     count_of,
+    made,
     name_of,
     pieces,
     text_or_none,
@@ -40,9 +42,7 @@ def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
         if not isinstance(sample.get("messages", []), list) or sample.get("id") is None:
             faults.add("no_run", place, loses=True)
             continue
-        trace = _trace(sample, log, faults, place)
-        if trace is not None:
-            yield trace
+        yield from made(partial(_trace, sample, log, faults, place), faults, place)
 
 
 def _plain(path: Path, log: dict[str, Any], faults: Faults) -> Iterator[dict[str, Any]]:

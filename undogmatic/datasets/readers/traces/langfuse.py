@@ -4,6 +4,7 @@ of observations (JSON, JSON Lines)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from undogmatic.datasets.readers.traces.script import (
     TraceReader,
     by_run,
     count_of,
+    made,
     name_of,
     pieces,
     spoken,
@@ -52,22 +54,25 @@ def _snake(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
     for run, records in by_run(_records(path, faults)):
-        whole: dict[str, Any] = {}
-        spans, said = list[Span](), list[Said]()
-        for record in records:
-            if record["is"] == "trace":
-                whole |= record
-            elif record["is"] == "score":
-                said.append(_score(record))
-            elif record.get("type") not in SKIPPED:
-                spans.append(_span(record))
-        root = _root(run, whole, said)
-        metadata = {"group": name_of(whole["session_id"])} if whole.get("session_id") else {}
-        if whole.get("name"):
-            metadata["agent"] = name_of(whole["name"])
-        trace = trace_of(run, [root, *spans], faults, f"{path}#{run}", metadata)
-        if trace is not None:
-            yield trace
+        place = f"{path}#{run}"
+        yield from made(partial(_trace, run, records, faults, place), faults, place)
+
+
+def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) -> Trace | None:
+    whole: dict[str, Any] = {}
+    spans, said = list[Span](), list[Said]()
+    for record in records:
+        if record["is"] == "trace":
+            whole |= record
+        elif record["is"] == "score":
+            said.append(_score(record))
+        elif record.get("type") not in SKIPPED:
+            spans.append(_span(record))
+            whole.setdefault("session_id", record.get("session_id"))
+    metadata = {"group": name_of(whole["session_id"])} if whole.get("session_id") else {}
+    if whole.get("name"):
+        metadata["agent"] = name_of(whole["name"])
+    return trace_of(run, [_root(run, whole, said), *spans], faults, place, metadata)
 
 
 def _root(run: str, whole: Mapping[str, Any], said: list[Said]) -> Span:
@@ -108,8 +113,11 @@ def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]
             for each in found if isinstance(found, list) else ():
                 if isinstance(each, dict):
                     yield run, _snake(each) | {"is": what}
-                for one in each.get("scores") or () if isinstance(each, dict) else ():
-                    yield run, {"observation_id": each.get("id"), **_snake(one), "is": "score"}
+                inner_scores = each.get("scores") if isinstance(each, dict) else None
+                for one in inner_scores if isinstance(inner_scores, list) else ():
+                    if isinstance(one, dict):
+                        own = {"observation_id": each.get("id"), **_snake(one)}
+                        yield run, own | {"is": "score"}
 
 
 def _span(record: Mapping[str, Any]) -> Span:

@@ -4,6 +4,7 @@ chain, a model or a tool, with the id of the trace that it is of."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from undogmatic.datasets.readers.traces.script import (
     TraceReader,
     by_run,
     count_of,
+    made,
     name_of,
     pieces,
     spoken,
@@ -45,15 +47,18 @@ def _claims(head: Head) -> bool:
 
 def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
     for run, records in by_run(_records(path, faults)):
-        spans = [_span(record) for record in records if record.get("run_type") not in NOISE]
-        around = {_id(r): _id(r, "parent_run_id") for r in records}
-        kept = {span.id for span in spans}
-        for span in spans:
-            while span.parent and span.parent not in kept and span.parent in around:
-                span.parent = around[span.parent] or None
-        trace = trace_of(run, spans, faults, f"{path}#{run}")
-        if trace is not None:
-            yield trace
+        place = f"{path}#{run}"
+        yield from made(partial(_trace, run, records, faults, place), faults, place)
+
+
+def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) -> Trace | None:
+    spans = [_span(record) for record in records if record.get("run_type") not in NOISE]
+    around = {_id(r): _id(r, "parent_run_id") for r in records}
+    kept = {span.id for span in spans}
+    for span in spans:
+        while span.parent and span.parent not in kept and span.parent in around:
+            span.parent = around.pop(span.parent) or None
+    return trace_of(run, spans, faults, place)
 
 
 def _id(record: Mapping[str, Any], name: str = "id") -> str:

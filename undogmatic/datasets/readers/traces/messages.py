@@ -63,8 +63,8 @@ def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
             last = str(ids[-1]) if isinstance(ids, list) and ids else ""
             kind = last.removesuffix("Chunk").removesuffix("Message").lower()
         return {"role": kind, **{k: v for k, v in inner.items() if k != "type"}}
-    if message.get("type") in ROLES and "role" not in message and "content" in message:
-        return {**message, "role": message["type"]}
+    if str(message.get("type")) in ROLES and "role" not in message and "content" in message:
+        return {**message, "role": str(message["type"])}
     return message
 
 

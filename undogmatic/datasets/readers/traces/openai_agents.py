@@ -4,6 +4,7 @@ sessions of Codex, which hold the same items (`response_item`).
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from undogmatic.datasets.readers.traces.script import (
     Script,
     TraceReader,
     by_run,
+    made,
     name_of,
     pieces,
     time_of,
@@ -51,24 +53,27 @@ def _is_item(value: Any) -> bool:
 
 def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
     for run, records in by_run(_records(path, faults)):
-        script = Script(run)
-        asked: dict[str, tuple[str | None, float | None]] = {}
-        for record in records:
-            moment = time_of(record["time"])
-            drafts = drafts_of(record["item"])
-            for draft in drafts:
-                draft.time = moment
-                if draft.kind == "tool_call" and draft.call:
-                    asked[draft.call] = draft.name, moment
-                if draft.kind == "tool_result" and draft.call in asked:
-                    name, began = asked[draft.call]
-                    draft.name = draft.name or name
-                    if moment is not None and began is not None:
-                        draft.seconds = moment - began
-            script.say(drafts)
-        trace = script.trace(faults, f"{path}#{run}")
-        if trace is not None:
-            yield trace
+        place = f"{path}#{run}"
+        yield from made(partial(_trace, run, records, faults, place), faults, place)
+
+
+def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) -> Trace | None:
+    script = Script(run)
+    asked: dict[str, tuple[str | None, float | None]] = {}
+    for record in records:
+        moment = time_of(record["time"])
+        drafts = drafts_of(record["item"])
+        for draft in drafts:
+            draft.time = moment
+            if draft.kind == "tool_call" and draft.call:
+                asked[draft.call] = draft.name, moment
+            if draft.kind == "tool_result" and draft.call in asked:
+                name, began = asked[draft.call]
+                draft.name = draft.name or name
+                if moment is not None and began is not None:
+                    draft.seconds = moment - began
+        script.say(drafts)
+    return script.trace(faults, place)
 
 
 def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from undogmatic.datasets.readers.traces.script import (
     TraceReader,
     by_run,
     count_of,
+    made,
     name_of,
     pieces,
     spoken,
@@ -100,9 +102,8 @@ def _identity(value: Any) -> str:
 
 def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
     for run, records in by_run(_records(path, faults)):
-        trace = _trace(run, records, faults, f"{path}#{run}")
-        if trace is not None:
-            yield trace
+        place = f"{path}#{run}"
+        yield from made(partial(_trace, run, records, faults, place), faults, place)
 
 
 def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:

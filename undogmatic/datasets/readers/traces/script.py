@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from undogmatic.datasets.readers.log import About, Head, is_person
+from undogmatic.datasets.readers.log import SHAPE, About, Head, is_person
 from undogmatic.records.records import LONGEST_NAME, OVERALL, as_text
 from undogmatic.records.results import Finding
 from undogmatic.records.trace import Assessment, Step, StepKind, Trace
@@ -226,6 +226,18 @@ class Script:
             return None
 
 
+def made(make: Callable[[], Trace | None], faults: Faults, place: str) -> Iterator[Trace]:
+    """The run that `make` makes; where it is built otherwise than its tool builds it, that is
+    counted."""
+    try:
+        trace = make()
+    except SHAPE:
+        faults.add("unfit", place, loses=True)
+        return
+    if trace is not None:
+        yield trace
+
+
 def _assessments(said: Iterable[Said], at: Mapping[str, int]) -> Iterator[Assessment]:
     for one in said:
         value = one.value
@@ -306,6 +318,17 @@ def pieces(path: Path, faults: Faults, inside: tuple[str, ...] = ()) -> Iterator
         faults.add("cut" if "breaks off" in fault else "unreadable", fault, loses=True)
 
 
+def _cleaned(value: Any) -> Any:
+    """A value of JSON whose texts every file can hold."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(each) for each in value]
+    if isinstance(value, dict):
+        return {clean(str(key)): _cleaned(each) for key, each in value.items()}
+    return value
+
+
 def by_run(
     records: Iterable[tuple[str, dict[str, Any]]],
 ) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -315,6 +338,9 @@ def by_run(
     places: dict[str, list[int]] = {}
     for run, record in records:
         places.setdefault(run, []).append(len(spool))
-        spool.append(record)
+        try:
+            spool.append(record)
+        except ValueError:  # it holds half of a character, which no file can
+            spool.append(_cleaned(record))
     for run, own in places.items():
         yield run, list(spool.at(own))

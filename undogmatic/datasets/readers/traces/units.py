@@ -8,7 +8,7 @@ is the run, or what the file says that several runs belong to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -30,12 +30,15 @@ UNITS: tuple[Unit, ...] = ("step", "turn", "run")
 MOST: dict[Unit, int] = {"step": 2_000, "turn": 6_000, "run": 20_000}
 """Characters of an item's text. A run of 200 steps has as many texts that each hold what came
 before, so that those of a step are shorter."""
+MOST_IN_ALL, FEWEST = 20_000_000, 400
+"""Characters of all texts of a file together, beyond which each is shortened further, and of a text
+in any case: what counts words takes many times what they take."""
 MOST_TOOLS = 12
 """Tools, the most used first, whose calls are counted in a column each."""
+RUNS = "runs"
+"""What a file of traces states of its groups: that they are runs."""
 SUCCESS = "success"
 """Who says how a run ended, where its file knows."""
-GONE = object()
-"""Stands for a column that a row does not have."""
 RUN, RUN_SUCCESS = "run", "run_success"
 """Columns of turns and steps: of which run each is, and how that ended, where its file knows."""
 
@@ -59,6 +62,7 @@ class Counts:
     items: int = 0
     cut: int = 0  # items whose text was shortened
     elsewhere: int = 0  # assessments of another unit
+    unsaid: int = 0  # items of which nobody says anything
 
 
 def turns_of(trace: Trace) -> list[Sequence[Step]]:
@@ -83,21 +87,29 @@ def parts_of(trace: Trace, unit: Unit) -> Iterator[Part]:
             yield Part(f"{trace.run}/{number}", turn, steps[: turn[-1].place + 1], number)
 
 
-def frame_of(path: Path, unit: Unit) -> pd.DataFrame:
+def frame_of(path: Path, unit: Unit, only: Collection[str] | None = None) -> pd.DataFrame:
     """The items of a file of traces with the verdicts and labels on them, as `Reader.read` returns
-    those of another file. Raises DataError where no reader knows the file, or no run of it can be
-    read."""
+    those of another file. Where somebody says something of a part of the items, the others are left
+    out, but for those that other files name (`only`; None: there are none). Raises DataError where
+    no reader knows the file, or no run of it can be read."""
     reader, faults, counts = find(path), Faults(), Counts()
     verdicts, labels, bare = list[Row](), list[Row](), list[Row]()
+    texts = _Texts(unit)
     for trace in read_traces(path, faults):
         counts.runs += 1
         counts.turns += len(turns_of(trace))
         counts.steps += len(trace.steps)
         said, elsewhere = _by_item(trace, unit)
         counts.elsewhere += elsewhere
-        for row, item in _rows(trace, unit, counts):
-            own = said.get(item, ())
+        for part in parts_of(trace, unit):
+            counts.items += 1
+            own = said.get(part.item, ())
+            if not own and only is not None and part.item not in only:
+                counts.unsaid += 1
+                continue
+            row = _row(trace, part, texts.most, counts, unit)
             found = [row | _as_row(one) for one in own]
+            texts.add(found or [row])
             verdicts += [made for made in found if "judge" in made]
             labels += [made for made in found if "judge" not in made]
             if not found:
@@ -107,25 +119,53 @@ def frame_of(path: Path, unit: Unit) -> pd.DataFrame:
         raise DataError(f"{path}: no run of it can be read ({told or 'it is empty'}).")
     problems: list[str] = []
     rows = list(joined(verdicts, labels, path, problems)) or bare
+    if rows is not bare:
+        counts.unsaid += len(bare)
     for row in rows:
-        row[f"{STATED}group"] = "group"
+        row[f"{STATED}group"] = RUNS
     _keep_common_tools(rows)
     name = reader.name if reader is not None else "traces"
     frame = framed(rows, problems, str(path), name)
     frame.attrs["problems"] = [*faults.findings(), *problems]
-    frame.attrs["notes"] = list(_notes(path, unit, counts, len(bare) if rows is not bare else 0))
+    frame.attrs["notes"] = list(_notes(path, unit, counts, texts.most))
     return frame
 
 
-def _notes(path: Path, unit: Unit, counts: Counts, unsaid: int) -> Iterator[Finding]:
+class _Texts:
+    """Keeps the texts of a file's rows together below what is read of them."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.most, self._held = MOST[unit], 0
+        self._rows: list[Row] = []
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Count the texts of these rows; where there are too many, shorten all."""
+        self._rows += rows
+        self._held += sum(len(row["text"] or "") for row in rows)
+        while self._held > MOST_IN_ALL and self.most // 2 >= FEWEST:
+            self.most //= 2
+            for row in self._rows:
+                row["text"] = _ended(row["text"], self.most)
+            self._held = sum(len(row["text"] or "") for row in self._rows)
+
+
+def _ended(text: str | None, most: int) -> str | None:
+    """The text; of a longer one the beginning and, twice as long, the end."""
+    if text is None or len(text) <= most:
+        return text
+    begin, end = text[: most // 3], text[-(most - most // 3) :]
+    return f"{begin} [... {len(text) - most} characters left out ...] {end}"
+
+
+def _notes(path: Path, unit: Unit, counts: Counts, most: int) -> Iterator[Finding]:
     held = {"runs": counts.runs, "turns": counts.turns, "steps": counts.steps}
     yield Finding(f"trace_files.read_{unit}", {"file": path.name, "n": counts.items, **held})
     if counts.cut:
-        yield Finding("trace_files.shortened", {"n": counts.cut, "most": MOST[unit]})
+        yield Finding("trace_files.shortened", {"n": counts.cut, "most": most})
     if counts.elsewhere:
         yield Finding("trace_files.elsewhere", {"n": counts.elsewhere, "unit": unit})
-    if unsaid:
-        yield Finding("trace_files.unsaid", {"n": unsaid, "all": counts.items})
+    if counts.unsaid:
+        yield Finding("trace_files.unsaid", {"n": counts.unsaid, "all": counts.items})
 
 
 def _by_item(trace: Trace, unit: Unit) -> tuple[dict[str, list[Assessment]], int]:
@@ -165,40 +205,32 @@ def _as_row(said: Assessment) -> Row:
     )
 
 
-def _rows(trace: Trace, unit: Unit, counts: Counts) -> Iterator[tuple[Row, str]]:
-    """A row for each item of a run, without what was said of it."""
+def _row(trace: Trace, part: Part, most: int, counts: Counts, unit: Unit) -> Row:
+    """The row of an item, without what was said of it."""
     about = {
         name: value
         for name, value in trace.metadata.items()
         if isinstance(value, str | int | float) and name not in COLUMNS
     }
     group = str(trace.metadata.get("group") or trace.run)
-    for part in parts_of(trace, unit):
-        text, cut = rendered(part.so_far, MOST[unit])
-        counts.items += 1
-        counts.cut += cut
-        row: Row = {"item": part.item, "group": group, "text": text or None}
-        if unit != "run":
-            row |= _planted(trace, part)
-        if unit != "run" and trace.success is not None:
-            row |= {RUN: trace.run, RUN_SUCCESS: str(trace.success).lower()}
-        facts = _of_step(part) if unit == "step" else _of_steps(part, unit)
-        yield (
-            {name: v for name, v in (about | facts | row).items() if v != GONE}
-            | {"place": part.item},
-            part.item,
-        )
+    text, cut = rendered(part.so_far, most)
+    counts.cut += cut
+    row: Row = {"item": part.item, "group": group, "text": text or None, "place": part.item}
+    if unit != "run" and trace.success is not None:
+        row |= {RUN: trace.run, RUN_SUCCESS: str(trace.success).lower()}
+    facts = _of_step(part) if unit == "step" else _of_steps(part, unit)
+    if unit != "run" and KIND in trace.metadata:
+        about = _of_part(trace, part, about)
+    return about | facts | row
 
 
-def _planted(trace: Trace, part: Part) -> Row:
-    """What was planted in a turn or step of an edited run: the defect, where one of its steps
-    commits it; of other steps of that run it is not known whether the defect shows in them."""
-    if KIND not in trace.metadata:
-        return {}
+def _of_part(trace: Trace, part: Part, about: Row) -> Row:
+    """What is known of a turn or step of an edited run: it has the defect if one of its steps
+    commits that; of other steps of the run it is not known whether the defect shows in them."""
     at = trace.metadata.get(AT)
     here = at is None or any(step.place == at for step in part.steps)
-    kind = trace.metadata[KIND] if here else None
-    return {PARENT: GONE, EDIT: GONE, AT: GONE, KIND: kind}
+    known = {name: value for name, value in about.items() if name not in (PARENT, EDIT, AT)}
+    return known | {KIND: trace.metadata[KIND] if here else None}
 
 
 def _of_step(part: Part) -> Row:
@@ -207,8 +239,8 @@ def _of_step(part: Part) -> Row:
     before = part.so_far[:-1]
     return {
         "step": part.number,
-        "kind": step.kind,
-        "name": step.name,
+        "kind": (step.name or step.kind) if step.kind == "other" else step.kind,
+        "tool": step.name if step.kind in ("tool_call", "tool_result") else None,
         "error": "true" if step.error else "false",
         "repeated": "true" if _repeated(part.so_far, (step,)) else "false",
         "calls_before": sum(1 for each in before if each.kind == "tool_call"),
