@@ -234,7 +234,6 @@ WHY_NOT = {
         "undogmatic inject --out injected.jsonl",
         "undogmatic inject my_runs.jsonl",
         "undogmatic inject my_runs.jsonl --out injected.jsonl",
-        "undogmatic inject TRACES",
         "undogmatic check injected.jsonl verdicts.csv --unit run",
         "python -m undogmatic.run experiment=traces dataset.path=injected.jsonl model=patterns",
     ],
