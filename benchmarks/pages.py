@@ -329,6 +329,8 @@ NEEDS = {
     "dates": "a column of dates (`--over`)",
     "injected": "a column that says what was planted (`--injected`)",
     "instrument": "an instrument test of the judge (`--instrument`)",
+    "steps": "a column of the steps that commit a planted defect (`defect_step`)",
+    "ends": "verdicts on steps (`--unit step`) of runs whose end is known",
 }
 
 

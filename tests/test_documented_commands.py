@@ -233,6 +233,14 @@ WHY_NOT = {
         "undogmatic check RUN --card card.json",
         "undogmatic check verdicts.csv --instrument RUN --card card.json",
     ],
+    "tests/datasets/test_inject.py, tests/examinations/test_steps.py": [
+        "undogmatic inject",
+        "undogmatic inject --out injected.jsonl",
+        "undogmatic inject my_runs.jsonl",
+        "undogmatic inject my_runs.jsonl --out injected.jsonl",
+        "undogmatic check injected.jsonl verdicts.csv --unit run",
+        "python -m undogmatic.run experiment=traces dataset.path=injected.jsonl model=patterns",
+    ],
     "tests/cli/test_instrument.py": [
         "undogmatic instrument shame model=patterns",
         "undogmatic instrument shame --texts notas.csv model=gpt",

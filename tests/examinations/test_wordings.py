@@ -39,7 +39,7 @@ BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier cac
 commit compare continue crps ctrl data decide declare drift euros for gate gates git grave gwet gzip hash hodges holm idf
 ids install item json judge kappa kappas kendall krippendorff lehmann lin mail manual material matplotlib min mlflow mondrian move nli
 normal order ordinal original pareto pearson phi pip platt pratt prompt prompts real ridge roc rouge sha spearman
-system súmula tau terminal terry tokens trec true undogmatic untied usd use usual utf wilcoxon zsplit"""
+system súmula tau terminal terry token tokens trec true undogmatic untied usd use usual utf wilcoxon zsplit"""
 """Words that Portuguese has too, names, and the terms of the trade that it takes from English
 (prompt, tokens)."""
 

@@ -31,6 +31,7 @@ from undogmatic.cli import (
     first_help,
     gate,
     init,
+    inject,
     instrument,
     label,
     mcp,
@@ -152,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
         "run", help="run an experiment (options: undogmatic run --help)", add_help=False
     )
     ours = (check, demo, init, gate, label, plan, export, report, rejudge, score, describe, distill)
-    for door in (*ours, instrument, align, doors, mcp, completion):
+    for door in (*ours, instrument, inject, align, doors, mcp, completion):
         door.add(commands)
     for named, add in added(GROUP, FunctionType, "command", ours=True):
         try:

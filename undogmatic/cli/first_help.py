@@ -11,7 +11,7 @@ from undogmatic.records.wordings import FALLBACK, read
 
 TEXTS = Path(__file__).with_suffix(".yaml")
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "start": ("demo", "check", "instrument", "label"),
+    "start": ("demo", "check", "instrument", "inject", "label"),
     "judge": ("run", "init", "score", "describe", "rejudge", "schema"),
     "decide": ("gate", "plan", "report", "export", "review", "align", "ui", "mcp"),
     "smaller": ("distill", "probe", "calibrate"),

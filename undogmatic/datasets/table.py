@@ -291,6 +291,8 @@ def _without_roles(frames: Sequence[Frame], options: TableOptions) -> TableOptio
 class _Builder:
     """Puts a verdict table together, step by step."""
 
+    kinds: np.ndarray | None = None  # what was planted in the item of each row, once it is read
+
     def __init__(self, frames: Sequence[Frame], options: TableOptions, door: Door) -> None:
         stated: list[Finding] = []
         self.are_runs = options.group is None and any(
@@ -362,7 +364,6 @@ class _Builder:
             self._leave_out_cut(kept)
         self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
-        self.kinds: np.ndarray | None = None
 
     def _leave_out_cut(self, kept: np.ndarray) -> None:
         """Leave out the rows of CSV that end before a verdict or a label: what they were to say is

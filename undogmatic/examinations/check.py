@@ -11,13 +11,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from undogmatic.examinations import datasheet, drift, examination, kinds, people, since, surface
+from undogmatic.examinations import (
+    datasheet,
+    drift,
+    examination,
+    kinds,
+    people,
+    since,
+    steps,
+    surface,
+)
 from undogmatic.examinations.alone import DECIDES_ALONE
 from undogmatic.examinations.check_figures import three_questions
 from undogmatic.examinations.ruling import Ruling, verdict
 from undogmatic.examinations.ruling.check import CHECK, PART, CheckFacts, PartFacts
 from undogmatic.records.checked import CheckOptions, CheckResult
-from undogmatic.records.evidence import EarlierFigures, Evidence, InstrumentTest, JudgeView
+from undogmatic.records.evidence import (
+    SLICE,
+    EarlierFigures,
+    Evidence,
+    InstrumentTest,
+    JudgeView,
+)
 from undogmatic.records.examination import Examination, Scope
 from undogmatic.records.results import Finding, Needs, Subject, Told, Weight
 
@@ -55,6 +70,10 @@ def check(
     answers = []
     if options.margin is None and table.margin is not None:
         options = options.model_copy(update={"margin": table.margin})
+    if "injected" in table.items:  # what was done to the copies is no other explanation
+        options = options.model_copy(update={"ignore": (*options.ignore, *steps.PLANTED)})
+    if f"{SLICE}{steps.ENDED}" in table.items:  # nor is how the run of a step ended
+        options = options.model_copy(update={"ignore": (*options.ignore, steps.RUN, steps.ENDED)})
     with threadpool_limits(1, "blas"):
         for criterion in table.criteria[:1]:
             view = _of_all(table, criterion)

@@ -21,6 +21,7 @@ from undogmatic.examinations import (
     people,
     position,
     since,
+    steps,
     surface,
     system_order,
     systems,
@@ -58,6 +59,8 @@ OURS: tuple[Examination, ...] = (
     judges.JUDGES,
     drift.DRIFT,
     since.SINCE,
+    steps.STEPS,
+    steps.FORETELL,
 )
 """Our examinations in the order in which they tell. `pyproject.toml` declares them as entry points,
 as any package does, and a test holds the two against each other; they are read from here, because
@@ -146,6 +149,14 @@ def _earlier(view: JudgeView) -> Unmet | None:
     return Unmet("examination.no_earlier") if view.table.earlier is None else None
 
 
+def _steps(view: JudgeView) -> Unmet | None:
+    return Unmet("examination.no_steps") if steps.steps_of(view).empty else None
+
+
+def _ends(view: JudgeView) -> Unmet | None:
+    return Unmet("examination.no_ends") if steps.ends_of(view).empty else None
+
+
 def _dates(view: JudgeView) -> Unmet | None:
     return Unmet("examination.no_dates") if view.table.dates is None else None
 
@@ -172,6 +183,8 @@ NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "judges": _judges,
     "earlier": _earlier,
     "dates": _dates,
+    "steps": _steps,
+    "ends": _ends,
     "injected": _injected,
     "instrument": _instrument,
 }

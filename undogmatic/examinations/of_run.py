@@ -26,11 +26,13 @@ PARTS = (
     "alone",
     "check",
     "examination",
+    "injected",
     "judges",
     "kin",
     "kinds",
     "people",
     "position",
+    "steps",
     "surface",
     "systems",
 )
@@ -42,6 +44,9 @@ BESIDE_HEADLINE = (
     "agreement.bias",
     "surface.agreement",
     "alone.share",
+    "injected.recall",
+    "injected.equivalent",
+    "steps.exact",
 )
 """What a report of a run shows beside how far the judge agrees with people."""
 

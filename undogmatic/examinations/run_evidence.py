@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from undogmatic.datasets.cells import as_slice
 from undogmatic.examinations.independence import TOGETHER
 from undogmatic.examinations.run_rows import DETAILS, METADATA, texts_of
+from undogmatic.examinations.steps import AT, NAMED, PLANTED
 from undogmatic.records.evidence import (
     AS_GIVEN,
     FIRST,
@@ -34,6 +35,9 @@ from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, Labe
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import StoredTable, voices
+
+INJECTED, PARENT = "injected", "parent"
+"""What was planted in an item, and of which item it is a copy."""
 
 
 class KnownSurface(Protocol):
@@ -253,6 +257,7 @@ class RunEvidence(Evidence):
             places = {name: float(place) for place, name in enumerate(names)}
             values = rows["category"].map(lambda name: places.get(str(name).casefold(), np.nan))
         choice = self.kind == "pairwise"
+        named = {"step": rows[DETAILS + NAMED]} if DETAILS + NAMED in rows else {}
         return pd.DataFrame(
             {
                 "item": rows["item_id"].astype(str),
@@ -264,6 +269,7 @@ class RunEvidence(Evidence):
                 "confidence": rows["confidence"].astype(float) / 100,
                 "reason": rows["error"],
                 "place": rows["place"],
+                **named,
             }
         ).reset_index(drop=True)
 
@@ -311,11 +317,19 @@ class RunEvidence(Evidence):
 def _slices(first: pd.DataFrame) -> dict[str, Any]:
     """The maker and the slices of the metadata of items, a row each."""
     known = {}
+    injected = METADATA + INJECTED in first
     for column in map(str, first.columns):
         key = column.removeprefix(METADATA)
+        if injected and key == AT:
+            known[AT] = pd.to_numeric(first[column], errors="coerce").to_numpy()
+            continue
         if not column.startswith(METADATA) or key in (*TOGETHER, TYPED_GROUP) or "label" in key:
             continue
-        if first[column].notna().any():
+        if injected and key in PLANTED:
+            continue
+        if injected and key in (INJECTED, PARENT):
+            known[key] = first[column].astype(object).where(first[column].notna(), None).to_numpy()
+        elif first[column].notna().any():
             known["system" if key == "system" else SLICE + key] = as_slice(first[column])
     return known
 

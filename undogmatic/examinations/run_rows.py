@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from undogmatic.examinations import steps
 from undogmatic.examinations.independence import groups_of
 from undogmatic.records.records import (
     NAMED,
@@ -129,6 +130,9 @@ def _row(
     cost = Cost() if judgment is None else judgment.cost
     label, text = item.labelled(criterion), item.text
     details = {} if verdict is None else {**verdict.details, **_named(item, verdict)}
+    if verdict is not None and steps.AT in item.metadata:
+        step = steps.named_step((verdict.rationale, *verdict.issues))
+        details |= {} if step is None else {steps.NAMED: step}
     return {
         "item_id": item.id,
         "judge": judge,

@@ -33,6 +33,8 @@ Need = Literal[
     "judges",
     "earlier",
     "dates",
+    "steps",
+    "ends",
     "injected",
     "instrument",
 ]
@@ -40,8 +42,9 @@ Need = Literal[
 are copies; items with both a verdict and a label, copies or not; labels of several people; texts;
 several verdicts on one item; a known order of the two outputs of a choice; choices that were shown
 in both orders; stated confidences; who made what was judged; several judges; an earlier file; a
-column of dates that was named; a column that says which defects were planted; an
-instrument test of the judge that was named."""
+column of dates that was named; a column that says which defects were planted; one that says which
+step commits them; columns that say of which run a step is, and how that ended; an instrument test
+of the judge that was named."""
 Scope = Literal["judge", "criterion", "table"]
 """How often an examination is asked: of each judge on each criterion, once on each criterion, or
 once."""

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from undogmatic.constructs.shame.curated import development_texts
 from undogmatic.models.base import Model
+from undogmatic.models.trace_rules import RUBRICS, TraceRules
 from undogmatic.records.folding import plain
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import digest
@@ -87,15 +88,25 @@ def share(counts: Counts) -> float:
 
 
 class PatternsModel(Model):
-    """Rates a text by its patterns; no model, no key, no call."""
+    """Rates a text by its patterns; no model, no key, no call.
+
+    Args:
+        rubric: By which rubric. Runs of agents are rated by the rules that there are for them.
+    """
 
     readouts = ("rules",)
-    name = "patterns-2"
-    rubric = "shame"
     licence = of_this_project("patterns")
 
+    def __init__(self, rubric: str = "shame") -> None:
+        self.of_runs = TraceRules(rubric) if rubric in RUBRICS else None
+        self.name = "patterns-2" if self.of_runs is None else self.of_runs.name
+        self.rubric = "shame" if self.of_runs is None else rubric
+
     async def rate(self, text: str) -> tuple[float, str]:
-        """Share of authority in [0, 1], and the counts it comes from."""
+        """Share of authority in [0, 1], and the counts it comes from; of a run of an agent how good
+        it is."""
+        if self.of_runs is not None:
+            return await self.of_runs.rate(text)
         counts = count(text)
         found = ", ".join(f"{name} {value}" for name, value in counts._asdict().items())
         return share(counts), found

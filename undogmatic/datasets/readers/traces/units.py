@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from undogmatic.datasets.inject import AT, EDIT, KIND, PARENT
 from undogmatic.datasets.readers.log import COLUMNS, Row, framed, joined
 from undogmatic.datasets.readers.traces import Faults, find, read_traces
 from undogmatic.datasets.readers.traces.rendered import rendered
@@ -38,6 +39,8 @@ RUNS = "runs"
 """What a file of traces states of its groups: that they are runs."""
 SUCCESS = "success"
 """Who says how a run ended, where its file knows."""
+RUN, RUN_SUCCESS = "run", "run_success"
+"""Columns of turns and steps: of which run each is, and how that ended, where its file knows."""
 
 
 class Part(NamedTuple):
@@ -213,7 +216,21 @@ def _row(trace: Trace, part: Part, most: int, counts: Counts, unit: Unit) -> Row
     text, cut = rendered(part.so_far, most)
     counts.cut += cut
     row: Row = {"item": part.item, "group": group, "text": text or None, "place": part.item}
-    return about | (_of_step(part) if unit == "step" else _of_steps(part, unit)) | row
+    if unit != "run" and trace.success is not None:
+        row |= {RUN: trace.run, RUN_SUCCESS: str(trace.success).lower()}
+    facts = _of_step(part) if unit == "step" else _of_steps(part, unit)
+    if unit != "run" and KIND in trace.metadata:
+        about = _of_part(trace, part, about)
+    return about | facts | row
+
+
+def _of_part(trace: Trace, part: Part, about: Row) -> Row:
+    """What is known of a turn or step of an edited run: it has the defect if one of its steps
+    commits that; of other steps of the run it is not known whether the defect shows in them."""
+    at = trace.metadata.get(AT)
+    here = at is None or any(step.place == at for step in part.steps)
+    known = {name: value for name, value in about.items() if name not in (PARENT, EDIT, AT)}
+    return known | {KIND: trace.metadata[KIND] if here else None}
 
 
 def _of_step(part: Part) -> Row:
