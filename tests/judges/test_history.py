@@ -354,7 +354,7 @@ def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_tex
         blank = lines[-1].split(",")
         lines[-1] = ",".join([*blank[:4], "", *blank[5:]])
         (folder / "scores.csv").write_text("".join(lines))
-    with pytest.raises(ConfigError, match="the rubric, model, prompt, judge or seed differ"):
+    with pytest.raises(ConfigError, match="the judge panel has other settings"):
         run(tmp_path / "new", *panel, "dataset=controls")
 
 
