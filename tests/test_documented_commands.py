@@ -127,6 +127,13 @@ WHY_NOT = {
         "undogmatic review import RUN queue.csv",
     ],
     "short for hydra.sweeper.n_jobs=1": ["n_jobs=1"],
+    "tests/constructs/precedents/test_published.py": [
+        "undogmatic precedents import temas.csv --court STJ --out precedents.csv",
+        "undogmatic precedents my.jsonl precedents.path=precedents.csv",
+    ],
+    "tests/constructs/faithfulness/test_pillar.py": [
+        "undogmatic run experiment=faithfulness analysis=four_pillars 'judges=[nli,coverage,bucket_rules,brevity]'"
+    ],
     "tests/test_one_answer.py": [
         "undogmatic check RUN",
         "undogmatic check RUN_FOLDER",

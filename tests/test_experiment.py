@@ -122,9 +122,9 @@ def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Pa
 
 def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
     run(tmp_path / "out", "run.limit=12", "analysis=none")
-    with pytest.raises(ConfigError, match=r"the items differ.*from the cache"):
-        run(tmp_path / "out", "run.limit=24", "analysis=none")
-    with pytest.raises(ConfigError, match="the rubric, model, prompt, judge or seed differ"):
+    with pytest.raises(ConfigError, match=r"no longer among the items \(nor are 5.*from the cache"):
+        run(tmp_path / "out", "run.limit=6", "analysis=none")
+    with pytest.raises(ConfigError, match=r"another run.*: the seed differs"):
         run(tmp_path / "out", "run.limit=12", "analysis=none", "seed=1")
 
 

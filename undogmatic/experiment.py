@@ -58,6 +58,7 @@ from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.ahead import Step, meanwhile, modules
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
+from undogmatic.runs.growth import Contents
 from undogmatic.runs.index import unanswered
 from undogmatic.runs.manifest import Manifest
 from undogmatic.runs.outcome import FinishedRun, keep_scores, metric_units, metrics
@@ -97,6 +98,7 @@ def run_experiment(
         experiment.name,
         experiment.locked,
         experiment.redact,
+        experiment.contents,
     )
     with (
         held(folder),
@@ -200,6 +202,13 @@ class Experiment:
                 self.analysis.check(readable(self.analysis, part))
         if self.plan is not None:
             check_plan(self.plan, self.analysis, unjudged, chosen.seed)
+
+    @property
+    def contents(self) -> Contents | None:
+        """What the run is made of, which tells whether an earlier one may grow to it; None for a
+        search, whose judge is found by it, and for judgments that were made elsewhere."""
+        made_of = self.parts.made_of
+        return None if self.search is not None or made_of is None else Contents(made_of, self.items)
 
     def rng(self) -> np.random.Generator:
         """A fresh source of randomness from the run's seed, for each thing that uses one."""

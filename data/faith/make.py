@@ -218,6 +218,32 @@ def _joined(paragraphs: list[list[str]], change: dict[int, list[str]]) -> str:
     return "\n\n".join(part for part in found if part)
 
 
+BUCKETS = {
+    "reversed_outcome": ("factual_accuracy", 2),
+    "wrong_holding": ("factual_accuracy", 2),
+    "wrong_vote": ("factual_accuracy", 3),
+    "fabricated_citation": ("factual_accuracy", 3),
+    "invented_detail": ("factual_accuracy", 3),
+    "wrong_date": ("factual_accuracy", 4),
+    "hedging": ("factual_accuracy", 4),
+    "omitted_dissent": ("completeness", 3),
+    "omitted_concurrence": ("completeness", 4),
+    "omitted_facts": ("completeness", 4),
+    "verbose_filler": ("completeness", 5),
+}
+"""The bucket that the table of severities of `judge=bucket` gives to what is planted, which is all
+that is wrong with a summary: its label by construction, and no person's."""
+
+
+def _labels(planted: list[str]) -> dict[str, float]:
+    """The buckets of a summary, on the rubric's scale of 0 to 1."""
+    labels = {"factual_accuracy": 5, "completeness": 5}
+    for kind in planted:
+        criterion, bucket = BUCKETS[kind]
+        labels[criterion] = min(bucket, labels[criterion])
+    return {criterion: bucket / 5 for criterion, bucket in labels.items()}
+
+
 def _row(
     case: str,
     variant: str,
@@ -236,6 +262,7 @@ def _row(
         "added": added,
         "removed": removed,
         "truth": truth,
+        "labels": _labels(planted),
     }
 
 

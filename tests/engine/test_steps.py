@@ -105,7 +105,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget() -> None:
 
 def test_other_steps_are_another_run() -> None:
     ran(SUMMARISE)
-    with pytest.raises(ConfigError, match="the rubric, model, prompt, judge or seed differ"):
+    with pytest.raises(ConfigError, match="the settings of the step summarise differ"):
         ran(SUMMARISE | {"length": 4})
 
 

@@ -17,9 +17,10 @@ from tests.judges.conftest import Bench, FixedJudge
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.ruling import known
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
-from undogmatic.judges.panel import PanelJudge, inverse_weights, read_history
+from undogmatic.judges.panel import PanelJudge, read_history
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.records.records import Cost, Judgment, Provenance, Verdict, text_mark
@@ -102,15 +103,6 @@ def pair(make_run: Callable[..., str]) -> Callable[..., Pair]:
         ]
 
     return make
-
-
-def test_no_other_weights_give_a_smaller_variance_to_independent_members() -> None:
-    errors = np.array([4.0, 25.0, 100.0])
-    best = np.array(inverse_weights(errors.tolist()))
-    assert best.sum() == pytest.approx(1)
-    others = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
-    assert (best**2 @ errors <= others**2 @ errors).all()
-    assert best[0] / best[2] == pytest.approx(25)
 
 
 def test_a_member_weighs_the_inverse_of_its_squared_error_bias_included_and_typed_weights_fit_nothing(
@@ -349,10 +341,12 @@ def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_tex
     for folder in (one, two):
         with (folder / "scores.csv").open() as scores, (folder / "labels.csv").open() as labels:
             rows = zip(csv.DictReader(scores), csv.DictReader(labels), strict=True)
-            errors.append(
-                np.mean([(float(s["score"]) - float(label["label"])) ** 2 for s, label in rows])
-            )
-    assert judge.weights == pytest.approx([errors[1] / sum(errors), errors[0] / sum(errors)])
+            said = [float(s["score"]) - float(label["label"]) for s, label in rows]
+            errors.append(np.mean(np.square(said)))
+    # Between those of the inverse errors and equal ones, since 34 texts leave room for chance.
+    first = known(judge.weights)[0]
+    assert 0.5 < max(first, 1 - first) < max(errors) / sum(errors)
+    assert (first > 0.5) == (errors[0] < errors[1])
 
     # Other runs, other weights, another judge: its journal is not continued.
     for folder in (one, two):
@@ -360,7 +354,7 @@ def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_tex
         blank = lines[-1].split(",")
         lines[-1] = ",".join([*blank[:4], "", *blank[5:]])
         (folder / "scores.csv").write_text("".join(lines))
-    with pytest.raises(ConfigError, match="the rubric, model, prompt, judge or seed differ"):
+    with pytest.raises(ConfigError, match="the judge panel has other settings"):
         run(tmp_path / "new", *panel, "dataset=controls")
 
 

@@ -82,3 +82,43 @@ def test_a_panel_of_copies_is_one_judge_and_one_of_strangers_is_many(rng) -> Non
     without = panel.shared_errors(never, np.arange(4000))
     assert without is not None and without.judges == 2 and np.isnan(without.phi[2]).all()
     assert panel.shared_errors(never[:, 1:], np.arange(4000)) is None
+
+
+def test_without_chance_weights_are_the_inverse_errors_and_no_others_have_a_smaller_variance() -> (
+    None
+):
+    errors_of = np.array([4.0, 25.0, 100.0])
+    found = panel.worth(np.tile(errors_of, (24, 1)), np.arange(24))
+    assert found.kept == 1 and found.weights == pytest.approx(found.inverse)
+    assert found.weights.sum() == pytest.approx(1)
+    assert found.weights[0] / found.weights[2] == pytest.approx(25)
+    others = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
+    assert (found.weights**2 @ errors_of <= others**2 @ errors_of).all()
+
+
+def test_weights_drawn_towards_equal_lose_less_by_chance_than_inverse_errors_or_equal_weights(
+    rng,
+) -> None:
+    """Over judges that are equally good and judges that are not, with 20 labelled items."""
+    lost = np.zeros(3)
+    for sds in ((1, 1, 1), (1, 1.2, 1.5), (1, 1), (1, 2, 3)):
+        true = np.array(sds, dtype=float) ** 2
+        for _ in range(300):
+            found = panel.worth(rng.normal(0, np.sqrt(true), (20, len(sds))) ** 2, np.arange(20))
+            equal = np.full(len(sds), 1 / len(sds))
+            ways = (found.weights, found.inverse, equal)
+            lost += [way**2 @ true * (1 / true).sum() for way in ways]
+    assert lost[0] < lost[1] < lost[2]
+
+
+def test_items_that_go_together_count_as_one_and_too_few_are_refused(rng) -> None:
+    squared = rng.normal(0, [1, 1.6], (24, 2)) ** 2
+    alone = panel.worth(squared, np.arange(24))
+    twice = panel.worth(np.repeat(squared, 2, axis=0), np.repeat(np.arange(24), 2))
+    assert twice.kept == pytest.approx(alone.kept) and 0 < alone.kept < 1
+    assert panel.worth(np.repeat(squared, 2, axis=0), np.arange(48)).kept > alone.kept
+    swapped = panel.worth(squared[:, ::-1], np.arange(24))
+    assert swapped.weights == pytest.approx(alone.weights[::-1])
+    for wrong, groups in ((squared * [0, 1], np.arange(24)), (squared, np.arange(24) % 4)):
+        with pytest.raises(ValueError, match="an error above 0 of each"):
+            panel.worth(wrong, groups)

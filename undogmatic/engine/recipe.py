@@ -61,6 +61,8 @@ class Parts(NamedTuple):
     groups: Set[str] = frozenset()
     # ids of the dataset's items that the prompt shows as examples, or kin of these
     shown: frozenset[str] = frozenset()
+    # what the judgments depend on, part by part (`runs.growth`)
+    made_of: Mapping[str, Any] | None = None
 
     def asking(self) -> AbstractContextManager[None]:
         """The context in which steps and judges work: the model that is asked where they have none
@@ -147,7 +149,7 @@ class Recipe:
         )
         readout.zero_shot = readout.zero_shot or chosen.optimizes
         composer = Composer(chosen, rubric, prompt, model, readout)
-        steps, states = _steps(composer)
+        steps, states, stages = _steps(composer)
         judges = tuple(_judge_steps(composer, states))
         asked = composer.model() or Nobody(
             " + ".join(dict.fromkeys(step.provenance.model for step in judges))
@@ -156,6 +158,12 @@ class Recipe:
             "uses_own": composer.uses_own,
             "groups": composer.groups,
             "shown": shown,
+            "made_of": {
+                "rubric": digest(_ruled(rubric)),
+                "seed": chosen.seed,
+                "judges": {step.name: _judged_by(step.provenance) for step in judges},
+                "steps": stages,
+            },
         }
         self._parts = Parts(rubric, prompt, asked, readout, judges, tuple(steps), **facts)
         return self._parts
@@ -191,10 +199,7 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
                 if len({source.prompt.hash(rubric) for source in sources}) == 1
                 else shown
             )
-        ruled = rubric.model_dump(
-            mode="json", exclude={"margin", "rivals", "optional", "field_words"}
-        )
-        state = {"program": program, "model": asked, "rubric": ruled, "seed": chosen.seed}
+        state = {"program": program, "model": asked, "rubric": _ruled(rubric), "seed": chosen.seed}
         state |= {"prompt": shown.hash(rubric)} | ({"steps": states} if states else {})
         provenance = Provenance(
             model=asked,
@@ -208,6 +213,19 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
             JudgeStep(judge, provenance, name, functools.partial(_otherwise, composer, states, n))
         )
     return made
+
+
+def _ruled(rubric: Rubric) -> dict[str, Any]:
+    """What of a rubric determines a judgment."""
+    return rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"})
+
+
+def _judged_by(provenance: Provenance) -> dict[str, str]:
+    return {
+        "model": provenance.model,
+        "prompt": provenance.prompt_hash,
+        "program": provenance.program_hash,
+    }
 
 
 def _otherwise(
@@ -250,10 +268,12 @@ def _shown(step: JudgeStep) -> list[str]:
     return [source.shown() for source in step.judge.readouts()]
 
 
-def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
-    """The steps that make items, and what determines what they make."""
+def _steps(composer: Composer) -> tuple[list[Step], list[Any], list[dict[str, Any]]]:
+    """The steps that make items, what determines what they make, and this part by part."""
     steps: list[Step] = []
     states = []
+    stages: list[list[Step]] = []
+    parted: list[dict[str, Any]] = []
     for n, node in enumerate(composer.chosen.steps):
         key = f"steps[{n}]"
         arguments = composer.written_out("step", node, key)
@@ -280,15 +300,22 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
                 *(part if isinstance(part, list) else [part] for part in asked.values())
             )
         )
-        steps.extend(step.stages())
-        names = (
-            [m.name for m in part] if isinstance(part, list) else part.name
-            for part in asked.values()
-        )
-        states.append(arguments | dict(zip(asked, names, strict=True)))
+        stages.append([*step.stages()])
+        steps.extend(stages[-1])
+        names: dict[str, Any] = {
+            name: [m.name for m in part] if isinstance(part, list) else part.name
+            for name, part in asked.items()
+        }
+        states.append(arguments | names)
+        lists = {name: named for name, named in names.items() if isinstance(named, list)}
+        alone = {name: named for name, named in states[-1].items() if name not in lists}
+        parted.append({"settings": digest(alone), "models": [*itertools.chain(*lists.values())]})
     for step, name in zip(steps, _distinct([step.name for step in steps]), strict=True):
         step.name = name
-    return steps, states
+    for part, own in zip(parted, stages, strict=True):
+        unasked = [stage.name for stage in own if not stage.models]
+        part |= {"name": own[-1].name, "stages": [s.name for s in own], "unasked": unasked}
+    return steps, states, parted
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

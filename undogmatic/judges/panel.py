@@ -1,6 +1,5 @@
 """`panel`: several judges, or one several times, and what they say together."""
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -16,6 +15,7 @@ from undogmatic.readouts.chat import voices
 from undogmatic.records.records import Item, Judgment, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
+from undogmatic.stats.panel import FEWEST_GROUPS, worth
 from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
 
 LEAST = 20
@@ -35,7 +35,7 @@ class PanelJudge(Judge):
         aggregate: How the scores become one. "weighted" needs `weights`, one per member, or
             `history`.
         history: Folder of an earlier run per member, over the same labelled texts: its weight is 1
-            / mean squared error there (see `inverse_weights`).
+            / mean squared error there, drawn towards equal weights (see `stats.panel.worth`).
         trim: Share cut off at each end by "trimmed_mean".
         repeats: Each member is asked so often, each a real call.
     """
@@ -209,7 +209,7 @@ def read_history(
     member in their order, first repeats only; and the marks of these texts. Compared are the texts
     that every member judged, so that one that fails on hard texts gains nothing by it. Raises
     ConfigError for a folder without such a run; DataError for no, too few or differing labelled
-    texts, texts that a member was fitted on, or a member without error.
+    texts, texts of too few groups, texts that a member was fitted on, or a member without error.
     """
     if len(folders) != len(members):
         raise ConfigError(
@@ -248,7 +248,8 @@ def read_history(
             " judge.weights=[...]."
         )
     both = [table.loc[judged] for table in tables]
-    errors = [math.fsum((table["score"] - table["label"]) ** 2) / len(judged) for table in both]
+    squared = np.array([(table["score"] - table["label"]) ** 2 for table in both], dtype=float).T
+    errors = squared.sum(axis=0).tolist()
     if 0 in errors:
         # A floor would be a number of ours that decides the weights: no error in n texts only says
         # it is small.
@@ -257,23 +258,19 @@ def read_history(
             f" {len(judged)} texts, so its weight would be infinite. Are the labels its own scores?"
             " Else judge more or harder texts, or type the weights: judge.weights=[...]."
         )
-    return inverse_weights(errors), frozenset(both[0]["text_mark"])
-
-
-def inverse_weights(errors: Sequence[float]) -> list[float]:
-    """Weights proportional to 1 / mean squared error, with a sum of 1.
-
-    For unbiased members with independent errors no other weights give the mean a smaller variance.
-    A bias counts as error here, though weights cannot remove it; what members get wrong together is
-    ignored, though it makes the best weights others than these.
-
-    Args:
-        errors: Mean squared error per member, in squared score units, all above 0.
-    References:
-        Bates and Granger (1969), The combination of forecasts. doi:10.1057/jors.1969.103
-    """
-    inverse = [1 / error for error in errors]
-    return [value / math.fsum(inverse) for value in inverse]
+    marks = frozenset(both[0]["text_mark"])
+    if len(members) < 2:
+        return [1.0], marks
+    groups = np.unique(both[0]["group"].astype(str), return_inverse=True)[1]
+    if groups.max() + 1 < FEWEST_GROUPS:
+        raise DataError(
+            f"`judge.history`: the {len(judged)} labelled texts that every member judged belong"
+            f" together in {groups.max() + 1} group(s), and weights need {FEWEST_GROUPS}. Judge"
+            " texts of more groups, or type the weights: judge.weights=[...]."
+        )
+    # A bias counts as error here, though weights cannot remove it; what members get wrong together
+    # is ignored, though it makes the best weights others than these.
+    return worth(squared, groups).weights.tolist(), marks
 
 
 def run_of(
@@ -348,7 +345,11 @@ def _labelled_texts(folder: RunFolder, voice: tuple[str, str], member: Judge) ->
             " version, so it is not known which texts these are. Repeat that run's command with"
             f" run.resume={folder.path}; nothing is asked again."
         )
-    table = labels.dropna(subset="label").join(folder.scores(*voice)["score"])
+    scores = folder.scores(*voice)
+    table = labels.dropna(subset="label").join(scores["score"])
+    # a run of an earlier version names no groups: each text stands alone
+    table["group"] = scores.get("group", pd.Series(dtype=str)).reindex(table.index)
+    table["group"] = table["group"].fillna(pd.Series(table.index, table.index))
     judged = int(table["score"].notna().sum())
     if judged < LEAST:
         raise DataError(

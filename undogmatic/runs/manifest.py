@@ -37,6 +37,7 @@ from undogmatic.runs.folder import (
     SWEEP_MANIFEST,
     RunFolder,
 )
+from undogmatic.runs.growth import Contents, differences, outgrown
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import without_secrets
@@ -173,10 +174,11 @@ class Manifest:
         plan: str | None = None,  # hash of the plan that is locked with it
         # whether the folder is kept free of judged texts (`tracking.redact`), throughout
         redact: bool = False,
+        contents: Contents | None = None,  # None: it cannot grow
     ) -> Manifest:
-        """Start a run in `folder`, or continue the one there if it is the same run. Raises
-        ConfigError where the folder holds another run, or journal and manifest do not belong
-        together."""
+        """Start a run in `folder`, or continue the one there if it is the same run, or the same
+        with more judges, models or items. Raises ConfigError where the folder holds another run, or
+        journal and manifest do not belong together."""
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         if (folder / MANIFEST).is_file():
             there = RunFolder(folder)
@@ -186,17 +188,8 @@ class Manifest:
                 )
                 way = "Leave run.resume out to start anew: what a model answered is in the cache"
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
-            differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
-            if not differs and there.facts.get("identity") != identity:
-                differs = "rubric, model, prompt, judge or seed"
-            if differs:
-                what = f"which holds another run ({there.facts.get('name')}): the {differs} differ"
-                way = (
-                    "Repeat that run's command with run.resume, or leave run.resume out to start"
-                    " anew: what a model "
-                )
-                way += "was asked in the same words is answered from the cache"
-                raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
+            if there.facts.get("identity") != identity:
+                _grow(there, dataset_digest, contents, plan is not None)
             locked = there.facts.get("plan")
             if locked is None and plan is not None:
                 what = (
@@ -233,6 +226,7 @@ class Manifest:
         }
         data |= {"dataset_digest": dataset_digest, "started": time.time(), "status": "running"}
         data |= ({} if plan is None else {"plan": plan}) | ({"redact": True} if redact else {})
+        data |= {} if contents is None else {"made_of": contents.made_of}
         manifest = cls(folder, data)
         manifest._write()
         accept(folder)
@@ -286,6 +280,33 @@ class Manifest:
 
     def _write(self) -> None:
         files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
+
+
+def _grow(there: RunFolder, digest: str, contents: Contents | None, planned: bool) -> None:
+    """Let the run in the folder grow to these contents: what stands in its journals stays. Raises
+    ConfigError, naming what differs, where they are not its own with more."""
+    facts = there.facts
+    before = facts.get("made_of")
+    same = facts.get("dataset_digest") == digest
+    if contents is None or not isinstance(before, dict):
+        differ = ["the rubric, model, prompt, judge or seed differ" if same else "the items differ"]
+    else:
+        differ = differences(before, contents.made_of)
+        other = None if same else contents.others(there.path, facts)
+        differ += [] if other is None else [other]
+        if not differ and (planned or facts.get("plan") is not None):
+            differ = ["a plan is locked with it, and a planned run does not grow"]
+    if differ:
+        what = f"which holds another run ({facts.get('name')}): {'; '.join(differ)}"
+        way = (
+            "A run grows by judges, by models that make texts and by items, and keeps what it was"
+            " asked for. Repeat that run's command with run.resume, or leave run.resume out to"
+            " start anew: what a model was asked in the same words is answered from the cache"
+        )
+        raise ConfigError(f"`run.resume` is {str(there.path)!r}, {what}. {way}.")
+    assert contents is not None and before is not None  # else something differs
+    for stage in outgrown(before, contents.made_of):
+        (there.path / "steps" / f"{stage}.jsonl").unlink(missing_ok=True)
 
 
 def _differences(frame: Any, earlier: RunFolder) -> tuple[bool, float] | None:

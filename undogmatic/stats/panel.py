@@ -122,3 +122,63 @@ def shared_errors(errors: Array, groups: Index, level: float = 0.95) -> SharedEr
     low = max(interval.low, -1.0)
     high = min(interval.high, 1.0)
     return SharedErrors(phi, Estimate(mean, low, high, level, interval.n_groups, n), k)
+
+
+FEWEST_GROUPS = 5
+"""With labelled items of fewer groups nothing is known of how uncertain an error is."""
+
+
+class Worth(NamedTuple):
+    """What judges were worth on labelled items, each array of shape (k,).
+
+    `error` is the mean squared error, `inverse` the weights 1 / error and `weights` those drawn
+    towards equal ones; each sums to 1. `kept` is the share of the differences that was kept: 0
+    gives equal weights, 1 those of the inverse errors.
+    """
+
+    error: Array
+    inverse: Array
+    weights: Array
+    kept: float
+
+
+def worth(squared: Array, groups: Index) -> Worth:
+    """Weigh judges by the inverse of their mean squared error, drawn towards equal weights as far
+    as the differences between the errors may be chance.
+
+    For unbiased judges with independent errors no weights give the mean a smaller variance than
+    the inverse of the true errors. Those of a sample are uncertain, so the logarithms of the errors
+    are drawn towards their mean: by the part of their variance that leaving groups out explains
+    (a moment estimate, as of an empirical Bayes mean). Two judges with equal errors, or few
+    labelled items, so have nearly equal weights.
+
+    Args:
+        squared: Squared error of each judge per item, shape (n_items, k), k at least 2, no judge
+            without any error.
+        groups: Independent unit of each item, codes from 0, shape (n_items,); at least
+            FEWEST_GROUPS of them.
+    Raises:
+        ValueError: If a judge has no error, or there are too few groups or judges.
+    References:
+        Bates and Granger (1969), The combination of forecasts. doi:10.1057/jors.1969.103
+        Morris (1983), Parametric empirical Bayes inference. doi:10.1080/01621459.1983.10477920
+    """
+    total = np.array([np.bincount(groups, one) for one in squared.T])
+    size = np.bincount(groups)
+    k, n_groups = len(total), int((size > 0).sum())
+    error = squared.mean(axis=0)
+    if k < 2 or n_groups < FEWEST_GROUPS or not (error > 0).all():
+        raise ValueError(
+            f"squared: {k} judges with the errors {error} over {n_groups} groups; weights need two"
+            f" judges, an error above 0 of each and {FEWEST_GROUPS} groups."
+        )
+    logs = np.log(error)
+    centred = logs - logs.mean()
+    # A group left out moves the logarithm of an error by this (its influence, divided by n).
+    influence = (total - error[:, None] * size) / (error[:, None] * size.sum())
+    apart = influence - influence.mean(axis=0)
+    chance = float((apart**2).sum()) / (k - 1) * n_groups / (n_groups - 1)
+    spread = float((centred**2).sum()) / (k - 1)
+    kept = max(0.0, 1 - chance / spread) if spread > checks.SAME else 0.0
+    inverse, weights = (np.exp(-share * centred) for share in (1.0, kept))
+    return Worth(error, inverse / inverse.sum(), weights / weights.sum(), kept)

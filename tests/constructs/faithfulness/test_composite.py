@@ -603,3 +603,74 @@ def test_a_partial_correlation_is_that_of_the_residuals_and_what_does_not_vary_h
         associate("kendall", same, other, groups, np.random.default_rng(0)).estimate.value
     )
     assert np.isnan(partial(other, other * 2, same, groups, np.random.default_rng(0)).value)
+
+
+def labelled(n: int, ids: str = "c") -> RunEvidence:
+    """Two systems on `n` cases: `near` misses the label by little and puts `a` first, `far` misses
+    it by much and puts `b` first."""
+    rng, pairs = np.random.default_rng(7), ("factual_accuracy", "completeness")
+    items, judgments = [], []
+    for case in range(n):
+        for system, truth, lead in (("a", 0.6, 1), ("b", 0.5, -1)):
+            name = f"{ids}{case}/{system}"
+            about = {"case": f"{ids}{case}", "system": system, "word_count": 100}
+            labels = {criterion: {"people": truth} for criterion in pairs}
+            items.append(Item(id=name, inputs={"item": name}, metadata=about, labels=labels))
+            near, far = truth + 0.05 * rng.normal(), truth - 0.3 * lead + 0.1 * rng.normal()
+            for judge, criterion, score in (
+                ("nli", "nli", 0.5),
+                ("coverage", "coverage", 0.5),
+                *(("near", criterion, near) for criterion in pairs),
+                *(("far", criterion, far) for criterion in pairs),
+            ):
+                where = {"judge": judge, "criterion": criterion, "provenance": ORIGIN}
+                outcome = Verdict(score=float(np.clip(score, 0, 1)))
+                judgments.append(
+                    Judgment(item_id=name, outcome=outcome, cost=Cost(), **where)  # type: ignore[arg-type]
+                )
+    asked = list(dict.fromkeys((one.judge, one.criterion) for one in judgments))
+    rubric = build(compose_config(["rubric=faithfulness"])["rubric"], "rubric")
+    return RunEvidence(tabulate(items, judgments, 1, asked, gaps=False), rubric)
+
+
+def test_judges_weigh_what_they_were_worth_and_the_ranking_with_equal_weights_stands_beside_it(
+    said: Said,
+) -> None:
+    judged = labelled(16)
+    result = composite(judged, history="here")
+    worth = result.tables["worth"].set_index("voice")
+    assert worth["weight"].sum() == pytest.approx(1)
+    assert worth.loc["near", "weight"] > 0.9 and worth.loc["far", "error"] > 0.25
+    assert 0.5 < worth.loc["near", "weight"] < worth.loc["near", "inverse"]
+    ranking = result.tables["by_weights"].set_index("system")
+    assert ranking["weighted_place"].to_dict() == {"a": 1, "b": 2}
+    assert ranking["unweighted_place"].to_dict() == {"a": 2, "b": 1}
+    assert result.tables["ranking"]["system"].tolist() == ["a", "b"]
+    alone = composite(judged).tables["ranking"]
+    assert alone["system"].tolist() == ["b", "a"] and "worth" not in composite(judged).tables
+    assert {"composite.worth", "composite.worth_ranked", "composite.weights_move"} <= {
+        finding.key for finding in result.findings
+    }
+    said(result)
+    few = composite(labelled(4), history="here")
+    assert "composite.worth_few" in said(few) and "worth" not in few.tables
+
+
+def test_weights_come_from_another_run_over_labelled_texts_by_the_same_judges(
+    tmp_path: Any,
+) -> None:
+    earlier = labelled(16, ids="d").frame
+    earlier.to_csv(tmp_path / "scores.csv", index=False)
+    judged = labelled(6)
+    with pytest.raises(DataError, match="a run over texts without labels"):
+        composite(judged, history=str(tmp_path))
+    earlier[["item_id", "judge", "criterion", "label"]].to_csv(tmp_path / "labels.csv", index=False)
+    result = composite(judged, history=str(tmp_path))
+    worth = result.tables["worth"].set_index("voice")["weight"]
+    assert worth["near"] > 0.9 and result.tables["ranking"]["system"].tolist() == ["a", "b"]
+    assert "composite.worth_ranked" not in {finding.key for finding in result.findings}
+    others = run({"a": buckets(6, 0), "b": buckets(6, 1)}, judges=("near", "stranger"))
+    with pytest.raises(ConfigError, match="'stranger' gives no factual_accuracy and completeness"):
+        composite(others, history=str(tmp_path))
+    with pytest.raises(ConfigError, match="which is not a folder"):
+        composite(judged, history=str(tmp_path / "nowhere"))

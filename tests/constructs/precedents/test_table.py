@@ -240,7 +240,8 @@ def test_the_command_reads_a_text_standard_input_and_tables(
     found = json.loads(
         said(capsys, str(table), "--json", f"precedents.path={own}", "precedents.columns.number=nr")
     )
-    assert found["table"] == {"path": str(own), "n": 1, "date": None}
+    sizes = {"Tema (STF)": 1}
+    assert found["table"] == {"path": str(own), "n": 1, "date": None, "kinds": sizes}
     assert found["counts"] == {"citations": 1, **dict.fromkeys(OUTCOMES, 0), "found": 1}
     (cited,) = found["texts"][0]["precedents"]
     assert (cited["court"], cited["number"], cited["words"]) == ("STF", "793", "Tema 793\ndo STF")

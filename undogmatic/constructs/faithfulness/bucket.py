@@ -36,6 +36,7 @@ from undogmatic.constructs.faithfulness.facts.words import (
     sentences,
 )
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding, in_words
+from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
 from undogmatic.judges.questions import Answer, Number
@@ -84,7 +85,8 @@ class BucketJudge(Judge):
     def __init__(self, asker: Asker) -> None:
         super().__init__()
         self.asker = in_words(asker, "judge=bucket", "errors in words", "judge=bucket_rules")
-        self.ask = asker.question("bucket", Buckets)
+        values = severities(asker.rubric, asker.prompt.language)
+        self.ask = asker.question("bucket", Buckets, values)
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """A verdict per criterion."""
@@ -114,6 +116,24 @@ class BucketJudge(Judge):
             c: v.replace(rationale=answer.rationale)
             for c, v in zip(CRITERIA, verdicts, strict=True)
         }
+
+
+def severities(rubric: Rubric, language: str) -> dict[str, str]:
+    """What each bucket stands for: the rubric's meaning of that fifth of its scale. Raises
+    ConfigError where it gives a fifth none."""
+    meanings = rubric.wordings[language].meanings
+    of_share = {
+        round(rubric.share(level), 6): meaning
+        for level, meaning in zip(rubric.levels, meanings, strict=False)
+    }
+    if lacking := [n for n in range(1, 6) if n / 5 not in of_share]:
+        raise ConfigError(
+            f"`rubric` is {rubric.name}, which gives no meaning for {lacking[0]} of 5, and"
+            " judge=bucket tells the model what each number stands for. Give the rubric six"
+            " meanings, at 0, 0.2, 0.4, 0.6, 0.8 and 1 of its scale, as conf/rubric/faithfulness"
+            " does; or choose that rubric."
+        )
+    return {f"bucket_{n}": of_share[n / 5].rstrip(" .;") for n in range(1, 6)}
 
 
 def _verdict(

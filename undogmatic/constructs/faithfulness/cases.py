@@ -16,7 +16,7 @@ from undogmatic.constructs.faithfulness.document import read_document
 from undogmatic.datasets.base import make_item, unique
 from undogmatic.datasets.rows import listed, table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Item
+from undogmatic.records.records import UNNAMED, Item
 from undogmatic.safety.outside import brief, read_bytes, read_text
 from undogmatic.safety.paths import data_folder
 
@@ -58,7 +58,9 @@ class CasesDataset:
             relative to it; or a folder with a sub-folder per case, in it one document and
             `reference.txt` or `.md`. None: the shipped cases. A `reference` in a table is the text
             itself, or the name of a file if it is one line that ends in .txt or .md.
-        summaries: A table with case, text and system (or model; without either the file's name);
+        summaries: A table with case, text and system (or model; without either the file's name),
+            and where people labelled them `labels`, {criterion: score} or {criterion: {rater:
+            score}} in the units of the rubric;
             "shipped": those of the shipped cases, with planted errors; None: none.
         split: "test" (of the shipped cases those that nobody looked at while the rules were made),
             "dev" (the others) or "all"; a case of the user's own that names no split is in "test".
@@ -275,7 +277,8 @@ def _summary_items(
             raise DataError(f"{place}: the case {brief(name)} is not among the cases. {hint}")
         key = "system" if "system" in cells else "model"
         system = _name(place, cells, key, columns) if key in cells else path.stem
-        text, whose = cells.pop("text", None), f"summary of {brief(name)} by {brief(system)}"
+        labels, text = cells.pop("labels", None), cells.pop("text", None)
+        whose = f"summary of {brief(name)} by {brief(system)}"
         if not isinstance(text, str) or not text.strip():
             raise DataError(f"{place}: the {whose} has no words; `text` must hold it.")
         if (before := first.setdefault((name, system), place)) != place:
@@ -294,4 +297,15 @@ def _summary_items(
                 }
             )
             fields = {"id": f"{name}/{system}", "inputs": inputs, "pair": name, "metadata": about}
+            fields |= {} if labels is None else {"labels": _by_rater(labels)}
             yield place, make_item(place, fields)
+
+
+def _by_rater(labels: Any) -> Any:
+    """Labels by criterion and rater; one that names no rater is by somebody unnamed."""
+    if not isinstance(labels, dict):
+        return labels
+    return {
+        criterion: said if isinstance(said, dict) else {UNNAMED: said}
+        for criterion, said in labels.items()
+    }

@@ -27,14 +27,17 @@ from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import DIGITS
 from undogmatic.examinations.truth import Margin, check_order, margin_of
 from undogmatic.records.results import Told, metric_name
-from undogmatic.runs.folder import RunFolder
+from undogmatic.runs.folder import LABELS, SCORES, RunFolder
 from undogmatic.stats import compare, means
+from undogmatic.stats import panel as judges_of
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
 from undogmatic.stats.estimate import Estimate
 
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
 ITEMS = "items_composite.csv"
+HERE = "here"  # the labelled texts are those of this run
+LEAST = 20  # labelled texts that all judges of a pillar judged
 SAME = 1e-9  # means of systems that differ by less are a tie
 NEAR = 1e-6  # what rounding may take from a level
 MOST_CASES = 30  # with more, neither rows of a heatmap nor marks of a case can be read
@@ -43,8 +46,9 @@ MOST_CASES = 30  # with more, neither rows of a heatmap nor marks of a case can 
 class Scores(NamedTuple):
     """Of every item, index `item_id` throughout: `about` has columns case, system, group, words;
     `wide` one per judge and criterion; `pillars` one per pillar, and `composite` is their weighted
-    mean (NaN where one is missing). `voices` has a table per pillar with a column per judge.
-    `patched` items got a composite though a judgment was missing.
+    mean (NaN where one is missing). `voices` has a table per pillar with a column per judge, and
+    `worth` what the judges of a pillar were worth. `patched` items got a composite though a
+    judgment was missing.
     """
 
     about: pd.DataFrame
@@ -52,7 +56,27 @@ class Scores(NamedTuple):
     pillars: pd.DataFrame
     composite: pd.Series
     voices: Mapping[str, pd.DataFrame]
+    worth: Mapping[str, "VoicesWorth"]
     patched: int
+
+
+class VoicesWorth(NamedTuple):
+    """What the judges of a pillar were worth on the labelled texts that all of them judged, of
+    which there are `n` in `groups`. `found` is None where these are too few, or a judge (`perfect`)
+    made no error: then the judges weigh the same. `ranked` of the texts are ranked as well."""
+
+    judges: Sequence[str]
+    n: int
+    groups: int
+    ranked: int
+    found: judges_of.Worth | None
+    perfect: str | None = None
+
+    @property
+    def weights(self) -> pd.Series:
+        """The weight of each judge."""
+        equal = np.full(len(self.judges), 1 / len(self.judges))
+        return pd.Series(equal if self.found is None else self.found.weights, list(self.judges))
 
 
 @dataclass(frozen=True)
@@ -302,6 +326,8 @@ class CompositeAnalysis(Limited):
         weights: Pillar -> its weight; they sum to 1.
         criteria: Pillar -> its criteria; those of its own name where none are given.
         judges: Pillar -> the judges that count; without an entry all that give its criteria.
+        history: The judges of a pillar weigh what they were worth on labelled texts: the folder of
+            a run of the same judges, or HERE for the labels of this run. None: all weigh the same.
         missing: What a missing judgment makes of a composite: "missing", or "renormalise": the mean
             of what is there, with the weights of the pillars that are.
         bands: Name -> lowest composite that bears it.
@@ -319,6 +345,7 @@ class CompositeAnalysis(Limited):
     weights: Mapping[str, float]
     criteria: Mapping[str, Sequence[str]] = field(default_factory=dict)
     judges: Mapping[str, Sequence[str]] | None = None
+    history: str | None = None
     missing: Literal["missing", "renormalise"] = "missing"
     bands: Mapping[str, float] = field(default_factory=dict)
     margin: NonNegativeFloat | None = None
@@ -342,6 +369,8 @@ class CompositeAnalysis(Limited):
                 raise ConfigError(
                     f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}."
                 )
+        if self.history not in (None, HERE):
+            self._history()  # before anything is asked
         lows = list(self.bands.values())
         if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
             raise ConfigError(
@@ -363,6 +392,19 @@ class CompositeAnalysis(Limited):
         wide = scored.pivot(
             index="item_id", columns=["judge", "criterion"], values="score"
         ).reindex(about.index)
+        voices = self._voices(wide)
+        worth = {} if self.history is None else self._worth(judged, voices)
+        weights = {pillar: known.weights for pillar, known in worth.items()}
+        pillars, composite = self._weighed(voices, self.missing == "renormalise", weights)
+        gaps = pd.DataFrame(
+            {p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index
+        )
+        patched = int((gaps.any(axis=1) & composite.notna()).sum())
+        return Scores(about, wide, pillars, composite, voices, worth, patched)
+
+    def _voices(self, wide: pd.DataFrame) -> dict[str, pd.DataFrame]:
+        """A table per pillar, with the mean of its criteria by each judge that gives all of
+        them."""
         voices = {}
         for pillar in self.weights:
             judges = (self.judges or {}).get(
@@ -377,22 +419,88 @@ class CompositeAnalysis(Limited):
                 if all(p in wide.columns for p in pairs)
             }
             means_of = {judge: given.mean(axis=1, skipna=False) for judge, given in there.items()}
-            voices[pillar] = pd.DataFrame(means_of, index=about.index).round(DIGITS)
-        pillars, composite = self._weighed(voices, self.missing == "renormalise")
-        gaps = pd.DataFrame(
-            {p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index
-        )
-        patched = int((gaps.any(axis=1) & composite.notna()).sum())
-        return Scores(about, wide, pillars, composite, voices, patched)
+            voices[pillar] = pd.DataFrame(means_of, index=wide.index).round(DIGITS)
+        return voices
+
+    def _worth(
+        self, judged: RunEvidence, voices: Mapping[str, pd.DataFrame]
+    ) -> dict[str, VoicesWorth]:
+        """What the judges of each pillar with several were worth on the labelled texts."""
+        table, labels = self._labelled(judged)
+        ranked, worth = set(judged.frame["item_id"]), {}
+        wide = table.pivot(index="item_id", columns=["judge", "criterion"], values="score")
+        group = table.drop_duplicates("item_id").set_index("item_id")["group"]
+        for pillar, here in voices.items():
+            if here.shape[1] < 2:
+                continue
+            there = self._voices(wide)[pillar]
+            if unknown := [judge for judge in map(str, here) if judge not in there]:
+                options = ", ".join(map(str, there)) or "none"
+                raise ConfigError(
+                    f"`analysis.history` is {self.history!r}, a run in which {unknown[0]!r} gives"
+                    f" no {' and '.join(self.of(pillar))} (judges that do: {options}). Judge the"
+                    " labelled texts with the same judges, by the same names."
+                )
+            truth = labels.reindex(columns=self.of(pillar)).mean(axis=1, skipna=False)
+            both = there[[*here]].assign(truth=truth.reindex(there.index)).dropna()
+            squared = both[[*here]].sub(both["truth"], axis=0).to_numpy() ** 2
+            codes = np.unique(group.reindex(both.index).astype(str), return_inverse=True)[1]
+            groups = int(codes.max(initial=-1)) + 1
+            exact = [judge for judge, one in zip(here, squared.T, strict=True) if not one.any()]
+            few = len(both) < LEAST or groups < judges_of.FEWEST_GROUPS
+            found = None if few or exact else judges_of.worth(squared, codes)
+            worth[pillar] = VoicesWorth(
+                [*map(str, here)],
+                len(both),
+                groups,
+                len(ranked & set(both.index)),
+                found,
+                str(exact[0]) if exact and not few else None,
+            )
+        return worth
+
+    def _labelled(self, judged: RunEvidence) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Scores of the first repeat (item_id, judge, criterion, group, score), and the labels of
+        each item by criterion."""
+        if self.history == HERE:
+            scores = judged.first()
+            labels = scores
+        else:
+            folder = self._history()
+            scores = folder.table(SCORES, ("item_id", "judge", "criterion", "group"))
+            if not folder.has(LABELS):
+                raise DataError(
+                    f"{folder.named}, a run over texts without labels. Name a run over labelled"
+                    f" texts, or {HERE!r} where the texts of this run have labels."
+                )
+            labels = folder.table(LABELS, ("item_id", "criterion"))
+        once = labels.drop_duplicates(["item_id", "criterion"])
+        wide = once.pivot(index="item_id", columns="criterion", values="label").astype(float)
+        return scores, wide
+
+    def _history(self) -> RunFolder:
+        return RunFolder.open(str(self.history), "`analysis.history`", [SCORES])
 
     def _weighed(
-        self, voices: Mapping[str, pd.DataFrame], patch: bool = False
+        self,
+        voices: Mapping[str, pd.DataFrame],
+        patch: bool = False,
+        weights: Mapping[str, pd.Series] | None = None,
     ) -> tuple[pd.DataFrame, pd.Series]:
-        """The pillars and their weighted mean; with `patch`, from what is there."""
+        """The pillars and their weighted mean; with `patch`, from what is there. The judges of a
+        pillar without `weights` weigh the same."""
         # Means are rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5.
-        pillars = pd.DataFrame(
-            {p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}
-        ).round(DIGITS)
+        made = {}
+        for pillar, own in voices.items():
+            each = (weights or {}).get(pillar)
+            if each is None:
+                made[pillar] = own.mean(axis=1, skipna=patch)
+                continue
+            shares = own.notna() * each
+            total = shares.sum(axis=1)
+            mean = (own.fillna(0) * each).sum(axis=1) / total.where(total > 0)
+            made[pillar] = mean if patch else mean.where(own.notna().all(axis=1))
+        pillars = pd.DataFrame(made).round(DIGITS)
         there = (pillars.notna() * self.weighing).sum(axis=1)
         composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
         return pillars, composite if patch else composite.where(pillars.notna().all(axis=1))
@@ -439,6 +547,7 @@ class CompositeAnalysis(Limited):
         self._set_out(tell, scores, table, margin)
         if len(whole) and table.shape[1] > 1:
             self._rank(tell, judged, scores, systems, rng)
+        self._weigh(tell, judged, scores)
         self._by_judge(tell, judged, scores)
         self._compare_with_earlier(tell, judged, scores, margin)
         tell.numbers = {
@@ -471,7 +580,7 @@ class CompositeAnalysis(Limited):
             tell.number(count, name, unit="count")
         tell.say("weights", weights=dict(self.weights))
         for pillar, own in scores.voices.items():
-            if own.shape[1] > 1:
+            if own.shape[1] > 1 and pillar not in scores.worth:
                 tell.say("voices", pillar=pillar, n=own.shape[1], judges=list(own.columns))
         if self.missing == "renormalise":
             tell.say("renormalised", n=scores.patched, total=total)
@@ -593,6 +702,43 @@ class CompositeAnalysis(Limited):
             composite=whole,
             band=f"band_{self.band(whole)}",
         )
+
+    def _weigh(self, tell: Told, judged: RunEvidence, scores: Scores) -> None:
+        """Tell what the judges were worth, and the ranking with equal weights beside that with
+        theirs."""
+        rows: list[dict[str, Any]] = []
+        for pillar, own in scores.worth.items():
+            about = {"pillar": pillar, "n": own.n, "groups": own.groups}
+            if own.found is None:
+                why = (
+                    {"judge": own.perfect}
+                    if own.perfect
+                    else {"least": LEAST, "fewest": judges_of.FEWEST_GROUPS}
+                )
+                tell.say("worth_perfect" if own.perfect else "worth_few", about, why)
+                continue
+            kept, shares = own.found.kept, own.weights
+            tell.say("worth", about, shares=shares.to_dict(), kept=kept)
+            if own.ranked:
+                tell.say("worth_ranked", pillar=pillar, n=own.ranked)
+            tell.number(kept, "worth_kept", pillar, unit="share")
+            columns_of = zip(own.judges, *own.found[:3], strict=True)
+            for judge, error, inverse, weight in columns_of:
+                row = {"pillar": pillar, "voice": judge, "n": own.n, "error": math.sqrt(error)}
+                rows.append(row | {"inverse": inverse, "weight": weight})
+                tell.number(weight, "weight", pillar, judge, unit="share")
+        if not rows:
+            return
+        tell.table("worth", pd.DataFrame(rows), inverse="share", weight="share")
+        _, equal = self._weighed(scores.voices, self.missing == "renormalise")
+        both = {"weighted": scores.composite, "unweighted": equal}
+        tables = {name: crossed(scores.about, values).dropna() for name, values in both.items()}
+        mean = pd.DataFrame({name: table.mean() for name, table in tables.items()}).round(NOISE)
+        places = (judged.sign * mean).rank(method="min").add_suffix("_place")
+        ranking = mean.join(places).sort_values("weighted_place", kind="stable")
+        tell.tables["by_weights"] = ranking.rename_axis("system").reset_index()
+        moved = int((places["weighted_place"] != places["unweighted_place"]).sum())
+        tell.say("weights_move" if moved else "weights_same", n=moved, systems=len(places))
 
     def _by_judge(self, tell: Told, judged: RunEvidence, scores: Scores) -> None:
         """Tell the composite of every case, and with each judge alone of pillars with several: of

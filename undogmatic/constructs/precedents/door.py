@@ -15,7 +15,7 @@ from undogmatic.safety.outside import brief
 TEXTS = (".txt", ".md")
 COLUMN, DESCRIBES = "columns.", "precedents.describes"
 SETTINGS = ("precedents.path", "precedents.grammar", f"precedents.{COLUMN}NAME", DESCRIBES)
-TRACKING = "tracking=mlflow"
+TRACKING, IMPORT = "tracking=mlflow", "import"
 """Named as they are for a run; nothing is logged without the last."""
 
 
@@ -42,6 +42,10 @@ def add(commands: Any) -> None:
         "--language", choices=languages(), default="en", help="of what is said (default: en)"
     )
     parser.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    bring = "`precedents import FILE ...`: read tables as courts publish them into one of yours"
+    parser.add_argument("--court", metavar="NAME", help=f"{bring}; of which court they are")
+    parser.add_argument("--kind", metavar="NAME", help="with import: tema, sumula, adi ...")
+    parser.add_argument("--out", metavar="FILE", help="with import (default: precedents.csv)")
     parser.set_defaults(run=run)
 
 
@@ -56,12 +60,20 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.report.words import Words
     from undogmatic.runs.progress import doing, speaking
 
+    if typed.file == IMPORT:
+        bring(typed)
+        return
+    if typed.court or typed.kind or typed.out:
+        raise ConfigError(
+            "--court, --kind and --out go with `undogmatic precedents import FILE`, which makes a"
+            " table. Leave them out to look up what texts cite."
+        )
     file = named("FILE", None if typed.file == "-" else typed.file)
     keep_apart([*file, *in_settings(typed.overrides)], ())
     tracker = _tracker() if TRACKING in typed.overrides else None
     chosen, others = _settings([word for word in typed.overrides if word != TRACKING])
     lookup = Precedents(**chosen)
-    about = {"path": str(lookup.path), **lookup.about}
+    about = {"path": str(lookup.path), **lookup.about, "kinds": lookup.sizes}
     with speaking(typed.language), doing("looking up what the texts cite", soon=True):
         texts, notes, problems = _texts(typed.file, typed.text, typed.item, typed.sheet)
         found, known = (
@@ -131,6 +143,44 @@ def run(typed: argparse.Namespace) -> None:
     put([*read, *([""] if read else []), *found_of, "", *map(words.say, telling.findings)])
     if where is not None:
         print(f"Tracking  {where}")
+
+
+def bring(typed: argparse.Namespace) -> None:
+    """Read tables as courts publish them, write them with the one that ships as one table, and say
+    what was read."""
+    from undogmatic.constructs.precedents.published import read_published, write_table
+    from undogmatic.constructs.precedents.table import Precedents
+
+    if not typed.overrides:
+        raise ConfigError(
+            "`precedents import` names no file. Name the tables that a court publishes (CSV, XLSX,"
+            " JSON Lines): undogmatic precedents import temas.csv --court STJ"
+        )
+    out = Path(typed.out or "precedents.csv")
+    keep_apart(named("FILE", typed.overrides), named("--out", out))
+    shipped = Precedents()
+    courts = {name.casefold(): name for name in shipped.grammar.layout.courts}
+    if typed.court and typed.court.casefold() not in courts:
+        raise ConfigError(
+            f"`--court` is {brief(typed.court)}; it may be: {', '.join([*courts.values()][:9])} ..."
+        )
+    kind = typed.kind and shipped.grammar.kind_of(typed.kind)
+    if typed.kind and kind is None:
+        kinds = [key for key, spec in shipped.grammar.layout.kinds.items() if not spec.kind]
+        raise ConfigError(f"`--kind` is {brief(typed.kind)}; it may be: {', '.join(kinds)}.")
+    court = courts[typed.court.casefold()] if typed.court else None
+    read = []
+    for file in typed.overrides:
+        found = read_published(file, shipped, court, kind, typed.sheet)
+        read.append(found)
+        roles = ", ".join(f"{role} = {column}" for role, column in found.columns.items())
+        print(f"{file}: {len(found.rows)} precedents read ({roles}).")
+        for why, n in found.left_out.items():
+            print(f"  left out: {n} {why}")
+    table = write_table(read, shipped, out)
+    sizes = ", ".join(f"{n} {name}" for name, n in table.sizes.items())
+    print(f"\n{out}: {table.about['n']} precedents, those that ship among them: {sizes}.")
+    print(f"Next: undogmatic precedents FILE precedents.path={out}")
 
 
 def _tracker() -> Any:

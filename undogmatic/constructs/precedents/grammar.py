@@ -100,6 +100,7 @@ class Layout(Record):
     courts: dict[str, tuple[str, ...]] = Field(min_length=1)
     kinds: dict[str, Kind] = Field(min_length=1)
     status: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    nicknames: dict[str, str] = Field(default_factory=dict)
 
 
 class Citation(NamedTuple):
@@ -306,6 +307,20 @@ class Grammar:
         self._values = {word: value for level in layout.words for word, value in level.items()}
         self._words = re.compile(rf"(?:{_in_words(layout)})(?![A-Za-z])", FLAGS)
 
+        self._nicknames, self._of_nickname = re.compile(NOTHING), []
+        self._of_nickname = [self._meant(written) for written in layout.nicknames.values()]
+        named = _named([*layout.nicknames])
+        self._nicknames = re.compile(rf"(?<![A-Za-z0-9])(?:{named})(?![A-Za-z0-9])", FLAGS)
+
+    def _meant(self, written: str) -> Citation:
+        """What a nickname stands for. Raises ConfigError."""
+        if len(cited := self.citations(written)) != 1 or cited[0].court is None:
+            raise ConfigError(
+                f"{self.path}: a nickname stands for {written!r}, which is not one citation with"
+                ' its court. Write e.g. "Tema 69 do STF".'
+            )
+        return cited[0]
+
     def kind_of(self, written: str) -> str | None:
         """The kind that a table names, by its key or one of its other names."""
         own = [(key, kind) for key, kind in self.layout.kinds.items() if kind.kind is None]
@@ -343,6 +358,7 @@ class Grammar:
             left -= len(cited)
             found += cited
             at = max(end, head.end(), head.start() + 1)
+        found = sorted([*found, *self._nicknamed(plain)], key=lambda one: one.start)
         if not found:
             return []
         spans = (
@@ -352,6 +368,13 @@ class Grammar:
         return [
             one._replace(words=text[start : min(end, start + LONGEST)], start=start, end=end)
             for one, start, end in spans
+        ]
+
+    def _nicknamed(self, plain: str) -> list[Citation]:
+        """What a text names by the name that everybody calls it by, as if it were cited."""
+        return [
+            self._of_nickname[_which(named)]._replace(start=named.start(), end=named.end())
+            for named in self._nicknames.finditer(plain)
         ]
 
     def _phrase(

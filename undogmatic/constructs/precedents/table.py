@@ -224,6 +224,16 @@ class Precedents:
             "date": max((e.cells.get("date", "") for e in entries), default="") or None,
         }
 
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many entries it has by court and kind, as they are cited."""
+        found: dict[str, int] = defaultdict(int)
+        for (kind, _), entries in self.entries.items():
+            for entry in entries:
+                name = self.grammar.layout.kinds[kind].name or kind
+                found[f"{name} ({entry.court})"] += 1
+        return dict(found)
+
     def _looked_up(self, cited: Citation) -> LookedUp:
         """Look one up. A court that only the passage suggests does not count against it: the table
         then says whose the number is."""

@@ -1,0 +1,106 @@
+"""Tables as courts publish them, brought into one of the user's; and nicknames."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Capture, Patch, put
+from undogmatic.cli import main
+from undogmatic.constructs.precedents.table import Precedents
+
+STJ = """sequencialPrecedente,tipoPrecedente,numeroPrecedente,situacao,teseFirmada,dataJulgamento
+1,Tema,9001,Trânsito em Julgado,"Uma tese\n  em duas linhas.",12/02/2014
+2,Tema,9002,Afetado,,
+3,IAC,91,Acórdão Publicado,Outra tese.,2018-06-27
+4,Tema,9003,Cancelado,,
+5,Controvérsia,12,Vinculada a Tema,,
+"""
+CONTROL = """Precedente;Situação;Tese
+ADI 94.277;Julgada;Uma tese
+ADPF 9132;Julgada;Uma tese
+ADC 943;Julgada;Uma tese
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path / "temas.csv", STJ)
+    put(tmp_path / "controle.csv", CONTROL)
+    return tmp_path
+
+
+def outcome(table: Precedents, text: str) -> str:
+    (found,) = table.look_up(text)
+    return found.outcome
+
+
+def test_published_themes_and_actions_complete_the_table_in_one_command(capsys: Capture) -> None:
+    main(["precedents", "import", "temas.csv", "controle.csv", "--court", "STJ", "--out", "p.csv"])
+    said = capsys.readouterr().out
+    for line in (
+        "temas.csv: 3 precedents read (kind = tipoPrecedente, number = numeroPrecedente",
+        "left out: 1 not decided",
+        "left out: 1 of the kind 'Controvérsia'",
+        "1 IAC (STJ), 1 ADI (STF), 1 ADPF (STF), 1 ADC (STF)",
+        "Next: undogmatic precedents FILE precedents.path=p.csv",
+    ):
+        assert line in said
+    table = Precedents(path="p.csv")
+    assert table.about["n"] == Precedents().about["n"] + 6
+    assert outcome(table, "Tema 9.001 do STJ") == "found"
+    assert outcome(table, "Tema 9.003 do STJ") == "changed"
+    assert outcome(table, "Tema 9.002 do STJ") == "not_listed"
+    assert outcome(table, "ADI 94.277/DF") == outcome(table, "ADPF 9132") == "found"
+    (row,) = [
+        row
+        for row in csv.DictReader(Path("p.csv").read_text(encoding="utf-8").splitlines())
+        if row["number"] == "9001"
+    ]
+    assert (row["date"], row["holding"]) == ("2014-02-12", "Uma tese em duas linhas.")
+
+
+def test_what_is_known_of_a_change_is_kept_and_a_number_column_names_the_kind() -> None:
+    put(
+        Path("rg.csv"),
+        "Tema;Situação;Tese\n69;Trânsito em julgado;Uma tese\n8888;Mérito julgado;T\n",
+    )
+    put(Path("sv.csv"), "Súmula Vinculante;Enunciado\n999;Um enunciado\n")
+    main(["precedents", "import", "rg.csv", "sv.csv", "--court", "STF", "--out", "p.csv"])
+    table = Precedents(path="p.csv")
+    assert outcome(table, "Tema 69 do STF") == "changed"
+    assert outcome(table, "Tema 8888 do STF") == "found"
+    assert outcome(table, "Súmula Vinculante 999") == "found"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["temas.csv"], "of 4 row(s) it is not known of which court they are. Say so: --court"),
+        (["temas.csv", "--court", "XYZ"], "`--court` is 'XYZ'; it may be: STF, STJ, TST"),
+        (["temas.csv", "--kind", "lei"], "`--kind` is 'lei'; it may be: tema, sumula"),
+        (["odd.csv", "--court", "STF"], "no column holds the numbers of precedents. There are: a"),
+        ([], "`precedents import` names no file"),
+    ],
+)
+def test_what_is_not_known_is_asked_for(words: list[str], said: str, capsys: Capture) -> None:
+    put(Path("odd.csv"), "a,b\n1,2\n")
+    with pytest.raises(SystemExit):
+        main(["precedents", "import", *words, "--out", "p.csv"])
+    assert said in capsys.readouterr().err.replace("\n", " ")
+    assert not Path("p.csv").exists()
+
+
+def test_options_of_the_import_are_no_options_of_a_look_up(capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main(["precedents", "temas.csv", "--court", "STF"])
+    assert "go with `undogmatic precedents import FILE`" in capsys.readouterr().err
+
+
+def test_a_nickname_of_one_precedent_is_a_citation() -> None:
+    (found,) = Precedents().look_up("Depois da tese do século, o ICMS saiu da base.")
+    assert found.shown == "Tema 69 (STF)" and found.citation.words == "tese do século"
+    assert Precedents().look_up("a revisão da vida toda e as teses do século XX") == []
+    assert Precedents().look_up("Conforme o T69/STF.")[0].shown == "Tema 69 (STF)"
+    assert Precedents().look_up("Tema LXIX do STF")[0].shown == "Tema 69 (STF)"

@@ -1,0 +1,227 @@
+"""Reads tables of precedents as courts publish them into rows of the table of precedents.
+
+A column is recognised by its name, whatever its case, accents and spaces: `numeroPrecedente`,
+"Número do tema" and "Súmula" all hold numbers. What a court says of a precedent's state becomes one
+of the table's; what is not decided yet is left out, and so is what the grammar does not know.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from undogmatic.constructs.precedents.grammar import Grammar, fold
+from undogmatic.constructs.precedents.table import FIELDS, Precedents
+from undogmatic.datasets.frames import read_frame
+from undogmatic.datasets.rows import listed
+from undogmatic.errors import ConfigError
+from undogmatic.safety import files
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "kind": ("tipoprecedente", "tipodeprecedente", "tipo", "classe", "especie", "kind"),
+    "number": (
+        *(
+            "numeroprecedente",
+            "numerodoprecedente",
+            "numerodotema",
+            "numerotema",
+            "ntema",
+            "nrtema",
+        ),
+        *("numerodasumula", "numerosumula", "numerodoenunciado", "numero", "nr", "n", "number"),
+        *("tema", "sumulavinculante", "sumula", "precedente", "processo", "classeenumero"),
+    ),
+    "court": ("tribunal", "corte", "orgao", "court"),
+    "leading_case": ("leadingcase", "processoparadigma", "paradigma", "casoparadigma", "processos"),
+    "status": ("situacao", "situacaodotema", "situacaodoprecedente", "status"),
+    "holding": (
+        *("tesefirmada", "textodatese", "tese", "tesejuridica", "textodasumula", "enunciado"),
+        *("textodoenunciado", "verbete", "texto", "holding"),
+    ),
+    "date": (
+        *("datajulgamento", "datadojulgamento", "datadaaprovacao", "dataaprovacao"),
+        *("datapublicacaoacordao", "datadapublicacao", "datadotransitoemjulgado", "data", "date"),
+    ),
+}
+"""The names of the columns by their role, the likeliest first, as `_plain` writes them."""
+STATES = (
+    (r"cancelad|revogad", "cancelled"),
+    (r"superad|sem efeito", "superseded"),
+    (r"modulad", "modulated"),
+)
+OPEN = re.compile(
+    r"afetad|sobrestad|em julgamento|pendente|aguarda|vinculad[ao] a tema|sem processo vinculado"
+    r"|nao ha repercussao|negada|inexistencia|reconhecida a (?:existencia|repercussao)"
+)
+"""What a court says of what is not decided, or decided by nothing that binds."""
+KINDS = {
+    "temarepetitivo": "tema",
+    "recursorepetitivo": "tema",
+    "repetitivo": "tema",
+    "temaderepercussaogeral": "tema",
+    "repercussaogeral": "tema",
+    "incidentederecursorepetitivo": "tema_tst",
+    "irr": "tema_tst",
+    "incidentedeassuncaodecompetencia": "iac",
+    "incidentederesolucaodedemandasrepetitivas": "irdr",
+}
+"""Kinds as courts write them, beside the names that the grammar has."""
+
+
+class Published(NamedTuple):
+    """The rows of a published table, the columns that they were read from by role, how many rows
+    were left out by reason, and how many there are by kind."""
+
+    rows: Sequence[Mapping[str, str]]
+    columns: Mapping[str, str]
+    left_out: Mapping[str, int]
+    kinds: Mapping[str, int]
+
+
+def _plain(written: str) -> str:
+    """A name or a kind without accents, case and all but letters."""
+    return re.sub(r"[^a-z]", "", fold(written)[0].casefold())
+
+
+def read_published(
+    path: str,
+    grammar: Precedents,
+    court: str | None = None,
+    kind: str | None = None,
+    sheet: str | None = None,
+) -> Published:
+    """Read a table as a court publishes it.
+
+    Args:
+        path: CSV, XLSX, JSON Lines ...
+        grammar: Whose grammar knows kinds, courts and numbers.
+        court, kind: Of all rows, where no column and no number says it.
+        sheet: Of a workbook.
+    Raises:
+        ConfigError, DataError: Where no column holds numbers, or it is not known of which court or
+            kind they are.
+    """
+    frame = read_frame(path, sheet)
+    there = {_plain(str(column)): str(column) for column in frame.cells}
+    columns = {
+        role: there[name]
+        for role, names in NAMES.items()
+        if (name := next((each for each in names if each in there), None)) is not None
+    }
+    if "number" not in columns:
+        raise ConfigError(
+            f"{path}: no column holds the numbers of precedents. There are:"
+            f" {listed([*map(str, frame.cells)])}. Call it `numero`, `tema` or `súmula`."
+        )
+    of_column = grammar.grammar.kind_of(columns["number"]) or KINDS.get(_plain(columns["number"]))
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    left_out: Counter[str] = Counter()
+    for cells in frame.cells.to_dict("records"):
+        said = {
+            role: re.sub(r"\s+", " ", str(cells[column])).strip()
+            for role, column in columns.items()
+            if cells[column] is not None and str(cells[column]).strip() not in ("", "nan", "-")
+        }
+        row = _row(said, grammar, court, kind or of_column, Path(path).name)
+        if isinstance(row, str):
+            left_out[row] += 1
+            continue
+        rows[tuple(row.get(key, "") for key in ("court", "kind", "number", "series"))] = row
+    if missing := left_out.pop("court", 0) or left_out.pop("kind", 0):
+        what = "court" if not court and missing else "kind"
+        raise ConfigError(
+            f"{path}: of {missing} row(s) it is not known of which {what} they are. Say so:"
+            f" --court STF, and where no column and no number names the kind, --kind tema."
+        )
+    return Published(
+        [*rows.values()], columns, left_out, Counter(row["kind"] for row in rows.values())
+    )
+
+
+def _row(
+    said: Mapping[str, str], table: Precedents, court: str | None, kind: str | None, source: str
+) -> dict[str, str] | str:
+    """A row of the table of precedents, or why there is none."""
+    grammar, written = table.grammar, said.get("number", "")
+    series = None
+    kind = _kind_of(said, grammar, kind)
+    if kind is None and "kind" in said:
+        return f"of the kind {said['kind'][:40]!r}"
+    whole = f"{said.get('kind', '')} {written}" if written[:1].isdigit() else written
+    if cited := grammar.citations(f"{whole} {court or ''}".strip()):
+        own, series = cited[0], cited[0].series
+        kind, number = (kind if "kind" in said and kind else own.kind), own.number
+        court = court or own.court
+    else:
+        digits = re.sub(r"(?i)^n[.ºo°]*\s*", "", written)
+        number = "" if kind is None else grammar.number_of(kind, digits) or ""
+    if kind is None:
+        return "kind"
+    spec = grammar.layout.kinds[kind]
+    kind, fixed = spec.kind or kind, spec.court
+    where = fixed or court or said.get("court", "")
+    found = next((c for c in grammar.layout.courts if c.casefold() == where.casefold()), None)
+    if found is None:
+        return "court"
+    status = _status(said)
+    if not number or status is None:
+        return "not decided" if number else "without a number that the grammar reads"
+    row = {
+        "precedent": "-".join(filter(None, (found, kind.upper(), series, number))),
+        "court": found,
+        "kind": kind,
+        "number": number,
+        "status": status,
+        "note": said.get("status", "") if status != "in_force" else "",
+        "source": source,
+        "date": _date(said.get("date", "")),
+        "series": series or "",
+    }
+    return row | {key: said[key] for key in ("leading_case", "holding") if key in said}
+
+
+def _status(said: Mapping[str, str]) -> str | None:
+    """The state of a precedent in the table's words; None where nothing is decided."""
+    state = fold(said.get("status", ""))[0].casefold()
+    for words, ours in STATES:
+        if re.search(words, state):
+            return ours
+    return None if OPEN.search(state) or (state and "holding" not in said) else "in_force"
+
+
+def _kind_of(said: Mapping[str, str], grammar: Grammar, otherwise: str | None) -> str | None:
+    if "kind" not in said:
+        return otherwise
+    return grammar.kind_of(said["kind"]) or KINDS.get(_plain(said["kind"]))
+
+
+def _date(written: str) -> str:
+    """A date as year-month-day; empty where it is none."""
+    if found := re.match(r"(\d{1,2})/(\d{1,2})/(\d{4})", written):
+        return f"{found[3]}-{int(found[2]):02}-{int(found[1]):02}"
+    found = re.match(r"\d{4}-\d{2}-\d{2}", written)
+    return found[0] if found else ""
+
+
+def write_table(published: Sequence[Published], shipped: Precedents, out: Path) -> Precedents:
+    """Write the rows that ship and those that were read into one table, of two rows of one
+    precedent the one read last; the table, read back."""
+    rows: dict[tuple[str, ...], Mapping[str, str]] = {}
+    entries = (entry for entries in shipped.entries.items() for entry in entries[1])
+    ours = [dict(entry.cells) | {"source": entry.cells.get("source", "")} for entry in entries]
+    for row in (*ours, *(row for each in published for row in each.rows)):
+        kind = shipped.grammar.kind_of(row["kind"]) or row["kind"]
+        key = (row["court"], kind, row["number"], row.get("series", ""))
+        before, new = rows.get(key, {}), {name: cell for name, cell in row.items() if cell}
+        if before.get("status", "in_force") != "in_force" and new["status"] == "in_force":
+            del new["status"]  # lists of theses do not say that one was modulated since
+        rows[key] = {**before, **new}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows.values())
+    files.write(out, text.getvalue())
+    return Precedents(path=str(out))
