@@ -24,6 +24,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks import tables
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 WIDTH = 110
@@ -284,10 +286,21 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "growth": growth,
     "aligned": aligned,
     "examinations": examinations,
+    **tables.BLOCKS,
 }
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("index.md", "index.pt.md", "check.md", "align.md")),
+    *(
+        ROOT / "docs" / name
+        for name in (
+            "index.md",
+            "index.pt.md",
+            "check.md",
+            "align.md",
+            "intervals.md",
+            "reliability.md",
+        )
+    ),
 )
 
 
