@@ -94,7 +94,7 @@ class Used(NamedTuple):
 
 def home(name: str, peer: Peer, install: Path) -> Path:
     """The folder of a peer's environment, made where it is not there yet."""
-    folder = (install / name.split("_")[0]).resolve()
+    folder = (install / name.partition("_")[0]).resolve()
     if not peer.requirement or (folder / "bin").is_dir() or (folder / "node_modules").is_dir():
         return folder
     if peer.npm:
@@ -137,6 +137,7 @@ def measured(line: Sequence[str], place: Path, said: str = "said.txt") -> Used:
         "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
         "PROMPTFOO_DISABLE_TELEMETRY": "1",
     }
+    known |= {"PROMPTFOO_DISABLE_DEBUG_LOG": "1", "PROMPTFOO_DISABLE_ERROR_LOG": "1"}
     known |= {"PROMPTFOO_DISABLE_UPDATE": "1", "PROMPTFOO_CONFIG_DIR": str(place / "promptfoo")}
     known |= {
         "DSPY_CACHEDIR": str(place / "dspy"),

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 from deepeval import evaluate
 from deepeval.evaluate import AsyncConfig, DisplayConfig
@@ -10,7 +11,7 @@ from deepeval.models import GPTModel
 from deepeval.test_case import LLMTestCase, SingleTurnParams
 
 url, file, in_flight, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-texts = [json.loads(line) for line in open(file, encoding="utf-8")]
+texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
 metric = GEval(
     name="Rated",
     evaluation_steps=["Rate the text."],
@@ -32,4 +33,4 @@ try:
         # it divides by ten what it asked for on a scale to ten
         scores[result.input] = None if own.score is None or own.error else 10 * own.score
 finally:
-    json.dump(scores, open(out, "w", encoding="utf-8"))
+    Path(out).write_text(json.dumps(scores), encoding="utf-8")

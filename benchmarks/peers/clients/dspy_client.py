@@ -2,11 +2,12 @@
 
 import json
 import sys
+from pathlib import Path
 
 import dspy
 
 url, file, in_flight, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-texts = [json.loads(line) for line in open(file, encoding="utf-8")]
+texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
 
 
 class Rate(dspy.Signature):
@@ -34,4 +35,4 @@ evaluate = dspy.Evaluate(
 try:
     evaluate(dspy.Predict(Rate))
 finally:
-    json.dump(scores, open(out, "w", encoding="utf-8"))
+    Path(out).write_text(json.dumps(scores), encoding="utf-8")

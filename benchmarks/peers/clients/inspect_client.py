@@ -1,7 +1,9 @@
 """Inspect: `generate()` and a scorer that reads the JSON, with its own retries and defaults."""
 
 import json
+import math
 import sys
+from pathlib import Path
 
 from inspect_ai import Task, eval
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -9,7 +11,7 @@ from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate, system_message
 
 url, file, in_flight, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-texts = [json.loads(line) for line in open(file, encoding="utf-8")]
+texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
 INSTRUCTION = 'Rate the text from 0 to 1. Answer with JSON: {"score": number, "reason": text}.'
 
 
@@ -43,5 +45,5 @@ task = Task(
 scores = dict.fromkeys(item["id"] for item in texts)
 for sample in log.samples or ():
     value = next(iter((sample.scores or {}).values())).value if sample.scores else None
-    scores[sample.id] = None if value is None or value != value else value
-json.dump(scores, open(out, "w", encoding="utf-8"))
+    scores[sample.id] = None if value is None or math.isnan(value) else value
+Path(out).write_text(json.dumps(scores), encoding="utf-8")

@@ -3,11 +3,12 @@
 import asyncio
 import json
 import sys
+from pathlib import Path
 
 from openai import AsyncOpenAI, OpenAIError
 
 url, file, in_flight, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-texts = [json.loads(line) for line in open(file, encoding="utf-8")]
+texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
 INSTRUCTION = 'Rate the text from 0 to 1. Answer with JSON: {"score": number, "reason": text}.'
 
 
@@ -27,7 +28,7 @@ async def main() -> None:
                 scores[item["id"]] = None
 
     await asyncio.gather(*(work() for _ in range(in_flight)))
-    json.dump(scores, open(out, "w", encoding="utf-8"))
+    Path(out).write_text(json.dumps(scores), encoding="utf-8")
 
 
 asyncio.run(main())

@@ -14,5 +14,5 @@ done = subprocess.run([sys.executable, "-m", "undogmatic.cli", "run", *words], c
 with Path("run", "scores.csv").open(encoding="utf-8", newline="") as table:
     rows = list(csv.DictReader(table))
 scores = {row["item_id"]: float(row["score"]) / 100 if row["score"] else None for row in rows}
-json.dump(scores, open(out, "w", encoding="utf-8"))
+Path(out).write_text(json.dumps(scores), encoding="utf-8")
 sys.exit(done.returncode)

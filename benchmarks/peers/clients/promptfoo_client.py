@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 url, file, in_flight, out, program = sys.argv[1:6]
-texts = [json.loads(line) for line in open(file, encoding="utf-8")]
+texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
 grader = {"id": "openai:chat:gpt-4.1-mini", "config": {"apiBaseUrl": url, "apiKey": "none"}}
 rubric = {"type": "llm-rubric", "value": "Rate the text from 0 to 1.", "provider": grader}
 config = {
@@ -26,5 +26,5 @@ for result in json.loads(Path("told.json").read_text(encoding="utf-8"))["results
     scores[result["vars"]["id"]] = own[0].get("score") if read else None
     if own[0] and not read:
         scores[f"said: {reason[:80]}"] = own[0].get("score")
-json.dump(scores, open(out, "w", encoding="utf-8"))
+Path(out).write_text(json.dumps(scores), encoding="utf-8")
 sys.exit(0 if done.returncode in (0, 100) else done.returncode)  # 100: a test did not pass
