@@ -30,6 +30,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import undogmatic
 from benchmarks import stored
 from benchmarks.growth import table as table_of
 from benchmarks.hosted import TEXT
@@ -58,12 +60,14 @@ class Peer(NamedTuple):
     Attributes:
         requirement: What is installed for it; "" where it is installed here already.
         client: Its program in clients/.
+        words: What the program is told beside.
         npm: Whether it is a package of npm.
     """
 
     requirement: str
     client: str
     npm: bool = False
+    words: tuple[str, ...] = ()
 
 
 PEERS = {
@@ -73,6 +77,7 @@ PEERS = {
     "dspy": Peer("dspy", "dspy_client"),
     "inspect_ai": Peer("inspect_ai openai", "inspect_client"),
     "deepeval": Peer("deepeval", "deepeval_client"),
+    "deepeval by default": Peer("deepeval", "deepeval_client", words=("by default",)),
     "promptfoo": Peer("promptfoo", "promptfoo_client", npm=True),
 }
 VALIDATORS = {
@@ -94,7 +99,7 @@ class Used(NamedTuple):
 
 def home(name: str, peer: Peer, install: Path) -> Path:
     """The folder of a peer's environment, made where it is not there yet."""
-    folder = (install / name.partition("_")[0]).resolve()
+    folder = (install / re.split("[_ ]", name)[0]).resolve()
     if not peer.requirement or (folder / "bin").is_dir() or (folder / "node_modules").is_dir():
         return folder
     if peer.npm:
@@ -113,11 +118,12 @@ def home(name: str, peer: Peer, install: Path) -> Path:
 def version(name: str, peer: Peer, folder: Path) -> str:
     """Which version of a peer is installed."""
     if not peer.requirement:
-        return metadata.version("aiohttp" if name.startswith("bare") else name)
+        return metadata.version("aiohttp") if name.startswith("bare") else undogmatic.__version__
     if peer.npm:
         package = folder / "node_modules" / name / "package.json"
         return str(json.loads(package.read_text(encoding="utf-8"))["version"])
-    asked = f"from importlib import metadata; print(metadata.version({name!r}))"
+    package = peer.requirement.split()[0]
+    asked = f"from importlib import metadata; print(metadata.version({package!r}))"
     line = [folder / "bin" / "python", "-c", asked]
     return subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -181,6 +187,7 @@ class Asked(NamedTuple):
     counts: dict[str, int]
     scored: int
     failed: int
+    bad: int
     wrong: int
 
 
@@ -197,18 +204,18 @@ def asked(name: str, install: Path, url: str, texts: int) -> Asked:
         ]
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         line = [*line_of(peer, folder), url, str(file), str(IN_FLIGHT), str(place / "out.json")]
-        line += [str(folder / "node_modules" / ".bin" / name)] if peer.npm else []
+        line += [*peer.words, *([str(folder / "node_modules" / ".bin" / name)] if peer.npm else [])]
         counts(url)
         used = measured(line, place)
         told = place / "out.json"
         scores = json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
         own = {int(k): v for k, v in scores.items() if k.isdigit() and v is not None}
         wrong = sum(abs(value - score_of(n)) > 0.006 for n, value in own.items())
-        said = [key for key in scores if not key.isdigit()]
-        if used.status or said:
+        bad = sum(key.startswith("bad:") for key in scores)
+        if used.status:
             tail = (place / "said.txt").read_text(encoding="utf-8")[-1500:]
-            print(f"{name}: status {used.status} {said} {tail}", file=sys.stderr)
-        return Asked(used, counts(url), len(own), texts - len(own), wrong)
+            print(f"{name}: status {used.status} {tail}", file=sys.stderr)
+        return Asked(used, counts(url), len(own), texts - len(own), bad, wrong)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -252,7 +259,7 @@ def speeds(names: Sequence[str], install: Path, rounds: int, texts: int) -> list
 
 
 COLUMNS = ("peer", "version", "what", "texts", "rounds", "rate", "processor", "start", "megabytes")
-COLUMNS += ("asked", "scored", "without", "wrong", "seconds", "status")
+COLUMNS += ("asked", "scored", "without", "bad", "wrong", "seconds", "status")
 
 
 def troubles(
@@ -267,7 +274,12 @@ def troubles(
                 "version": version(name, PEERS[name], home(name, PEERS[name], install)),
             }
             row |= {"what": what, "texts": texts, "asked": found.counts.get("asked", 0)}
-            row |= {"scored": found.scored, "without": found.failed, "wrong": found.wrong}
+            row |= {
+                "scored": found.scored,
+                "without": found.failed,
+                "bad": found.bad,
+                "wrong": found.wrong,
+            }
             row |= {"seconds": f"{found.used.wall:.1f}", "status": found.used.status}
             print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
             yield row
@@ -400,7 +412,11 @@ def main() -> None:
     )
     parser.add_argument("--install", type=Path, required=True, metavar="FOLDER")
     parser.add_argument(
-        "--peers", nargs="+", choices=list(PEERS), default=list(PEERS), metavar="NAME"
+        "--peers",
+        nargs="+",
+        choices=list(PEERS),
+        default=[*PEERS][:-2] + ["promptfoo"],
+        metavar="NAME",
     )
     parser.add_argument("--texts", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)

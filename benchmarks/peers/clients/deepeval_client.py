@@ -1,11 +1,12 @@
-"""DeepEval: a `GEval` whose steps are given, so that it asks once per text, with its defaults."""
+"""DeepEval: a `GEval` whose steps are given, so that it asks once per text, with its defaults but one:
+an error of one text does not end the evaluation (`ignore_errors`; `by default` it does)."""
 
 import json
 import sys
 from pathlib import Path
 
 from deepeval import evaluate
-from deepeval.evaluate import AsyncConfig, DisplayConfig
+from deepeval.evaluate import AsyncConfig, DisplayConfig, ErrorConfig
 from deepeval.metrics import GEval
 from deepeval.models import GPTModel
 from deepeval.test_case import LLMTestCase, SingleTurnParams
@@ -27,6 +28,7 @@ try:
         [metric],
         async_config=AsyncConfig(max_concurrent=in_flight),
         display_config=shown,
+        error_config=ErrorConfig(ignore_errors=sys.argv[5:] != ["by default"]),
     )
     for result in found.test_results:
         (own,) = result.metrics_data

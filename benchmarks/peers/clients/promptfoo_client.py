@@ -23,8 +23,9 @@ for result in json.loads(Path("told.json").read_text(encoding="utf-8"))["results
     own = (result.get("gradingResult") or {}).get("componentResults") or [{}]
     reason = str(own[0].get("reason"))
     read = own[0] and not result.get("error") and reason == "Stub."
-    scores[result["vars"]["id"]] = own[0].get("score") if read else None
-    if own[0] and not read:
-        scores[f"said: {reason[:80]}"] = own[0].get("score")
+    number = result["vars"]["id"]
+    scores[number] = own[0].get("score") if read else None
+    if own[0] and not read:  # a call that failed, told as a judge's verdict
+        scores[f"bad:{number}"] = own[0].get("score")
 Path(out).write_text(json.dumps(scores), encoding="utf-8")
 sys.exit(0 if done.returncode in (0, 100) else done.returncode)  # 100: a test did not pass
