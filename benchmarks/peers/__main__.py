@@ -415,7 +415,7 @@ def main() -> None:
         "--peers",
         nargs="+",
         choices=list(PEERS),
-        default=[*PEERS][:-2] + ["promptfoo"],
+        default=[name for name, peer in PEERS.items() if not peer.words],
         metavar="NAME",
     )
     parser.add_argument("--texts", type=int, default=2000)
