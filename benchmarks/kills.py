@@ -372,7 +372,7 @@ def ended_wrongly(status: int, said: str, sent: signal.Signals) -> str:
     if sent == signal.SIGKILL:
         return ""
     if "Traceback" in said:
-        return "a traceback"
+        return f"a traceback: {said[-3000:]}"
     fine = (0, 128 + sent, -sent)  # one that had not begun has the system's own manners
     return "" if status in fine else f"ended with status {status}"
 

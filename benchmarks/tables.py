@@ -146,6 +146,80 @@ def coverage_of_answers() -> str:
     return of_answers(pd.read_csv(stored.RESULTS / "coverage.csv")) + "\n"
 
 
+def started() -> str:
+    """What a command takes to start, from `benchmarks.startup`."""
+    rows = [
+        [
+            row["command"],
+            f"{float(row['processor']):.2f} s",
+            f"{row['goal']} s" if row["goal"] else "",
+        ]
+        for row in stored.rows("startup")
+    ]
+    return table(["", "seconds of a processor", "wanted"], rows)
+
+
+def peers() -> str:
+    """What a call costs beside peers, from `benchmarks.peers`."""
+    own = [row for row in stored.rows("peers") if row["what"] == "speed"]
+    bare = next(row for row in own if row["peer"] == "bare aiohttp")
+    rows = []
+    for row in own:
+        share = float(row["rate"]) / float(bare["rate"])
+        cells = [f"{row['peer']} {row['version']}", row["rounds"], f"{float(row['rate']):.0f}"]
+        cells += [
+            f"{share:.2f}",
+            f"{float(row['processor']):.2f} ms",
+            f"{float(row['start']):.1f} s",
+        ]
+        rows.append([*cells, f"{float(row['megabytes']):.0f} MB"])
+    heads = ["", "rounds", "calls a second", "of the bare client's", "processor a call"]
+    return table([*heads, "processor of a start", "memory at most"], rows)
+
+
+def peers_in_trouble() -> str:
+    """What came of texts on a server that misbehaves, from `benchmarks.peers`."""
+    rows = []
+    for row in stored.rows("peers"):
+        if row["what"] == "speed":
+            continue
+        server = "faulty" if row["what"] == "faults" else "takes 50 a second"
+        bad = row["bad"] if row["bad"] not in ("", "0") else "-"
+        cells = [f"{row['peer']} {row['version']}", server, row["texts"], row["asked"]]
+        rows.append([*cells, row["scored"], row["without"], bad, row["seconds"], row["status"]])
+    heads = ["", "server", "texts", "calls", "with a score", "without"]
+    return table([*heads, "told as a bad verdict", "seconds", "exit status"], rows)
+
+
+def peers_check() -> str:
+    """What validators of judges take for tables, from `benchmarks.peers --check`."""
+    rows = [
+        [
+            f"{row['peer']} {row['version']}",
+            f"{int(row['rows']):,}",
+            f"{float(row['processor']):.2f} s",
+            f"{row['megabytes']} MB",
+            "read" if row["status"] in ("0", "1", "2") else f"ended with status {row['status']}",
+        ]
+        for row in stored.rows("peers_check")
+    ]
+    return table(["", "rows", "processor", "memory at most", ""], rows)
+
+
+def peers_read() -> str:
+    """What reading a log of Inspect takes, from `benchmarks.peers --read`."""
+    rows = [
+        [
+            f"`{row['reader'].split()[-1]}`, {row['reader'].split()[0]} {row['version']}",
+            f"{row['megabytes_read']} MB, {int(row['samples']):,} samples",
+            f"{float(row['processor']):.1f} s",
+            f"{row['megabytes']} MB",
+        ]
+        for row in stored.rows("peers_read")
+    ]
+    return table(["", "log", "processor", "memory at most"], rows)
+
+
 def published() -> str:
     """Each place that quotes measured figures, from `benchmarks.published`."""
     from benchmarks.published import listing
@@ -154,6 +228,11 @@ def published() -> str:
 
 
 BLOCKS = {
+    "started": started,
+    "peers": peers,
+    "peers_in_trouble": peers_in_trouble,
+    "peers_check": peers_check,
+    "peers_read": peers_read,
     "published": published,
     "coverage_of_answers": coverage_of_answers,
     "kills": kills,
