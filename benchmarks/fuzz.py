@@ -46,6 +46,8 @@ def tried(name: str, minutes: float, first: int) -> int:
     )
     for case in found.EXAMPLES:
         found.enter(case)
+        count += 1
+    ends = time.monotonic() + 60 * minutes  # the examples take the time that they take
     while time.monotonic() < ends:
         seed(number)(calm(given(found.strategy())(enter)))()
         number += 1

@@ -402,7 +402,14 @@ LISTED = (
         "*",
         P + "peers --write",
         "2026-11-29",
-        ("peers.csv", "hosted.csv", "scale.csv", "growth.csv"),
+        (
+            "peers.csv",
+            "peers_check.csv",
+            "peers_read.csv",
+            "startup.csv",
+            "hosted.csv",
+            "scale.csv",
+        ),
     ),
     Quoted("docs/traits.md", "`readout=integers`", P + "integers split", "2026-11-25"),
     Quoted(
@@ -536,7 +543,7 @@ RULES = {
     "docs/readers.md": ("Verdicts in the files of other tools",),
     "docs/review.md": ("From MLflow",),
     "docs/search.md": ("A search in place of a grid",),
-    "docs/security.md": ("The log of scores",),
+    "docs/security.md": ("The log of scores", "Pages, cards and the Action"),
     "docs/tutorial.md": ("Ten minutes",),
     "docs/verdicts.md": (
         "What counts as one",

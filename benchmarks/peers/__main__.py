@@ -31,6 +31,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -154,12 +155,21 @@ def measured(line: Sequence[str], place: Path, said: str = "said.txt") -> Used:
         known.pop("PYTHONPATH", None)
     began = time.perf_counter()
     with (place / said).open("w", encoding="utf-8") as file:
-        process = subprocess.Popen(line, cwd=place, env=known, stdout=file, stderr=file)
-        _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+        # a small process starts it, or the memory of this one would be the least of any
+        helper = [sys.executable, "-I", "-c", _HELPER, str(place / "used.json"), *line]
+        subprocess.run(helper, cwd=place, env=known, stdout=file, stderr=file, check=True)
     wall = time.perf_counter() - began
-    peak = used.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
-    return Used(wall, used.ru_utime + used.ru_stime, peak, process.returncode)
+    processor, peak, status = json.loads((place / "used.json").read_text(encoding="utf-8"))
+    return Used(wall, processor, peak / (1024 if sys.platform != "darwin" else 1024**2), status)
+
+
+_HELPER = """
+import os, sys
+process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, used = os.wait4(process, 0)
+with open(sys.argv[1], "w") as file:
+    file.write(f"[{used.ru_utime + used.ru_stime}, {used.ru_maxrss}, {os.waitstatus_to_exitcode(status)}]")
+"""
 
 
 @contextmanager
@@ -285,64 +295,37 @@ def troubles(
             yield row
 
 
-_EVALAUDIT = """
-import sys, pandas as pd, evalaudit
-rows = pd.read_csv(sys.argv[1])
-judge = {"human": list(rows["human"]), "judge": list(rows["judge"])}
-print(evalaudit.audit(judge=judge, config={"seed": 0, "level": "nominal"}).to_markdown())
-"""
-
-
-def check_line(name: str, folder: Path, place: Path) -> list[str]:
-    """How a validator is asked about `rows.csv`; what it needs beside is written."""
+def checks(install: Path, sizes: Sequence[int], rounds: int) -> Iterator[dict[str, Any]]:
+    """What a table of verdicts and labels takes, each validator asked as the gauntlet asks it; the
+    least of the rounds."""
     import pandas as pd
 
-    rows = pd.read_csv(place / "rows.csv")
-    if name == "undogmatic":
-        return [sys.executable, "-m", "undogmatic.cli", "check", "rows.csv"]
-    if name == "judgekeeper":
-        own = rows.rename(columns={"judge": "judge_label", "human": "human_label"})
-        own[["id", "judge_label", "human_label"]].to_csv(place / "own.csv", index=False)
-        return [str(folder / "bin" / "judgekeeper"), "report", "own.csv"]
-    if name == "judgegate":
-        own = rows.rename(columns={"judge": "verdict", "human": "label"})
-        own.to_json(place / "labels.jsonl", orient="records", lines=True)
-        settings = {
-            "judge": {"model": "recorded", "prompt": "recorded"},
-            "labels": {"values": ["fail", "pass"]},
-        }
-        (place / "judge.yaml").write_text(json.dumps(settings), encoding="utf-8")
-        return [
-            str(folder / "bin" / "judgegate"),
-            "verify",
-            "labels.jsonl",
-            "--config",
-            "judge.yaml",
-        ]
-    (place / "ask.py").write_text(_EVALAUDIT, encoding="utf-8")
-    return [str(folder / "bin" / "python"), "ask.py", "rows.csv"]
+    from benchmarks.gauntlet.judges import Case
+    from benchmarks.gauntlet.tools import TOOLS, Refused
 
-
-def checks(install: Path, sizes: Sequence[int], rounds: int) -> Iterator[dict[str, Any]]:
-    """What a table of verdicts and labels takes; the least of the rounds."""
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
-            table_of(place / "rows.csv", size)
+            rows = pd.read_csv(table_of(place / "rows.csv", size)).rename(columns={"id": "item"})
+            case = Case(rows.assign(system="S1"), "pass_fail", True)
             for name, peer in VALIDATORS.items():
                 there = home(name, peer, install)
-                line = check_line(name, there, place)
-                measured(line, place) if size == min(sizes) else None  # compiles what is imported
-                found = [measured(line, place) for _ in range(rounds)]
-                least = min(found, key=lambda used: used.processor)
+                programs = there / "bin" if peer.requirement else Path(sys.executable).parent
+                spent, said = [], "read"
+                for number in range(rounds + (size == min(sizes))):  # the first compiles
+                    own = place / f"{name}{number}"
+                    own.mkdir()
+                    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                    try:
+                        TOOLS[name].ask(programs, case, own)
+                    except (Refused, subprocess.TimeoutExpired) as error:
+                        said = str(error)[:120]
+                    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                    spent.append(
+                        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                    )
                 row = {"peer": name, "version": version(name, peer, there), "rows": size}
-                row |= {
-                    "processor": f"{least.processor:.2f}",
-                    "megabytes": f"{least.megabytes:.0f}",
-                }
-                row |= {"status": least.status, "rounds": rounds}
-                if least.status not in (0, 1, 2):
-                    print((place / "said.txt").read_text(encoding="utf-8")[-800:], file=sys.stderr)
+                row |= {"processor": f"{min(spent):.2f}", "rounds": rounds, "said": said}
                 print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
                 yield row
 
@@ -352,7 +335,7 @@ import json, sys
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai import Task, eval
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import get_model, ModelOutput
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate
 
@@ -364,10 +347,19 @@ def judged():
     return score
 
 words = "O tema da repercussao geral nao se aplica a este caso porque a verba indeniza. ".split()
-text = lambda n: f"{n} " + " ".join(words[(n * 7 + k * (n % 5 + 1)) % len(words)] for k in range(n % 400 + 3000))
-samples = [Sample(id=str(n), input=text(n), target="x") for n in range(count)]
-eval(Task(dataset=MemoryDataset(samples), solver=generate(), scorer=judged()), model="mockllm/model",
-     log_dir="logs", log_format="json", display="none")
+text = lambda n: f"{n} " + " ".join(words[(n * 7 + k * (n % 5 + 1)) % len(words)] for k in range(n % 400 + 800))
+samples = [Sample(id=str(n), input=text(n), target="x", metadata={"human_ana": "CI"[n % 3 == 0]})
+           for n in range(count)]
+told = ModelOutput.from_content(model="mockllm/model", content="Stub.")
+# without a usage it would count tokens, for which it asks the network
+told.usage = ModelUsage(input_tokens=900, output_tokens=2, total_tokens=902)
+model = get_model("mockllm/model", custom_outputs=[told] * count)
+(log,) = eval(Task(dataset=MemoryDataset(samples), solver=generate(), scorer=judged()),
+              model=model, log_dir="made", log_format="json", display="none")
+assert log.status == "success", log.error
+copies = [own.model_copy(update={"id": f"{n}-{own.id}", "uuid": f"{n}-{own.uuid}"})
+          for n in range(int(sys.argv[2])) for own in log.samples]
+write_eval_log(log.model_copy(update={"samples": copies}), "log.json", format="json")
 """
 _READ = "import sys\nfrom inspect_ai.log import read_eval_log\nprint(len(read_eval_log(sys.argv[1]).samples))"
 
@@ -378,15 +370,12 @@ def readers(install: Path, megabytes: int, rounds: int) -> Iterator[dict[str, An
     python = str(folder / "bin" / "python")
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        measured([python, "-c", _MAKE, "20"], place)
-        (first,) = (place / "logs").glob("*.json")
-        each = first.stat().st_size / 20
-        first.unlink()
-        count = int(megabytes * 1e6 / each)
-        made = measured([python, "-c", _MAKE, str(count)], place)
+        log = place / "log.json"
+        made = measured([python, "-c", _MAKE, "20", "1"], place)
         assert made.status == 0, (place / "said.txt").read_text()[-2000:]
-        (log,) = (place / "logs").glob("*.json")
-        log = log.rename(place / "log.json")
+        copies = round(megabytes * 1e6 / log.stat().st_size)
+        count = 20 * copies
+        measured([python, "-c", _MAKE, "20", str(copies)], place)
         (place / "read.py").write_text(_READ, encoding="utf-8")
         for name, line in (
             ("inspect_ai read_eval_log", [python, "read.py", str(log)]),
