@@ -145,18 +145,6 @@ def _toy() -> list[str]:
     return [*alarms, *(each for each in words if each == "**99 %**")]
 
 
-def _instrument() -> list[str]:
-    found = _read("instrument.csv").set_index(["judge", "what", "texts"])["share"]
-    rows = []
-    for judge, what in dict.fromkeys(key[:2] for key in found.index):
-        if what == "clean":  # said of some judges alone
-            continue
-        # half a per mille is rounded down: 79.25 % is 79.2 %
-        shares = [f"{100 * found[judge, what, n] - 1e-6:.1f}".removesuffix(".0") for n in (40, 60)]
-        rows.append(f"| {' % | '.join(share.replace('-0', '0') for share in shares)} % |")
-    return rows
-
-
 def _systems() -> list[str]:
     found = _read("systems.csv")["held"]
     others = found[found > found.min()]
@@ -171,14 +159,14 @@ LISTED = (
     Quoted(
         "README.md",
         "undogmatic",
-        "undogmatic check data/check/demo.csv --judge judge_keyword",
+        "undogmatic demo",
         "2026-11-29",
     ),
     Quoted("docs/acid_tests.md", "*", P + "acid --write", "2026-11-29", ("acid.csv",), _acid),
     Quoted(
         "docs/add_your_own.md",
         "Which model judges it",
-        U + "-m model=local readout=logprobs",
+        "",
         "2026-11-26",
     ),
     Quoted(
@@ -243,7 +231,6 @@ LISTED = (
         P + "instrument --write",
         "2026-11-29",
         ("instrument.csv",),
-        _instrument,
     ),
     Quoted(
         "docs/intervals.md",
@@ -281,7 +268,7 @@ LISTED = (
         U + "-m experiment=uncertainty_bakeoff dataset.n=150",
         "2026-11-28",
     ),
-    Quoted("docs/judges.md", "The rules of `selective`", U + "judge=selective", "2026-11-22"),
+    Quoted("docs/judges.md", "The rules of `selective`", "", "2026-11-22"),
     Quoted(
         "docs/measured.md", "May you trust the embedded judge?", P + "probe --test", "2026-11-28"
     ),
@@ -319,10 +306,11 @@ LISTED = (
     Quoted(
         "docs/optimise.md",
         "What the embedded model gains",
-        U + "optimizer=random_search dataset=theses",
+        U
+        + "optimizer=random_search dataset=theses 'dataset.conditions=[authority_only,explained_only]'",
         "2026-11-23",
     ),
-    Quoted("docs/other_courts.md", "*", U + "experiment=kestrels", "2026-11-29"),
+    Quoted("docs/other_courts.md", "*", "", "2026-11-29"),
     Quoted(
         "docs/precedents.md",
         "Does the text describe what was decided?",
@@ -618,7 +606,7 @@ def listing() -> str:
         link = f"[{page}]({page})" if one.page.startswith("docs/") else page
         stored = ", ".join(f"`{name}`" for name in one.stored) or "none: the page alone"
         section = "all" if one.section == "*" else one.section
-        command = f"`{one.command}`".replace("|", "\\|")
+        command = f"`{one.command}`".replace("|", "\\|") if one.command else "as that page says"
         rows.append(f"| {link} | {section} | {command} | {stored} | {one.measured} |")
     return "\n".join(rows) + "\n"
 

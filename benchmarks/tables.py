@@ -14,7 +14,7 @@ from benchmarks import stored
 KILLED = {
     "run": "`undogmatic run`, report and MLflow included",
     "sweep": "a sweep of two prompts (`run -m`)",
-    "optimise": "`optimizer=labeled_fewshot`, and its run of both programs",
+    "optimise": "an optimisation by labelled examples, and its run of both programs",
     "label": "the page of `undogmatic label`, while somebody labels",
     "align": "the page of `undogmatic align`, while an edit runs",
     "batch_gpt": "a batch of OpenAI (`engine=batch`)",
