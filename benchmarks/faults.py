@@ -1,13 +1,14 @@
 """A storm of faults: what is lost, and what is paid twice, when a server misbehaves in every way at
 once.
 
-    python -m benchmarks.faults [--items 2000] [--in-flight 32] [--resumes 3] [--seed 1]
+    python -m benchmarks.faults [--items 2000] [--in-flight 32] [--resumes 3] [--seed 1] [--write]
 
 A stub server misbehaves at random: 10 % of the calls are answered with 429, 5 % with 500, 5 % with
 rubbish, 2 % are truncated, 1 % hang and 1 % get an odd answer (tests/hostile.py). The run goes its
 way and is resumed until nothing is missing. Printed are the items without a record, the calls that
 were made although the same one had already been answered well, the calls that the server saw and
-the run did not count, and the failures by kind.
+the run did not count, and the failures by kind. `--write` keeps that in
+benchmarks/results/faults.csv.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
+from benchmarks import stored
 from benchmarks.hosted import component, items
 from tests import hostile
 from tests.stub_server import Fault, StubServer
@@ -157,6 +159,7 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--resumes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = storm(options.items, options.in_flight, options.resumes, options.seed, Path(folder))
@@ -165,6 +168,13 @@ def main() -> None:
         f" {found.lost} lost, {found.paid_twice} paid twice, {found.uncounted} not counted,"
         f" {found.untyped} failures without a kind"
     )
+    if options.write:
+        row = {"seed": options.seed, "items": options.items, "in_flight": options.in_flight}
+        row |= {"calls": found.calls, "runs": found.runs, "lost": found.lost}
+        row |= {"paid_twice": found.paid_twice, "uncounted": found.uncounted}
+        row |= {"untyped": found.untyped, "failed": found.failures.total()}
+        row |= {"answers": json.dumps(found.faulty)}
+        stored.keep("faults", ("seed", "items", "in_flight"), [row])
     print(f"answers: {json.dumps(found.faulty)}\nfailures that stay: {json.dumps(found.failures)}")
 
 

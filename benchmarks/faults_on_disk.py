@@ -1,11 +1,12 @@
 """A fault of the disk at every write of a whole command, each followed by a resume: does it go on
 to the same results?
 
-    python -m benchmarks.faults_on_disk [--tracking mlflow] [--every N]
+    python -m benchmarks.faults_on_disk [--tracking mlflow] [--every N] [--write]
 
 The bigger variant of tests/test_faults.py: the command from its words on, Hydra's and MLflow's
 writes included, each kind of fault at each place. Prints what did not end with one message and
-status 2 or 3, and what differed afterwards.
+status 2 or 3, and what differed afterwards. `--write` keeps the counts in
+benchmarks/results/faults_on_disk.csv.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import stored
 from tests.conftest import put
 from tests.faults import FORBIDDEN, FULL, KILL_STATUS, KILLED, run
 from tests.test_faults import TEXTS, WORDS, results, said_once
@@ -29,6 +31,7 @@ def main() -> None:
     )
     parser.add_argument("--tracking", choices=("none", "mlflow"), default="none")
     parser.add_argument("--every", type=int, default=1, help="only every N-th place")
+    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
     given = parser.parse_args()
     words = ["run", *WORDS[:-1], f"tracking={given.tracking}"]
     _preload(given.tracking)
@@ -39,11 +42,16 @@ def main() -> None:
         expected, writes, tried, bad = results(place / "whole" / "r"), len(undisturbed.places), 0, 0
         print(f"tracking={given.tracking}: {writes} writes")
         for fault in (FULL, FORBIDDEN, KILLED):
+            before = tried, bad
             for at in range(1, writes + 1, given.every):
                 why = _tried(words, _fresh(place / "w"), fault, at, expected)
                 tried, bad = tried + 1, bad + (why is not None)
                 if why is not None:
                     print(f"{fault} at {at} ({undisturbed.places[at - 1]}): {why}", flush=True)
+            row = {"tracking": given.tracking, "fault": fault, "writes": writes}
+            row |= {"tried": tried - before[0], "wrong": bad - before[1]}
+            if given.write:
+                stored.keep("faults_on_disk", ("tracking", "fault"), [row])
         print(f"{tried} faults tried, {bad} ended badly, {time.perf_counter() - started:.0f} s")
     finally:
         shutil.rmtree(place)

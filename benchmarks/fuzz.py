@@ -1,9 +1,10 @@
 """Try one door of tests/fuzzing, or each of them, for as long as you like.
 
-    python -m benchmarks.fuzz [DOOR ...] [--minutes 10] [--seed 1]
+    python -m benchmarks.fuzz [DOOR ... | --all] [--minutes 10] [--seed 1] [--write]
 
 Without a DOOR it lists them. Ends with status 1 and the smallest case that it found, if it found
-one; put it into the EXAMPLES of the door.
+one; put it into the EXAMPLES of the door. `--write` keeps how many cases were tried, and whether
+one went wrong, in benchmarks/results/fuzz.csv.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import traceback
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from benchmarks import stored
 from tests.fuzzing import DOORS, door
 
 BATCH = 500
@@ -44,6 +46,8 @@ def tried(name: str, minutes: float, first: int) -> int:
     )
     for case in found.EXAMPLES:
         found.enter(case)
+        count += 1
+    ends = time.monotonic() + 60 * minutes  # the examples take the time that they take
     while time.monotonic() < ends:
         seed(number)(calm(given(found.strategy())(enter)))()
         number += 1
@@ -64,7 +68,10 @@ def main() -> int:
     parser.add_argument("doors", nargs="*", metavar="DOOR", help=", ".join(DOORS))
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--all", action="store_true", help="try each door")
+    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
     options = parser.parse_args()
+    options.doors = DOORS if options.all else options.doors
     if unknown := [name for name in options.doors if name not in DOORS]:
         parser.error(f"no such door: {', '.join(unknown)}. There are: {', '.join(DOORS)}.")
     if not options.doors:
@@ -73,10 +80,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["UNDOGMATIC_CACHE"] = str(folder)
         for name in options.doors:
+            count, wrong = 0, 0
             try:
                 count = tried(name, options.minutes, options.seed)
             except Exception:  # whatever it is, it is a finding
                 traceback.print_exc()
+                wrong = 1
+            if options.write:
+                row = {"door": name, "minutes": options.minutes, "seed": options.seed}
+                stored.keep("fuzz", ("door",), [row | {"cases": count, "wrong": wrong}])
+            if wrong:
                 print(f"{name}: found something", flush=True)
                 return 1
             print(f"{name}: {count:,} cases in {options.minutes:g} min, nothing found", flush=True)

@@ -1,7 +1,7 @@
 """How fast a hosted model is judged, against a bare HTTP client on the same machine in the same run.
 
     python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1] [--limit N]
-        [--profile FILE] [--whole]
+        [--profile FILE] [--whole] [--write]
 
 A stub server in its own process answers after `latency` seconds. Rounds alternate between (a) an aiohttp client that
 posts the same payloads and reads the JSON back, and (b) the whole pipeline: items -> structured readout (DSPy) -> score
@@ -14,6 +14,8 @@ a rate; printed is the rate that the pipeline reaches against the server's own.
 With `--whole` the command itself is measured, `undogmatic run` with `tracking=mlflow` into a new store, over a file of
 `--items` texts of drawn words. Printed are its seconds by the clock and of a processor, those of
 judging, and what lies outside, by phase. A phase ends when a file of it appears in the run's folder (needs /proc).
+
+`--write` keeps what is printed in benchmarks/results/hosted.csv.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from typing import Any, NamedTuple
 import aiohttp
 from omegaconf import OmegaConf
 
+from benchmarks import stored
 from benchmarks.scale import WORDS
 from undogmatic.config.build import build
 from undogmatic.engine.journal import Journals
@@ -145,8 +148,9 @@ PHASES = {
 ends."""
 
 
-def whole(url: str, count: int, in_flight: int, folder: Path) -> None:
-    """Measure the command over so many texts, and print where its seconds go."""
+def whole(url: str, count: int, in_flight: int, folder: Path) -> dict[str, float]:
+    """Measure the command over so many texts, and print where its seconds go. They are given back
+    by what they were spent on."""
     folder.mkdir()
     with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
         table, drawn = csv.writer(file), random.Random(0)
@@ -194,15 +198,50 @@ def whole(url: str, count: int, in_flight: int, folder: Path) -> None:
         f"{processor:.1f} s of a processor in all; by phase, seconds of the clock and of a"
         " processor:"
     )
+    spent = {"calls": count, "seconds": seconds, "seconds judging": judging}
+    spent |= {"processor": processor}
     for name, now in zip(PHASES, reached, strict=True):
         print(f"  {name:38}{now[0] - before[0]:6.2f}{now[1] - before[1]:7.2f}")
+        spent[f"processor: {name}"] = now[1] - before[1]
         before = now
+    return spent
+
+
+def keep(what: str, figures: dict[str, float]) -> None:
+    """Store figures of one kind of measurement."""
+    rows = [{"what": what, "figure": name, "value": f"{n:.4g}"} for name, n in figures.items()]
+    stored.keep("hosted", ("what", "figure"), rows)
 
 
 def processor_of(process: int) -> float:
     """Seconds of a processor that a process has taken so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def beside_bare(url: str, options: argparse.Namespace, folder: Path) -> None:
+    """Measure the pipeline and a bare client in turn, and print both."""
+    plain, ours = [], []
+    for n in range(options.rounds):
+        todo = items(options.items, f"round {n}")
+        ours.append(pipeline(url, todo, options.in_flight, folder / str(n)))
+        payloads = payloads_of(todo, folder / str(n))
+        plain.append(asyncio.run(bare(url, payloads, options.in_flight)))
+        print(f"round {n + 1}: bare client {plain[-1]}, pipeline {ours[-1]}", flush=True)
+    client, own = (
+        Pace(*map(statistics.median, zip(*paces, strict=True))) for paces in (plain, ours)
+    )
+    print(
+        f"median of {options.rounds}: bare client {client}, pipeline {own}, ratio"
+        f" {own.rate / client.rate:.2f} (ceiling"
+        f" {options.in_flight / options.latency:.0f}/s)"
+    )
+    if options.write:
+        shares = [mine.rate / other.rate for mine, other in zip(ours, plain, strict=True)]
+        figures = {"calls": options.items, "rounds": options.rounds}
+        figures |= {"bare: calls a second": client.rate, "bare: processor ms": client.cpu}
+        figures |= {"ours: calls a second": own.rate, "ours: processor ms": own.cpu}
+        keep("beside bare", figures | {"best ratio of a round": max(shares)})
 
 
 def main() -> None:
@@ -223,6 +262,7 @@ def main() -> None:
         "--limit", type=float, default=None, help="calls a second that the server takes"
     )
     parser.add_argument("--whole", action="store_true", help="measure the command `undogmatic run`")
+    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
     options = parser.parse_args()
 
     command = [sys.executable, "-m", "tests.stub_server", "--latency", str(options.latency)]
@@ -243,9 +283,14 @@ def main() -> None:
                     f"{options.items} calls, the server takes {options.limit:g}/s: {reached},"
                     f" {share:.0%} of it"
                 )
+                if options.write:
+                    limited = {"calls": options.items, "limit": options.limit}
+                    keep("limit", limited | {"rate": reached.rate})
                 return
             if options.whole:
-                whole(url, options.items, options.in_flight, Path(folder) / "whole")
+                spent = whole(url, options.items, options.in_flight, Path(folder) / "whole")
+                if options.write:
+                    keep("whole", spent)
                 return
             warm = items(2 * options.in_flight, "warm")
             pipeline(url, warm, options.in_flight, Path(folder) / "warm")
@@ -261,21 +306,7 @@ def main() -> None:
                 profiler.disable()
                 profiler.dump_stats(options.profile)
                 return
-            plain, ours = [], []
-            for n in range(options.rounds):
-                todo = items(options.items, f"round {n}")
-                ours.append(pipeline(url, todo, options.in_flight, Path(folder) / str(n)))
-                payloads = payloads_of(todo, Path(folder) / str(n))
-                plain.append(asyncio.run(bare(url, payloads, options.in_flight)))
-                print(f"round {n + 1}: bare client {plain[-1]}, pipeline {ours[-1]}", flush=True)
-            client, own = (
-                Pace(*map(statistics.median, zip(*paces, strict=True))) for paces in (plain, ours)
-            )
-            print(
-                f"median of {options.rounds}: bare client {client}, pipeline {own}, ratio"
-                f" {own.rate / client.rate:.2f} (ceiling"
-                f" {options.in_flight / options.latency:.0f}/s)"
-            )
+            beside_bare(url, options, Path(folder))
         finally:
             server.terminate()
 

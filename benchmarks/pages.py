@@ -24,6 +24,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks import tables
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 WIDTH = 110
@@ -369,6 +371,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "growth": growth,
     "aligned": aligned,
     "examinations": examinations,
+    **tables.BLOCKS,
     "instrument": instrument,
     "instrument_pt": functools.partial(instrument, "pt"),
     "instrument_trust": instrument_trust,
@@ -383,6 +386,10 @@ PAGES = (
             "index.pt.md",
             "check.md",
             "align.md",
+            "intervals.md",
+            "reliability.md",
+            "figures.md",
+            "speed.md",
             "instrument.md",
             "instrument.pt.md",
         )

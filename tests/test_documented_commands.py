@@ -29,6 +29,8 @@ from undogmatic.experiment import run_experiment
 from undogmatic.runs.manifest import Manifest
 from undogmatic.safety.paths import conf_folder, data_folder
 
+pytestmark = pytest.mark.slow
+
 ROOT = conf_folder().parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGE_WITH_A_TEST_OF_ITS_OWN = "add_your_own.md"

@@ -28,7 +28,7 @@ def test_the_version_stands_in_one_place_and_is_told_by_what_cannot_read_it() ->
     assert "version" in PROJECT["project"]["dynamic"]
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "undogmatic/__init__.py"
     assert yaml.safe_load(page("CITATION.cff"))["version"] == undogmatic.__version__
-    assert f"## {undogmatic.__version__}\n" in page("CHANGELOG.md")
+    assert f"## {undogmatic.__version__} (" in page("CHANGELOG.md")
 
 
 def test_the_changelog_names_every_command() -> None:
@@ -106,6 +106,13 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
 
     told = {step["name"]: step["run"] for step in build["steps"] if "name" in step}
     assert told["Test"] == ".ci/run"
+    brings = told["List what an installation brings"]
+    assert "sha256sum" in brings and "cyclonedx-py environment" in brings
+    signs = [step.get("uses", "").partition("@")[0] for step in flow["jobs"]["sign"]["steps"]]
+    assert {"actions/attest-build-provenance", "actions/attest-sbom"} <= {*signs}
+    heading = page("CHANGELOG.md").partition("\n## ")[2].partition("\n")[0]
+    assert re.fullmatch(rf"Unreleased|{undogmatic.__version__} \(\d{{4}}-\d\d-\d\d\)", heading)
+    assert f"version: {undogmatic.__version__}" in page("CITATION.cff")
     for tag, status in ((f"v{undogmatic.__version__}", 0), ("v9.9.9", 1)):
         assert (
             subprocess.run(
@@ -138,6 +145,14 @@ def test_every_push_and_every_pull_request_passes_the_one_check() -> None:
     assert set(flow[True]) == {"push", "pull_request"}  # YAML reads the key `on` as true
     commands = [step.get("run") for step in flow["jobs"]["check"]["steps"]]
     assert ".ci/run" in commands and flow["permissions"] == {"contents": "read"}
+    promised = [
+        line.rpartition(" :: ")[2]
+        for line in PROJECT["project"]["classifiers"]
+        if re.search(r"Python :: 3\.\d+$", line)
+    ]
+    assert flow["jobs"]["pythons"]["strategy"]["matrix"]["python"] == promised
+    assert PROJECT["project"]["requires-python"] == f">={promised[0]}"
+    assert "pip-audit" in flow["jobs"]["audit"]["steps"][-1]["run"]
     assert "secrets." not in page(".github/workflows/ci.yml")
 
 

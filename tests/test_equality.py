@@ -13,6 +13,8 @@ from benchmarks.equality import answers, sessions, typing_in
 from benchmarks.equality.compare import Accepted, Difference, differences, judged, read_accepted
 from tests.conftest import Capture, typed
 
+pytestmark = pytest.mark.slow
+
 Answer = dict[str, Any]
 
 

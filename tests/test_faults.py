@@ -20,6 +20,8 @@ from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
 from undogmatic.safety.command import say, tell
 
+pytestmark = pytest.mark.slow
+
 WORDS = [
     "model=patterns",
     "dataset=texts",

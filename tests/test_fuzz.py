@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, given, seed, settings
 
 from tests.fuzzing import DOORS, door
 
+pytestmark = pytest.mark.slow
+
 MOST = 50
 """Examples of one door that are tried here: of a longer list a spread, of which the benchmark tries
 all."""

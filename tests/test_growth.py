@@ -11,6 +11,8 @@ from benchmarks import growth
 from benchmarks.growth import FAULT, FEW, Used
 from tests.conftest import Capture, Patch
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[1] / "docs"
 START = 3.0
 

@@ -27,6 +27,8 @@ from undogmatic.config.groups import keys_of, options
 from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import conf_folder
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = conf_folder().parent / "undogmatic"
 FILLED = "…"  # stands where a message puts a value in
 WORD = (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from undogmatic.tracking.alignment import aligned
     from undogmatic.tracking.scorer import scorer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Judgments",
     "ScoreResult",

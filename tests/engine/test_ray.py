@@ -31,6 +31,8 @@ from undogmatic.records.limits import USUAL, PacedLimits
 from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.index import read_records
 
+pytestmark = pytest.mark.slow
+
 ray = pytest.importorskip("ray")
 # a cluster takes twenty seconds to start, so one worker alone has one
 machines = pytest.mark.xdist_group("ray")

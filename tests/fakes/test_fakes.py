@@ -11,6 +11,8 @@ from tests.fakes.worlds import made_up, shipped, verdict_of
 from undogmatic.models.fake import KINDS
 from undogmatic.safety.paths import conf_folder
 
+pytestmark = pytest.mark.slow
+
 
 def test_good_judges_are_believed_on_46_pairs() -> None:
     found = [standing for seed in range(2) for standing in one_world(list(GOOD), "alike", 46, seed)]

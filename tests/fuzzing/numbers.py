@@ -93,8 +93,9 @@ def _composed(choice: str) -> dict[str, Any]:
     """The base with another option in one group, whose required values are given."""
     group, _, name = choice.partition("=")
     if "defaults" in _file(choice):  # of several files
+        path = ["dataset.path=x"] if group == "dataset" else []
         node = compose_config(
-            [*(word for word in BASE if not word.startswith("analysis=")), choice]
+            [*(word for word in BASE if not word.startswith("analysis=")), choice, *path]
         )[group]
     else:
         node = named(group, name, group, _base())

@@ -4,6 +4,7 @@ import gc
 import logging
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +46,21 @@ def test_a_record_of_a_library_without_a_traceback_is_logged_as_any_other(
     with guarded():
         logging.getLogger("library").error("a session was left open", exc_info=exc_info)
     assert [record.getMessage() for record in caplog.records] == ["a session was left open"]
+
+
+def test_a_signal_in_code_that_was_made_from_text_ends_a_command_with_its_own_status(
+    tmp_path: Path,
+) -> None:
+    """As in a dataclass that is being made while modules are loaded."""
+    (tmp_path / "typed.py").write_text(
+        "import os, signal, sys, time\n"
+        "from undogmatic.safety import command\n"
+        "with command.ending():\n"
+        "    try:\n"
+        "        exec('os.kill(os.getpid(), signal.SIGTERM); time.sleep(20)')\n"
+        "    except KeyboardInterrupt:\n"
+        "        status = command.interrupted()\n"
+        "sys.exit(status)\n"
+    )
+    line = [sys.executable, "-m", "typed"]
+    assert subprocess.run(line, cwd=tmp_path, env=environment()).returncode == 143

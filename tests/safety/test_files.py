@@ -13,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from undogmatic.errors import StorageError
-from undogmatic.safety.files import OWN, Log, as_written, check_writable, csv, harmless, write
+from undogmatic.safety.files import (
+    OWN,
+    Log,
+    as_written,
+    check_writable,
+    csv,
+    harmless,
+    make_own,
+    write,
+)
 
 
 def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(
@@ -83,3 +92,15 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(cell: str) -> None:
 def test_tables_are_written_harmless() -> None:
     frame = pd.DataFrame({"item_id": ["=1+1", "-5", "a"], "score": [-1.5, 2.0, float("nan")]})
     assert csv(frame) == "item_id,score\n'=1+1,-1.5\n-5,2.0\na,\n"
+
+
+def test_where_files_have_no_owner_a_log_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows: there is no `os.geteuid`."""
+    file = tmp_path / "score.log"
+    file.write_text("{}\n")
+    file.chmod(0o644)
+    monkeypatch.delattr(os, "geteuid")
+    make_own(file)
+    assert file.stat().st_mode & 0o777 == 0o644

@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from undogmatic.cli.check import pairs_of
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.runs.versions import versions
@@ -73,6 +71,7 @@ def server() -> Any:
     needs("mcp")
     from mcp.server import MCPServer
     from mcp.types import CallToolResult, TextContent, ToolAnnotations
+    from pydantic import Field
 
     made = MCPServer(
         "undogmatic", instructions=ABOUT, version=versions()["undogmatic"], log_level="WARNING"

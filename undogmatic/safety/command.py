@@ -172,6 +172,10 @@ def patient_streams() -> None:
 
 def interrupted() -> int:
     """The exit status after a KeyboardInterrupt."""
+    # CPython remembers an interrupt that fell into code made from text (a dataclass is), until
+    # other such code runs. A `python -m` that ends meanwhile dies by SIGINT, whatever its status
+    # (`unhandled_keyboard_interrupt` in Python/pythonrun.c).
+    exec("")
     return 128 + _signals[0] if _signals else 130
 
 

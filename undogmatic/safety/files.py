@@ -144,6 +144,8 @@ def make_database(file: Path) -> None:
 def make_own(path: Path) -> None:
     """Take from others the right to read a file, where it is ours and they have it. Raises
     StorageError."""
+    if not hasattr(os, "geteuid"):  # on Windows a file's mode says nothing of others
+        return
     with _writing(path):
         if path.is_file() and path.stat().st_mode & 0o077 and path.stat().st_uid == os.geteuid():
             path.chmod(OWN)

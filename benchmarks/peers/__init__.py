@@ -1,0 +1,1 @@
+"""What a call costs beside peers, and what they do where a server misbehaves."""

@@ -1,0 +1,247 @@
+"""The tables of docs/reliability.md and docs/speed.md, from stored results (benchmarks.pages writes
+them)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from benchmarks import stored
+
+KILLED = {
+    "run": "`undogmatic run`, report and MLflow included",
+    "sweep": "a sweep of two prompts (`run -m`)",
+    "optimise": "an optimisation by labelled examples, and its run of both programs",
+    "label": "the page of `label`, while somebody labels",
+    "align": "the page of `align`, while an edit runs",
+    "batch_gpt": "a batch of OpenAI (`engine=batch`)",
+    "batch_claude": "a batch of Anthropic",
+    "ray": "`engine=ray`: the run, or one of its workers",
+}
+FAULTS = {"full": "the disk is full from there on", "forbidden": "one write is forbidden"}
+FAULTS |= {"killed": "the process is killed there"}
+BESIDE = {
+    "category_of_five": "a category of five values",
+    "category_of_many": "a category of many values",
+    "column_36": "one of forty further columns",
+    "date_hour": "the hour of a date",
+    "date_late": "whether a date is late",
+    "date_month": "the month of a date",
+    "date_weekday": "the day of the week of a date",
+    "first_letter_of_reference": "the first letter of the reference answer",
+    "good": "**the texts' meaning: a good judge**",
+    "id_holds_letter": "whether an id holds a letter",
+    "id_last_digit": "the last digit of an id",
+    "id_letter": "the first letter of an id",
+    "id_number_of_three": "a number within an id",
+    "length_of_reference": "the length of the reference answer",
+    "maker": "which model wrote the text",
+    "number_band": "whether a number lies in a band",
+    "number_even": "whether a number is even",
+    "number_large": "whether a number is large",
+    "order_every_other": "every other row",
+    "order_late": "the half of the file in which a row stands",
+    "overlap_with_reference": "how many words text and reference share",
+    "question": "which question was asked, most of them asked once",
+    "rater": "who labelled",
+    "two_columns": "either of two columns",
+    "two_columns_crossed": "two columns crossed",
+}
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def kills() -> str:
+    """What was lost, asked again and wrong after kills and signals, from `benchmarks.kills`."""
+    rows = []
+    for row in sorted(stored.rows("kills"), key=lambda row: list(KILLED).index(row["door"])):
+        what = (
+            "labels"
+            if row["door"] == "label"
+            else "edits"
+            if row["door"] == "align"
+            else "questions"
+        )
+        cells = [KILLED[row["door"]], f"SIG{row['signal']}", row["tried"], f"{row['items']} {what}"]
+        again = "-" if row["door"] == "label" else row["asked_again"]
+        rows.append([*cells, row["lost"], again, row["answered_before"], row["wrong"]])
+    heads = ["what was stopped", "how", "times", "with", "lost", "asked again"]
+    return table([*heads, "of them answered before", "wrong"], rows)
+
+
+def storms() -> str:
+    """What became of items on a server that misbehaves, from `benchmarks.faults`."""
+    rows = []
+    for row in stored.rows("faults"):
+        answers = Counter(json.loads(row["answers"]))
+        faulty = answers.total() - answers["none"]
+        cells = [f"{int(row['items']):,}", f"{int(row['calls']):,}", f"{faulty:,}", row["runs"]]
+        rows.append([*cells, row["lost"], row["paid_twice"], row["uncounted"], row["untyped"]])
+    heads = ["items", "calls", "answered badly", "runs", "items without a record"]
+    return table([*heads, "paid twice", "calls not counted", "failures without a kind"], rows)
+
+
+def disks() -> str:
+    """What came of a fault of the disk at each write, from `benchmarks.faults_on_disk`."""
+    rows = [
+        [
+            f"`tracking={row['tracking']}`",
+            FAULTS[row["fault"]],
+            row["writes"],
+            row["tried"],
+            row["wrong"],
+        ]
+        for row in stored.rows("faults_on_disk")
+    ]
+    return table(["the main command", "fault", "writes", "tried", "wrong"], rows)
+
+
+def hostile() -> str:
+    """How many hostile files, answers and words were tried at each door, from `benchmarks.fuzz`."""
+    rows = [
+        [f"`{row['door']}`", f"{int(row['cases']):,}", row["wrong"]] for row in stored.rows("fuzz")
+    ]
+    total = sum(int(row["cases"]) for row in stored.rows("fuzz"))
+    wrong = sum(int(row["wrong"]) for row in stored.rows("fuzz"))
+    return table(["door", "cases", "wrong"], [*rows, ["**all**", f"{total:,}", wrong]])
+
+
+def structures() -> str:
+    """How often a judge is trusted that goes by what stands beside the texts, from
+    `benchmarks.structures`."""
+    kept = pd.DataFrame(stored.rows("structures")).astype({"believed": float, "seeds": int})
+    most = kept.groupby("judge")["believed"].agg(["min", "max"])
+    never = [judge for judge in most.index if most["max"][judge] == 0]
+    rows = [
+        [BESIDE[judge], f"{most['min'][judge]:.0%} to {most['max'][judge]:.0%}".replace("%", " %")]
+        for judge in most.index
+        if judge not in never
+    ]
+    named = ", ".join(BESIDE[judge] for judge in never)
+    files = int(kept["seeds"].sum())
+    return (
+        table(["the judge goes by", "trusted"], rows)
+        + f"\n{files:,} files. Never trusted were judges that go by: {named}.\n"
+    )
+
+
+def validators() -> str:
+    """What the validators of judges believe, from `benchmarks.gauntlet`."""
+    from benchmarks.gauntlet.__main__ import RESULTS, summary
+
+    return summary(pd.read_csv(RESULTS, keep_default_na=False)) + "\n"
+
+
+def coverage_of_answers() -> str:
+    """How often intervals of a check's figures hold the truth, from `benchmarks.coverage`."""
+    from benchmarks.coverage.__main__ import of_answers
+
+    return of_answers(pd.read_csv(stored.RESULTS / "coverage.csv")) + "\n"
+
+
+def started() -> str:
+    """What a command takes to start, from `benchmarks.startup`."""
+    rows = [
+        [
+            row["command"],
+            f"{float(row['processor']):.2f} s",
+            f"{row['goal']} s" if row["goal"] else "",
+        ]
+        for row in stored.rows("startup")
+    ]
+    return table(["", "seconds of a processor", "wanted"], rows)
+
+
+def peers() -> str:
+    """What a call costs beside peers, from `benchmarks.peers`."""
+    own = [row for row in stored.rows("peers") if row["what"] == "speed"]
+    bare = next(row for row in own if row["peer"] == "bare aiohttp")
+    rows = []
+    for row in own:
+        share = float(row["rate"]) / float(bare["rate"])
+        cells = [f"{row['peer']} {row['version']}", f"{int(row['texts']):,}", row["rounds"]]
+        cells += [f"{float(row['rate']):.0f}"]
+        cells += [
+            f"{share:.2f}",
+            f"{float(row['processor']):.2f} ms",
+            f"{float(row['start']):.1f} s",
+        ]
+        least = float(row["megabytes"]) < 115  # what the measuring process held itself
+        rows.append([*cells, "under 115 MB" if least else f"{float(row['megabytes']):.0f} MB"])
+    heads = ["", "texts", "rounds", "calls a second", "of the bare client's", "processor a call"]
+    return table([*heads, "processor of a start", "memory at most"], rows)
+
+
+def peers_in_trouble() -> str:
+    """What came of texts on a server that misbehaves, from `benchmarks.peers`."""
+    rows = []
+    for row in stored.rows("peers"):
+        if row["what"] == "speed":
+            continue
+        server = "faulty" if row["what"] == "faults" else "takes 50 a second"
+        slow = row["asked"] == row["texts"] and row["scored"] == row["texts"]
+        if slow and server != "faulty":
+            server += ", never reached"
+        bad = row["bad"] if row["bad"] not in ("", "0") else "-"
+        cells = [f"{row['peer']} {row['version']}", server, row["texts"], row["asked"]]
+        rows.append([*cells, row["scored"], row["without"], bad, row["seconds"], row["status"]])
+    heads = ["", "server", "texts", "calls", "with a score", "without"]
+    return table([*heads, "told as a bad verdict", "seconds", "exit status"], rows)
+
+
+def peers_check() -> str:
+    """What validators of judges take for tables, from `benchmarks.peers --check`."""
+    rows = [
+        [
+            f"{row['peer']} {row['version']}",
+            f"{int(row['rows']):,}",
+            f"{float(row['processor']):.2f} s",
+        ]
+        for row in stored.rows("peers_check")
+    ]
+    return table(["", "rows", "processor"], rows)
+
+
+def peers_read() -> str:
+    """What reading a log of Inspect takes, from `benchmarks.peers --read`."""
+    rows = [
+        [
+            f"`{row['reader'].split()[-1]}`, {row['reader'].split()[0]} {row['version']}",
+            f"{row['megabytes_read']} MB, {int(row['samples']):,} samples",
+            f"{float(row['processor']):.1f} s",
+            f"{row['megabytes']} MB",
+        ]
+        for row in stored.rows("peers_read")
+    ]
+    return table(["", "log", "processor", "memory at most"], rows)
+
+
+def published() -> str:
+    """Each place that quotes measured figures, from `benchmarks.published`."""
+    from benchmarks.published import listing
+
+    return listing()
+
+
+BLOCKS = {
+    "started": started,
+    "peers": peers,
+    "peers_in_trouble": peers_in_trouble,
+    "peers_check": peers_check,
+    "peers_read": peers_read,
+    "published": published,
+    "coverage_of_answers": coverage_of_answers,
+    "kills": kills,
+    "storms": storms,
+    "disks": disks,
+    "hostile": hostile,
+    "structures": structures,
+    "validators": validators,
+}
