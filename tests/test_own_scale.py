@@ -17,6 +17,7 @@ from undogmatic.cli.checked import check
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.labels import read_labels
+from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, LabelScale
@@ -209,6 +210,16 @@ def test_a_file_of_verdicts_speaks_in_the_grades_of_its_labels(tmp_path: Path) -
     assert metric(tmp_path / "out", "labelled.agreement.error") < 1
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "on which 10 stands for the rubric's 0 and 1 for its 100" in text
+    # Whoever reads the file again without a rubric, as a report does, finds the same grades.
+    items = VerdictsDataset(
+        str(data),
+        columns={role: [name] for role, name in columns.items()},
+        scale="0-100",
+        label_scale=(10, 1),
+    ).load()
+    given_again = [item.labels["overall"]["human"] for item in items]
+    assert given_again == [10 - (37 * n) % 101 * 9 // 100 for n in range(60)]
+    assert {item.label_scale for item in items} == {LabelScale(ends=(10, 1))}
 
 
 def test_verdicts_on_several_criteria_are_told_in_the_grades_of_their_labels(

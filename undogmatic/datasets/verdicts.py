@@ -20,7 +20,7 @@ from undogmatic.datasets.cells import OFF_SCALE
 from undogmatic.datasets.doors import CHECK, RUN
 from undogmatic.datasets.frames import Frame, read_frame
 from undogmatic.datasets.items import check_fields
-from undogmatic.datasets.labels import scale_for
+from undogmatic.datasets.labels import ends_of, scale_for
 from undogmatic.datasets.narrow import VERDICTS, Keys, Wide, has, of_cases, one_name, with_quotes
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.roles import (
@@ -230,13 +230,14 @@ class VerdictsDataset:
     ) -> tuple[dict[str, dict[str, dict[str, float]]], tuple[float, float] | None]:
         """What people said of each item, by criterion and rater, and the scale that it is on, from
         what stands for the rubric's lowest score to what stands for its highest: the one on which
-        they gave it where that is declared, else that of the verdicts. Without a rubric it is as
-        the table has it."""
+        they gave it where that is declared, else that of the verdicts. Without a rubric that is
+        not known, and labels are as the table has them."""
         said = self._table.labels
         ends = {
-            str(criterion): self._ends(str(criterion), rubric)
-            for criterion in said["criterion"].unique()
-            if rubric is not None
+            criterion: (
+                ends_of(self._table, criterion) if rubric is None else self._ends(criterion, rubric)
+            )
+            for criterion in map(str, said["criterion"].unique())
         }
         own = self._declared
         if own is None and rubric is not None:

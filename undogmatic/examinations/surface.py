@@ -387,6 +387,13 @@ def _marks(texts: tuple[str, ...], others: tuple[str, ...] | None, further: Furt
     return words.marks(texts, others, _lists(), counted)
 
 
+def forget() -> None:
+    """Let go of what was counted in texts, which is kept for the next judge of the same ones: of
+    1,500 texts some 150 MB, which a report that follows would come on top of."""
+    _surface.cache_clear()
+    _marks.cache_clear()
+
+
 def _dealt(names: Iterable[Any], groups: Index, deal: int) -> Index:
     """Deal groups by what stands in them, whatever the order of the rows: the place of each group,
     shape (n_groups,). Another `deal` gives another order."""
