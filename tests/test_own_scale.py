@@ -11,11 +11,16 @@ import pytest
 from omegaconf import OmegaConf
 
 from tests.conftest import put
+from tests.sweep.builders import RUBRIC
 from tests.test_experiment import CHOICES
 from undogmatic.cli.checked import check
+from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
+from undogmatic.datasets.labels import read_labels
+from undogmatic.datasets.verdicts import VerdictsDataset
+from undogmatic.errors import DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.records.records import LabelScale
+from undogmatic.records.records import Item, LabelScale
 from undogmatic.report import kept
 from undogmatic.report.figures import Pen
 from undogmatic.report.words import Words
@@ -183,3 +188,90 @@ def test_the_axes_of_pictures_on_the_rubrics_scale_are_written_in_grades(tmp_pat
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert "On your scale, a low grade is bad." in text and "| 25 | 7.75 |" in text
     assert "mean score" in text and "0–100 grades" not in text
+
+
+def test_a_file_of_verdicts_speaks_in_the_grades_of_its_labels(tmp_path: Path) -> None:
+    data = tmp_path / "v.csv"
+    rows_of_file = ["id,judge_score,human"]
+    rows_of_file += [f"i{n},{(37 * n) % 101},{10 - (37 * n) % 101 * 9 // 100}" for n in range(60)]
+    data.write_text("\n".join(rows_of_file) + "\n", encoding="utf-8")
+    typed = ["rubric=shame", "dataset=verdicts", "analysis=labelled", "tracking=none"]
+    columns = {"judge": "judge_score", "label": "human"}
+    typed += [f"dataset.path={data}", "dataset.scale=0-100", "dataset.label_scale=[10,1]"]
+    typed += [f"++dataset.columns.{role}={name}" for role, name in columns.items()]
+    choices = CHOICES | {"dataset": "verdicts", "analysis": "labelled"}
+    run_experiment(compose_config(typed), choices, tmp_path / "out")
+    for n, row in enumerate(rows(tmp_path / "out", "scores.csv")):
+        judge = (37 * n) % 101
+        assert float(row["score"]) == judge
+        assert float(row["score_on_label_scale"]) == pytest.approx(10 - 0.09 * judge)
+    for n, row in enumerate(rows(tmp_path / "out", "labels.csv")):
+        assert float(row["label_as_given"]) == 10 - (37 * n) % 101 * 9 // 100
+    assert metric(tmp_path / "out", "labelled.agreement.error") < 1
+    text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "on which 10 stands for the rubric's 0 and 1 for its 100" in text
+    # Whoever reads the file again without a rubric, as a report does, finds the same grades.
+    items = VerdictsDataset(
+        str(data),
+        columns={role: [name] for role, name in columns.items()},
+        scale="0-100",
+        label_scale=(10, 1),
+    ).load()
+    given_again = [item.labels["overall"]["human"] for item in items]
+    assert given_again == [10 - (37 * n) % 101 * 9 // 100 for n in range(60)]
+    assert {item.label_scale for item in items} == {LabelScale(ends=(10, 1))}
+
+
+def test_verdicts_on_several_criteria_are_told_in_the_grades_of_their_labels(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "v.jsonl"
+    criteria = ("tone", "reasons")
+    said = [
+        {
+            "item": f"i{n}",
+            "judge": "j",
+            "criterion": criterion,
+            "score": (37 * n) % 101,
+            "label": 1 + ((37 * n) % 101 + 7 * (n % 4)) * 9 / 130,
+        }
+        for n in range(40)
+        for criterion in criteria
+    ]
+    put(data, said)
+    typed = ["rubric=shame", "dataset=verdicts", "analysis=labelled", "tracking=none"]
+    typed += [f"dataset.path={data}", "dataset.scale=0-100", "dataset.label_scale=[1,10]"]
+    choices = CHOICES | {"dataset": "verdicts", "analysis": "labelled"}
+    run_experiment(compose_config(typed), choices, tmp_path / "out")
+    off = {
+        criterion: sum(
+            abs(1 + 0.09 * row["score"] - row["label"])
+            for row in said
+            if row["criterion"] == criterion
+        )
+        / 40
+        for criterion in criteria
+    }
+    for criterion in criteria:
+        found = metric(tmp_path / "out", f"j.{criterion}.labelled.agreement.error")
+        assert found == pytest.approx(off[criterion], abs=1e-6)
+    kept_as = {row["label_as_given"] for row in rows(tmp_path / "out", "labels.csv")}
+    assert {round(float(each), 6) for each in kept_as} == {round(r["label"], 6) for r in said}
+
+
+def test_labels_of_every_criterion_are_on_the_scale_that_is_declared() -> None:
+    item = Item(
+        id="a",
+        text="t",
+        labels={"overall": {"x": 1}, "tone": {"x": 10}},
+        label_scale=LabelScale(ends=(10, 1)),
+    )
+    rubric = build(dict(RUBRIC), "rubric")
+    found = read_labels([item], rubric)
+    assert dict(found.items[0].labels) == {"overall": {"x": 100.0}, "tone": {"x": 0.0}}
+    assert found.scale == item.label_scale
+    again = read_labels(found.items, rubric)
+    assert again.items[0].labels == found.items[0].labels
+    wrong = item.model_copy(update={"labels": {"tone": {"x": 11}}})
+    with pytest.raises(DataError, match=r"label of 'x' on tone is 11, outside the scale 10-1"):
+        read_labels([wrong], rubric)

@@ -574,6 +574,7 @@ def _close(
     facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
     facts |= {
         "units": metric_units(finished.results),
+        "graded": [r.full(r.name) for r in finished.results if r.graded],
         "choices": dict(finished.choices),
         "uses_prompt": finished.uses_prompt,
         "model": finished.model_name,

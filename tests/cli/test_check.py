@@ -103,6 +103,20 @@ def test_the_first_line_says_what_has_changed(
     assert said in result._repr_html_()[:300]
 
 
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "Exit status 4: a judge is shown"), ("pt", "Código de saída 4")]
+)
+def test_exit_status_4_is_explained_where_it_happens(
+    language: str, said: str, card: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    new = str(put(tmp_path / "new.csv", other(0.3)))
+    with pytest.raises(SystemExit) as end:
+        main(["check", new, "--against", str(card), "--language", language])
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert end.value.code == 4
+    assert said in told and told.endswith("|| test $? -eq 4")
+
+
 def ends(capsys: Capture, *words: str) -> tuple[int, str]:
     """The exit status of a check, and what it printed."""
     try:

@@ -366,6 +366,22 @@ def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
     assert len(one.numbers) > 10 and "surface.accuracy" in one.numbers
 
 
+def test_of_many_rows_without_ids_the_same_are_looked_at_whatever_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An item without an id is called after its row, so that only its text can choose it."""
+    monkeypatch.setattr(surface, "MOST_ITEMS", 60)
+    rows = pd.DataFrame({"text": TEXTS, "judge": noisy(LABELS, 0.2, 3), "ana": LABELS})
+    options = TableOptions(judge=("judge",), human=("ana",), text=("text",))
+    numbers = []
+    for table in (rows, rows.sample(frac=1, random_state=1), rows[::-1]):
+        read = read_table([table.reset_index(drop=True)], options)
+        (one,) = check(read, CheckOptions(only=("agreement", "surface"))).judges
+        numbers.append(one.numbers)
+    assert numbers[0] == numbers[1] == numbers[2]
+    assert "surface.accuracy" in numbers[0]
+
+
 def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothing_alone() -> None:
     new, old = judged(GOOD), judged(np.where(np.arange(N) < 40, 0.0, GOOD))
     (now,) = check(new, CheckOptions(), old).judges

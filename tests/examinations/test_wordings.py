@@ -17,6 +17,7 @@ FOLDER = Path(undogmatic.examinations.__path__[0])
 NOT_FINDINGS = (
     "question",
     "question_sides",
+    "question_file",
     "title",
     "names",
     "metrics",

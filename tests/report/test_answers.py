@@ -83,7 +83,14 @@ def test_what_would_settle_a_verdict_is_said_and_comes_before_what_is_usual(
 ) -> None:
     settle = Finding(
         "check.settle_few",
-        {"more": 8, "who": [], "alone": [], "label": "undogmatic label runs/a"},
+        {
+            "more": 8,
+            "n": 12,
+            "groups": 12,
+            "who": [],
+            "alone": [],
+            "label": "undogmatic label runs/a",
+        },
     )
     values = {"judge": "j", "n": 12, "groups": 12, "few": 20}
     verdict = Finding("check.verdict_few", values, "undecided", settle=settle)
@@ -91,8 +98,11 @@ def test_what_would_settle_a_verdict_is_said_and_comes_before_what_is_usual(
         trial_result(), name="labelled", verdict=verdict, texts=of_run.words("labelled")
     )
     for language, sentence in (
-        ("en", "Label at least 8 more independent items for an answer: `undogmatic label runs/a`."),
-        ("pt", "Rotule pelo menos mais 8 itens independentes para uma resposta"),
+        (
+            "en",
+            "Label at least 8 more of the file's items for an answer: `undogmatic label runs/a`.",
+        ),
+        ("pt", "Rotule pelo menos mais 8 dos itens do arquivo para uma resposta"),
     ):
         run = finished(results=[result], language=language, texts=[*result.texts])
         first, second = following(run, verdict, Words.of(run))

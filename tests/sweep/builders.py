@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,17 +113,21 @@ def result_of(folder: Path) -> SweepResult:
 
 
 def sweep_of(
-    folder: Path, *jobs: tuple[pd.DataFrame | None, float], key: str = "model", **facts: Any
+    folder: Path,
+    *jobs: tuple[pd.DataFrame | None, float],
+    key: str = "model",
+    more: Mapping[str, float] | None = None,
+    **facts: Any,
 ) -> SweepResult:
     """What a sweep over `key` says whose jobs, called a, b, c and so on, have these scores and
-    shares. A list of facts has one for each job."""
+    shares, and all of them these metrics (`more`). A list of facts has one for each job."""
     for n, (scores, share) in enumerate(jobs):
         own = {
-            name: value[n] if isinstance(value, list) else value for name, value in facts.items()
+            name: value[n] if isinstance(value, list) and len(value) == len(jobs) else value
+            for name, value in facts.items()
         }
-        write_job(
-            folder / str(n), [f"{key}={'abcdefgh'[n]}"], scores, metrics=metrics(share), **own
-        )
+        numbers = metrics(share, **(more or {}))
+        write_job(folder / str(n), [f"{key}={'abcdefgh'[n]}"], scores, metrics=numbers, **own)
     return result_of(folder)
 
 

@@ -257,6 +257,8 @@ def run(typed: argparse.Namespace) -> None:
     if typed.otel:
         say(otel.send("undogmatic check", otel.of_check(result, words), (began, time.time())))
     if result.agrees_less:
+        go_on = f"|| test $? -eq {AGREES_LESS}"
+        say(words.text("terminal.agrees_less", status=AGREES_LESS, go_on=go_on))
         sys.exit(AGREES_LESS)
 
 

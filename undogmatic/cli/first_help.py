@@ -44,7 +44,8 @@ def shown(commands: Mapping[str, str]) -> str:
 
 def closest(wrong: str, commands: Mapping[str, str]) -> str:
     """What to type in place of a command that there is none of."""
+    words = read(TEXTS)[language()]["help"]
     near = difflib.get_close_matches(wrong, commands, 1)
     if near:
-        return f"`{wrong}` is no command. Did you mean `undogmatic {near[0]}`?"
-    return f"`{wrong}` is no command. `undogmatic --help` lists them: {', '.join(commands)}."
+        return words["near"].format(wrong=wrong, near=near[0])
+    return words["none"].format(wrong=wrong, all=", ".join(commands))

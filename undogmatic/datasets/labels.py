@@ -18,7 +18,7 @@ from undogmatic.datasets.vocabulary import FAILS, PASSES
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.kept import gathered
-from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
+from undogmatic.records.records import OVERALL, UNNAMED, Item, Label, LabelScale, Name
 from undogmatic.records.results import Finding, Subject
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety.outside import brief
@@ -42,8 +42,8 @@ JUDGED_ALREADY = ("items.verdicts", "items.log")
 
 
 class Labelled(NamedTuple):
-    """Items with their overall labels on the rubric's scale, the labels' own scale where it is
-    another one, and what was assumed."""
+    """Items with their labels on the rubric's scale, the labels' own scale where it is another one,
+    and what was assumed."""
 
     items: Sequence[Item]
     scale: LabelScale | None
@@ -81,9 +81,10 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> Sequence[Item]:
 
 
 def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
-    """Read the overall labels of the items as numbers of the rubric's scale; a second call changes
-    nothing. Raises DataError for a label that is not on the scale, by its place and rater; or for
-    labels that all seem to be on another scale, where neither the dataset nor the values say which.
+    """Read the labels of the items as numbers of the rubric's scale: those of a scale that is
+    declared, and the overall ones; a second call changes nothing. Raises DataError for a label that
+    is not on the scale, by its place and rater; or for labels that all seem to be on another scale,
+    where neither the dataset nor the values say which.
     """
     given = gathered(items)
     assumed, notes = _assumed(given, rubric)
@@ -98,36 +99,48 @@ def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
             check_scale(
                 said.file, said.numbers, rubric, criterion, "labels", f"{OPTION}[{{}},{{}}]"
             )
-    declared = next(
-        (item.label_scale for item in given if item.labels.get(OVERALL) and item.label_scale), None
-    )
-    own = assumed or declared
+    declared = next((item.label_scale for item in given if item.labels and item.label_scale), None)
+    # What is assumed of the overall labels says nothing of others, which then are the rubric's.
+    own = declared if len(by_criterion) > 1 else assumed or declared
     return Labelled(scaled, None if own is None or own.ends == ends.ends else own, tuple(notes))
 
 
 def _scaled(
     items: Iterable[Item], rubric: Rubric, assumed: LabelScale | None, ends: LabelScale
 ) -> Iterator[Item]:
-    """The items with their overall labels as numbers of the rubric's scale."""
+    """The items with their labels as numbers of the rubric's scale: all of them where a scale is
+    declared, else the overall ones."""
     for item in items:
-        labels, read, own = item.labels.get(OVERALL, {}), {}, item.label_scale or assumed
-        for rater, value in labels.items():
-            try:
-                read[rater] = rubric.read(value, own)
-            except ValueError as error:
-                whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
-                place = f"{item.place or 'dataset'}, item {brief(item.id)}"
-                why = f"{whose} {error}, the scale of rubric={rubric.name}"
-                way = (
-                    "Correct it, choose the rubric it is on, or give the scale of the labels:"
-                    f" {OPTION}[LOWEST,HIGHEST]"
-                )
-                raise DataError(f"{place}: {why}. {way}.") from None
-        changed = {
-            "labels": item.labels | {OVERALL: read},
-            "label_scale": None if own is None else ends,
-        }
-        yield item if read == labels else item.model_copy(update=changed)
+        own = item.label_scale or assumed
+        placed = item.labels if item.label_scale else {OVERALL: item.labels.get(OVERALL, {})}
+        labels = dict(item.labels)
+        for criterion, said in placed.items():
+            read: dict[Name, Label] = {
+                rater: _read(value, own, rubric, item, criterion, rater)
+                for rater, value in said.items()
+            }
+            if read != said:
+                labels[criterion] = read
+        changed = {"labels": labels, "label_scale": None if own is None else ends}
+        yield item if labels == item.labels else item.model_copy(update=changed)
+
+
+def _read(
+    value: Label, own: LabelScale | None, rubric: Rubric, item: Item, criterion: str, rater: str
+) -> float:
+    """One label as a number of the rubric's scale. Raises DataError with its place and rater."""
+    try:
+        return rubric.read(value, own)
+    except ValueError as error:
+        whose = "`label`" if rater == UNNAMED else f"the label of {rater!r}"
+        whose += "" if criterion == OVERALL else f" on {criterion}"
+        place = f"{item.place or 'dataset'}, item {brief(item.id)}"
+        why = f"{whose} {error}, the scale of rubric={rubric.name}"
+        way = (
+            "Correct it, choose the rubric it is on, or give the scale of the labels:"
+            f" {OPTION}[LOWEST,HIGHEST]"
+        )
+        raise DataError(f"{place}: {why}. {way}.") from None
 
 
 class _Said:

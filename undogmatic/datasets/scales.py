@@ -465,9 +465,9 @@ def _side_by_side(
             f"labels and verdicts seem to be on different scales: labels from {given[0]:g}"
             f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}.",
             [
-                Way("Declare both:", _both(ends, other)),
-                Way("where a high label stands for a low verdict:", _both(ends, other[::-1])),
-                Way("or the same for both:", _both(together, together)),
+                Way("Declare both:", _declared(ends, other)),
+                Way("where a high label stands for a low verdict:", _declared(ends, other[::-1])),
+                Way("or the same for both:", _declared(together, together)),
             ],
         ).at(door)
     return together, None
@@ -838,7 +838,7 @@ def typed_scale(
     raise ConfigError(f"{option} is {brief(scale)}; give {example}.")
 
 
-def _both(ends: tuple[float, float], theirs: tuple[float, float]) -> list[tuple[Option, str]]:
+def _declared(ends: tuple[float, float], theirs: tuple[float, float]) -> list[tuple[Option, str]]:
     """How the scales of verdicts and of labels are declared."""
     return [(SCALE, _typed_as(ends)), (LABEL_SCALE, _typed_as(theirs))]
 

@@ -31,6 +31,7 @@ from undogmatic.datasets.roles import (
     ITEM,
     JUDGE,
     LABEL,
+    LABEL_SCALE,
     RATER,
     REPEAT,
     SYSTEM,
@@ -45,12 +46,12 @@ from undogmatic.datasets.rows import (
     tables_in,
     unread_rows,
 )
-from undogmatic.datasets.scales import TableOptions
+from undogmatic.datasets.scales import TableOptions, typed_scale
 from undogmatic.datasets.table import table_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import SLICE, Evidence, Kind
+from undogmatic.records.own_scale import OwnScale
 from undogmatic.records.records import (
-    OVERALL,
     TYPED_GROUP,
     Cost,
     Failure,
@@ -138,13 +139,12 @@ class VerdictsDataset:
                     f"`dataset.scales.{criterion}.ends` is {ends}; give the lower end first."
                 )
         kind = "numeric" if self.scales and kind is None else kind
-        theirs, self.turned = _written(label_scale)
         # Choices are no scores, which is said once they are read: how they are numbered is not
         # asked before, as no setting could answer it.
         self.options = TableOptions(
             kind=kind,
             scale=scale,
-            human_scale=theirs,
+            human_scale=_written(label_scale),
             passes=passes,
             sheet=sheet,
             choices="given",
@@ -160,10 +160,7 @@ class VerdictsDataset:
         judged = table.verdicts["item"].unique()
         known = {SLICE + name for name in self._frames[1].facts}
         metadata = [name for name in table.items if name.startswith(SLICE) and name not in known]
-        scale = self._label_scale(rubric)
-        rated: dict[str, dict[str, dict[str, Any]]] = {}
-        for one in table.labels.itertuples():
-            rated.setdefault(one.item, {}).setdefault(one.criterion, {})[one.rater] = one.label
+        rated, scale = self._labels(rubric)
         items = []
         for item_id, facts in table.items.reindex(judged).to_dict("index").items():
             texts = {name: facts.get(column) for name, column in shown.items()}
@@ -228,21 +225,39 @@ class VerdictsDataset:
             )
         return judgments
 
-    def _label_scale(self, rubric: Rubric | None) -> tuple[float, float] | None:
-        """The ends of the scale of the labels: that of the verdicts, on which the table has
-        them."""
-        if (
-            self._table.kind == "numeric"
-            and self.options.scale is None
-            and self.options.human_scale is None
-        ):
-            return (
-                self._ends(OVERALL, rubric)
-                if rubric is not None and OVERALL in self._table.criteria
-                else None
+    def _labels(
+        self, rubric: Rubric | None
+    ) -> tuple[dict[str, dict[str, dict[str, float]]], tuple[float, float] | None]:
+        """What people said of each item, by criterion and rater, and the scale that it is on, from
+        what stands for the rubric's lowest score to what stands for its highest: the one on which
+        they gave it where that is declared, else that of the verdicts. Without a rubric that is
+        not known, and labels are as the table has them."""
+        said = self._table.labels
+        ends = {
+            criterion: (
+                ends_of(self._table, criterion) if rubric is None else self._ends(criterion, rubric)
             )
-        ends = ends_of(self._table)
-        return ends[::-1] if self.turned else ends
+            for criterion in map(str, said["criterion"].unique())
+        }
+        own = self._declared
+        if own is None and rubric is not None:
+            scales = set(ends.values())
+            # Criteria with scales of their own have none in common but the rubric's.
+            own = scales.pop() if len(scales) == 1 else (rubric.minimum, rubric.maximum)
+        rated: dict[str, dict[str, dict[str, float]]] = {}
+        for one in said.itertuples():
+            label, given = one.label, ends.get(one.criterion)
+            if own is not None and given not in (None, own):
+                label = OwnScale(*own, *given).score(label)
+            rated.setdefault(one.item, {}).setdefault(one.criterion, {})[one.rater] = label
+        return rated, own
+
+    @property
+    def _declared(self) -> tuple[float, float] | None:
+        """The ends of the scale of the labels where it is declared in numbers."""
+        if self._table.kind != "numeric" or self.options.human_scale is None:
+            return None
+        return typed_scale(self.options.human_scale, RUN.option(LABEL_SCALE), True)[0]
 
     def _ends(self, criterion: str, rubric: Rubric) -> tuple[float, float]:
         """The ends of the scale of the verdicts on a criterion."""
@@ -354,14 +369,12 @@ class VerdictsDataset:
         return kept
 
 
-def _written(given: str | tuple[float | str, ...] | None) -> tuple[str | None, bool]:
-    """A scale as a table's options write it, and whether its first end is the higher one."""
+def _written(given: str | tuple[float | str, ...] | None) -> str | None:
+    """A scale as a table's options write it."""
     if given is None or isinstance(given, str):
-        return given, False
-    if words := [end for end in given if isinstance(end, str)]:
-        return "<".join(words), False
-    ends = [float(end) for end in given]
-    return ":".join(f"{end:g}" for end in sorted(ends)), ends[0] > ends[-1]
+        return given
+    words = [end for end in given if isinstance(end, str)]
+    return "<".join(words) if words else ":".join(f"{float(end):g}" for end in given)
 
 
 def _table_files(paths: Sequence[str]) -> list[Path]:

@@ -159,7 +159,7 @@ class ChangeFacts:
     change: Estimate
 
 
-def _both(facts: ChangeFacts) -> Values:
+def _before_and_now(facts: ChangeFacts) -> Values:
     return {
         "name": facts.name,
         "file": facts.file,
@@ -178,9 +178,9 @@ def _both(facts: ChangeFacts) -> Values:
 DRIFT: Rules[ChangeFacts] = Rules(
     "gate.drift_",
     (
-        Rule("fail", "refuted", lambda f: f.change.against(0) == "against", _both),
-        Rule("undecided", "undecided", lambda f: f.change.high < 0, _both),
-        Rule("pass", "supported", always, _both),
+        Rule("fail", "refuted", lambda f: f.change.against(0) == "against", _before_and_now),
+        Rule("undecided", "undecided", lambda f: f.change.high < 0, _before_and_now),
+        Rule("pass", "supported", always, _before_and_now),
     ),
 )
 """Does a card's judge agree with people less in a newer file? A change that missing verdicts could

@@ -202,9 +202,6 @@ class RunEvidence(Evidence):
     def graded(self) -> OwnScale | None:
         """How a score becomes a grade on the scale of the labels; None where that is the rubric's,
         or has no numbers."""
-        # The scale is that of the overall labels; those of other criteria are the rubric's.
-        if self.label_scale is None or set(self.frame["criterion"]) != {OVERALL}:
-            return None
         own = OwnScale.of(self.label_scale, self.rubric)
         return own if own is not None and own.counts else None
 

@@ -28,7 +28,7 @@ from undogmatic.examinations.people import FEWEST_OTHERS
 from undogmatic.examinations.structure import Aspect
 from undogmatic.examinations.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import COUNTED, JudgeView
+from undogmatic.records.evidence import COUNTED, Evidence, JudgeView
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.safety.outside import read_yaml
@@ -218,12 +218,8 @@ class _Sides:
 
     def __init__(self, own: JudgeView, items: pd.Index, deal: int) -> None:
         self.kind, self.items, self.deal = own.table.kind, items, deal
-        texts = [" ".join(row) for row in zip(*own.table.texts(items), strict=True)]
-        # An item without an id is called after its row, and only of the same texts that decides.
-        by_name = _digests(items, deal)
-        self.chance = np.lexsort(
-            (by_name, _digests(texts, deal)) if texts else (by_name,)
-        ).argsort()
+        self.names = _names(own.table, items)
+        self.chance = _by_chance(self.names, items, deal)
         self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
         self.coefficient: rival.Coefficient = (
             "nominal" if self.nominal else "quadratic" if self.kind == "ordered" else "rank"
@@ -391,6 +387,13 @@ def _marks(texts: tuple[str, ...], others: tuple[str, ...] | None, further: Furt
     return words.marks(texts, others, _lists(), counted)
 
 
+def forget() -> None:
+    """Let go of what was counted in texts, which is kept for the next judge of the same ones: of
+    1,500 texts some 150 MB, which a report that follows would come on top of."""
+    _surface.cache_clear()
+    _marks.cache_clear()
+
+
 def _dealt(names: Iterable[Any], groups: Index, deal: int) -> Index:
     """Deal groups by what stands in them, whatever the order of the rows: the place of each group,
     shape (n_groups,). Another `deal` gives another order."""
@@ -398,6 +401,19 @@ def _dealt(names: Iterable[Any], groups: Index, deal: int) -> Index:
     first = np.full(int(groups.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(first, groups, digests)
     return np.argsort(np.argsort(first, kind="stable")).astype(np.intp)
+
+
+def _names(table: Evidence, items: pd.Index) -> Sequence[Any]:
+    """What tells items apart whatever the order of the rows: their texts, as an item without an id
+    is called after its row; without any text their ids."""
+    texts = [" ".join(row) for row in zip(*table.texts(items), strict=True)]
+    return texts or list(items)
+
+
+def _by_chance(names: Sequence[Any], items: pd.Index, deal: int) -> Index:
+    """The place of each item in an order that says nothing of it; of those with the same name its
+    id decides."""
+    return np.lexsort((_digests(items, deal), _digests(names, deal))).argsort()
 
 
 def _digests(names: Iterable[Any], deal: int) -> NDArray[np.uint64]:
@@ -430,7 +446,7 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
     """Look for a rival once."""
     table = own.table.items
     labelled = own.labels.loc[own.labels["label"].notna(), "item"].unique()
-    items, n_labelled = _chosen(table, labelled, deal)
+    items, n_labelled = _chosen(own.table, labelled, deal)
     sides = _Sides(own, items, deal)
     known = ~np.isnan(sides.judge.mean[:, 0]) & (np.arange(items.size) < n_labelled)
     groups = pd.factorize(table["group"].reindex(items))[0].astype(np.intp)
@@ -790,7 +806,7 @@ class _Look:
             return None
         seen = structure.marks(aspects)
         fitted = np.arange(self.groups.size) < self.n_labelled
-        dealt = _dealt(self.sides.items, self.groups, self.sides.deal)
+        dealt = _dealt(self.sides.names, self.groups, self.sides.deal)
         surface = words.Surface(seen, self.groups, fitted, dealt)
         told, signs, controls = self.foretold(surface)
         said = (
@@ -938,19 +954,20 @@ def _unless_rare(found: SurfaceRival, judge: rival.Voice, people: rival.Voice) -
     )
 
 
-def _chosen(table: pd.DataFrame, labelled: Sequence[str], deal: int) -> tuple[pd.Index, int]:
+def _chosen(table: Evidence, labelled: Sequence[str], deal: int) -> tuple[pd.Index, int]:
     """The items that are looked at, labelled ones first, and how many are labelled: MOST_ITEMS at
     most. Of more, every group gives one, then another one, until there are enough, as groups are
     what is independent."""
-    has = table.index.isin(labelled)
+    has = table.items.index.isin(labelled)
     chosen: list[pd.Index] = []
     room = MOST_ITEMS
-    for part in (table[has], table[~has]):
+    for part in (table.items[has], table.items[~has]):
         if len(part) > room:
             codes = pd.factorize(part["group"])[0].astype(np.intp)
-            order = _digests(part.index, deal)
-            turn = pd.Series(order).groupby(codes).rank(method="first").to_numpy()
-            first = np.lexsort((_dealt(part.index, codes, deal)[codes], turn))[:room]
+            names = _names(table, part.index)
+            chance = _by_chance(names, part.index, deal)
+            turn = pd.Series(chance).groupby(codes).rank().to_numpy()
+            first = np.lexsort((_dealt(names, codes, deal)[codes], turn))[:room]
             chosen.append(part.index[np.sort(first)])
         else:
             chosen.append(part.index)

@@ -60,7 +60,7 @@ class CompareJudge(Judge):
         swapped = _turned(await self._second(turned))
         if isinstance(swapped, ModelError):
             return {OVERALL: swapped, AS_GIVEN: given, SWAPPED: swapped}
-        return {OVERALL: _both(given, swapped), AS_GIVEN: given, SWAPPED: swapped}
+        return {OVERALL: _agreed(given, swapped), AS_GIVEN: given, SWAPPED: swapped}
 
     async def _second(self, item: Item) -> Verdict | ModelError:
         try:
@@ -84,7 +84,7 @@ def _turned(verdict: Verdict | ModelError) -> Verdict | ModelError:
     )
 
 
-def _both(given: Verdict, swapped: Verdict) -> Verdict | ModelError:
+def _agreed(given: Verdict, swapped: Verdict) -> Verdict | ModelError:
     """The verdict on which both orders agree, or that they do not."""
     if given.category != swapped.category:
         said = f"as given {given.category}, swapped {swapped.category}"

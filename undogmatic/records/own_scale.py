@@ -83,6 +83,22 @@ class OwnScale(NamedTuple):
             )
         )
 
+    def rubric(self, rubric: Rubric) -> Rubric:
+        """The rubric as one of grades: its scale, its margin and what a high value is; without the
+        guide, whose meanings stand at scores."""
+        bottom, top = self.ends
+        direction = rubric.direction
+        if self.turned and direction is not None:
+            worse = direction == "higher_is_worse"
+            direction = "higher_is_better" if worse else "higher_is_worse"
+        changed = {
+            "scale": NumericScale(minimum=bottom, maximum=top),
+            "guide": None,
+            "direction": direction,
+            "margin": None if rubric.margin is None else self.amount(rubric.margin),
+        }
+        return rubric.model_copy(update=changed)
+
     def rows(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows of a run with their scores, labels and intervals as grades."""
         columns = ("score", "raw_score", "label", "low", "high")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from undogmatic.report.listed import LEVELS, of_run
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import MissingWording, Words, missing
 from undogmatic.report.workbench import bench
-from undogmatic.runs.outcome import FinishedRun
+from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 
@@ -152,8 +153,17 @@ def title(run: FinishedRun, words: Words) -> str:
     keys = (
         f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None
     )
+    key = next(keys, "common.question")
     named = {"model": judged_by(run), "rubric": run.rubric.name}
-    return words.text(next(keys, "common.question"), **named)
+    if (brought := _brought(run)) and words.find(f"{key}_file") is not None:
+        return words.text(f"{key}_file", **named, file=words.listed(brought))
+    return words.text(key, **named)
+
+
+def _brought(run: FinishedRun) -> list[str]:
+    """The names of the files or folders that were judged, where they are not ours."""
+    given = (run.config.get("dataset") or {}).get("path")
+    return [Path(str(path)).name for path in ([given] if isinstance(given, str) else given or ())]
 
 
 def judged_by(run: FinishedRun) -> str:
@@ -166,10 +176,11 @@ def judged_by(run: FinishedRun) -> str:
     return _DIGEST.sub("", run.model_name) if model == EMBEDDED else model
 
 
-def scale_notes(run: FinishedRun, words: Words) -> list[str]:
+def scale_notes(outcome: FinishedRun | SweepResult, words: Words) -> list[str]:
     """Say on which scale sentences and key figures are, where people gave labels on one of their
     own."""
-    if run.label_scale is None or (own := words.reader) is None:
+    given = outcome.own if isinstance(outcome, SweepResult) else outcome.label_scale
+    if given is None or (own := words.reader) is None:
         return []
     key = "own_scale" if not own.names else "own_words" if own.counts else "own_names"
     known = own._asdict() | {"names": list(own.names)}

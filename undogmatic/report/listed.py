@@ -149,7 +149,8 @@ def of_sweep(sweep: SweepResult, words: Words) -> Listed:
         item, scores = items.get(name), matrix.loc[name].dropna()
         parts = [] if item is None else inputs_of(item, sweep.rubric, words, sweep.redacted)
         cells["text"].append(cut(" ".join(parts[0].text.split()) if parts else "", EXCERPT))
-        cells["label"].append(None if item is None else item.label)
+        given = None if item is None else item.label
+        cells["label"].append(None if given is None else words.label(given))
         cells["spread"].append(float(scores.max() - scores.min()) if len(scores) > 1 else None)
         parts += [] if item is None else people_of(item, OVERALL, words)
         parts += [

@@ -8,7 +8,7 @@ from pandas import DataFrame
 
 from undogmatic.records.results import Subject
 from undogmatic.report.answers import command, folders_of
-from undogmatic.report.contents import shorten
+from undogmatic.report.contents import scale_notes, shorten
 from undogmatic.report.document import (
     Answered,
     Block,
@@ -204,7 +204,8 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     if len(further.columns) > 2:
         units = sweep.columns.get("jobs")
         yield from frame_blocks(further, words, "sweep", "jobs", folder, units=units)
-    if others := [words.say(finding) for finding in sweep.findings[sweep.verdicts :]]:
+    others = [words.say(finding) for finding in sweep.findings[sweep.verdicts :]]
+    if others := [*scale_notes(sweep, words), *others]:
         yield Bullets(others)
     yield Paragraph(words.text("common.not_applicable"), "small")
     if table is not None:

@@ -1,6 +1,5 @@
 """Data frames and metrics as tables in words. Rounds and names; computes nothing."""
 
-import itertools
 import numbers
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,10 @@ from undogmatic.stats.estimate import Unit
 MOST_ROWS = 25
 NAMING = ("item", "item_id", "pair", "pair_id")  # columns of names of items and pairs
 MOST_KEY_FIGURES = 6
+MOST_OF_SEVERAL = 3
+"""Key figures of each analysis where several have a headline."""
+ENDS_OF_SPREADS = (("minimum", "maximum"), ("p5", "p95"), ("q1", "q3"), ("lower", "upper"))
+"""Columns that change places where the scale of the labels runs the other way."""
 
 
 def key_figures(
@@ -26,32 +29,52 @@ def key_figures(
     metrics `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label are
     left to metrics.json; a headline never is. At most `most` of one analysis; several get fewer
     figures each, named after them."""
-    with_headline = [r for r in results if r.headline is not None]
+    with_headline = [result for result in results if result.headline is not None]
     several = len(with_headline) > 1
-    rows = []
+    rows: list[tuple[str, str, str]] = []
     for result in with_headline:
-        metrics, units, own = result.metrics, result.metric_units, words.of_result(result)
-        with_interval = [m for m in metrics if f"{m}_low" in metrics and m.count(".") == 1]
-        ordered = dict.fromkeys(
-            str(m) for m in (result.headline, *result.beside_headline, *with_interval)
-        )
-        kept = [m for m in ordered if m == result.headline or words.metric(m) is not None]
-        before = ""
-        if several and (title := words.find(f"{result.name}.title")) is not None:
-            before = f"{title} ({result.part}): " if result.part else f"{title}: "
-        for metric in kept[: min(3, most) if several else most]:
-            ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
-            spec = own.spec(units.get(metric, ""), metrics[metric], *ends)
-            interval = "" if ends == (None, None) else own.number(ends, spec)
-            rows.append(
-                (
-                    before + (words.metric(metric) or metric),
-                    own.number(metrics[metric], spec),
-                    interval,
-                )
-            )
+        before = _named_after(result, words) if several else ""
+        shown = min(MOST_OF_SEVERAL, most) if several else most
+        for metric in _key_metrics(result, words)[:shown]:
+            name = before + (words.metric(metric) or metric)
+            rows.append((name, *_value_and_interval(result, metric, words.of_result(result))))
+    if not rows:
+        return None
     headers = [words.text(f"common.{key}") for key in ("metric", "value", "interval")]
-    return Table(headers, rows, numeric=(False, True, True)) if rows else None
+    return Table(headers, rows, numeric=(False, True, True))
+
+
+def _named_after(result: Told, words: Words) -> str:
+    """What stands before the names of an analysis' figures, where several have some."""
+    title = words.find(f"{result.name}.title")
+    if title is None:
+        return ""
+    return f"{title} ({result.part}): " if result.part else f"{title}: "
+
+
+def _key_metrics(result: Told, words: Words) -> list[str]:
+    """The names of the metrics of an analysis that may sum it up, the headline first."""
+    metrics = result.metrics
+    # A name with a second dot is one number of a breakdown.
+    with_interval = [
+        metric for metric in metrics if f"{metric}_low" in metrics and metric.count(".") == 1
+    ]
+    names = [str(result.headline), *map(str, result.beside_headline), *map(str, with_interval)]
+    return [
+        metric
+        for metric in dict.fromkeys(names)
+        if metric == result.headline or words.metric(metric) is not None
+    ]
+
+
+def _value_and_interval(result: Told, metric: str, words: Words) -> tuple[str, str]:
+    """A metric and its interval as cells; "" for an interval that there is none of."""
+    metrics = result.metrics
+    value = metrics[metric]
+    ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
+    spec = words.spec(result.metric_units.get(metric, ""), value, *ends)
+    interval = "" if ends == (None, None) else words.number(ends, spec)
+    return words.number(value, spec), interval
 
 
 def frame_blocks(
@@ -77,50 +100,71 @@ def frame_blocks(
     if frame.empty:
         return [Paragraph(caption), Paragraph(words.text("common.empty_table"), "small")]
     frame = _in_grades(frame, units or {}, words)
-    shown = frame.head(MOST_ROWS)
-    values = zip(*shown.itertuples(index=False, name=None), strict=True)
-    columns = dict(zip(map(str, shown.columns), values, strict=True))
-    cells: dict[str, list[str]] = {column: [""] * len(shown) for column in columns}
-    measures = columns.get("measure") or columns.get("quantity") or [None] * len(shown)
-    for group, measure in itertools.product(_with_intervals(columns), dict.fromkeys(measures)):
-        places = [(c, n) for c in group for n, other in enumerate(measures) if other == measure]
-        # Numbers of one measure have the same decimals.
-        values_of_measure = [columns[c][n] for c, n in places]
-        unit = (units or {}).get(group[0], "")
-        together = column_cells(group[0], values_of_measure, words, section, unit)
-        for (column, n), written in zip(places, together, strict=True):
-            cells[column][n] = written
-    headers = [words.heading(column, section) for column in columns]
-    rows = list(zip(*cells.values(), strict=True))
-    named = [column in NAMING for column in columns]
-    blocks: list[Block] = [Table(headers, rows, [*map(_numeric, columns.values())], caption, named)]
+    blocks: list[Block] = [_table(frame.head(MOST_ROWS), words, section, caption, units or {})]
     if len(frame) > MOST_ROWS:
         path = f"tables{words.beside}/{before}{section}_{name}.csv"
         files.write(folder / path, files.csv(frame))
-        blocks.append(
-            Paragraph(
-                words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=path),
-                "small",
-            )
-        )
+        more = words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=path)
+        blocks.append(Paragraph(more, "small"))
     return blocks
+
+
+def _table(
+    frame: pd.DataFrame, words: Words, section: str, caption: str, units: Mapping[str, Unit]
+) -> Table:
+    """The rows of a data frame in words."""
+    columns = {str(column): tuple(frame[column]) for column in frame}
+    cells = _cells(columns, words, section, units)
+    return Table(
+        [words.heading(column, section) for column in columns],
+        list(zip(*cells.values(), strict=True)),
+        [_numeric(values) for values in columns.values()],
+        caption,
+        [column in NAMING for column in columns],
+    )
+
+
+def _cells(
+    columns: Mapping[str, Sequence[object]],
+    words: Words,
+    section: str,
+    units: Mapping[str, Unit],
+) -> dict[str, list[str]]:
+    """The cells of a table by column. Numbers of one measure have the same decimals throughout an
+    estimate and the ends of its interval."""
+    n_rows = max(map(len, columns.values()))
+    measures = columns.get("measure") or columns.get("quantity") or [None] * n_rows
+    cells = {column: [""] * n_rows for column in columns}
+    for group in _with_intervals(columns):
+        unit = units.get(group[0], "")
+        for measure in dict.fromkeys(measures):
+            rows = [row for row, other in enumerate(measures) if other == measure]
+            places = [(column, row) for column in group for row in rows]
+            values = [columns[column][row] for column, row in places]
+            written = column_cells(group[0], values, words, section, unit)
+            for (column, row), cell in zip(places, written, strict=True):
+                cells[column][row] = cell
+    return cells
 
 
 def _in_grades(frame: pd.DataFrame, units: Mapping[str, Unit], words: Words) -> pd.DataFrame:
     """The table on the scale of the labels, where its numbers are on the rubric's."""
     if words.own is None:
         return frame
-    columns = {str(column): frame[column].tolist() for column in frame}
+    columns: dict[str, list[object]] = {str(column): frame[column].tolist() for column in frame}
     for group in _with_intervals(columns):
         unit = units.get(group[0], "")
-        placed = [[words.in_grades(v, unit) for v in columns[name]] for name in group]
-        if unit in ("score", "change") and words.turned and len(placed) == 3:
-            placed[1:] = placed[:0:-1]  # the lower end is the other one
+        placed = [[words.in_grades(value, unit) for value in columns[name]] for name in group]
+        an_interval = len(placed) == 3
+        if words.turned and an_interval and unit in ("score", "change"):
+            estimate, low, high = placed
+            placed = [estimate, high, low]  # the lower end is the other one
         columns |= dict(zip(group, placed, strict=True))
     if words.turned:
-        for low, high in (("minimum", "maximum"), ("p5", "p95"), ("q1", "q3"), ("lower", "upper")):
-            if low in columns and high in columns:
-                columns[low], columns[high] = columns[high], columns[low]
+        for low_name, high_name in ENDS_OF_SPREADS:
+            if low_name in columns and high_name in columns:
+                low, high = columns[low_name], columns[high_name]
+                columns[low_name], columns[high_name] = high, low
     return pd.DataFrame(columns)
 
 
@@ -129,8 +173,8 @@ def _with_intervals(columns: Mapping[str, Sequence[object]]) -> list[list[str]]:
     same decimals."""
     groups: list[list[str]] = []
     for column, values in columns.items():
-        an_end = column.rpartition("_")[2] in ("low", "high", "lower", "upper")
-        if an_end and groups and _numeric(values) and _numeric(columns[groups[-1][0]]):
+        named_as_end = column.rpartition("_")[2] in ("low", "high", "lower", "upper")
+        if named_as_end and groups and _numeric(values) and _numeric(columns[groups[-1][0]]):
             groups[-1].append(column)
         else:
             groups.append([column])
@@ -141,8 +185,12 @@ def column_cells(
     column: str, values: Sequence[object], words: Words, section: str, unit: Unit = ""
 ) -> list[str]:
     """The cells of one column, numbers with the same decimals throughout."""
-    spec = words.column_spec(unit, *(float(v) for v in values if isinstance(v, numbers.Real)))
-    return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
+    known = [float(value) for value in values if isinstance(value, numbers.Real)]
+    spec = words.column_spec(unit, *known)
+    return [
+        words.number(value, spec) if _real(value) else words.cell(column, value, section)
+        for value in values
+    ]
 
 
 def _real(value: object) -> bool:
@@ -150,10 +198,12 @@ def _real(value: object) -> bool:
 
 
 def _numeric(values: Sequence[object]) -> bool:
-    """Numbers, or intervals written as pairs of numbers."""
-    return all(
-        _real(v) or missing(v) or (isinstance(v, tuple) and all(map(_real, v))) for v in values
-    )
+    """Whether all are numbers, or intervals written as pairs of numbers."""
+    return all(_real(value) or missing(value) or _an_interval(value) for value in values)
+
+
+def _an_interval(value: object) -> bool:
+    return isinstance(value, tuple) and all(map(_real, value))
 
 
 def digits_of(values: Sequence[float | None]) -> int:
@@ -162,4 +212,7 @@ def digits_of(values: Sequence[float | None]) -> int:
     known = [abs(value) for value in values if value is not None]
     if all(value.is_integer() for value in known):
         return 0
-    return 1 if max(known) >= 10 else 2 if max(known) > 1 else 3
+    largest = max(known)
+    if largest >= 10:
+        return 1
+    return 2 if largest > 1 else 3

@@ -104,6 +104,7 @@ def show_assumed(assumed: Sequence[Finding], texts: Sequence[Path], language: st
 
 def show_sweep(sweep: SweepResult, where: str | None) -> None:
     """Print how a sweep ended to stdout: verdict, leaderboard, failed jobs, paths."""
+    from undogmatic.report.contents import scale_notes
     from undogmatic.report.sweep import MOST_JOBS, answers, leaderboard, title
 
     words = Words.of(sweep)
@@ -113,7 +114,8 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
             0, words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs))
         )
     lines.append(words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed)))
-    lines += [*(f"  {job}: {message}" for job, message in sweep.failed), ""]
+    lines += [f"  {job}: {message}" for job, message in sweep.failed]
+    lines += [note.replace("`", "") for note in scale_notes(sweep, words)] + [""]
     paths = {"report": sweep.folder / "report.html"}
     _print(words, title(sweep, words), answers(sweep, words), table, lines, paths, where)
 

@@ -90,6 +90,8 @@ def _sentence(phrases: list[str], part: Part, words: Words) -> str:
     if not phrases:
         return ""
     most = MOST if part == "not_known" else len(phrases)
+    if len(phrases) == most + 1:  # to say that there is one more takes as long as to say it
+        most += 1
     more = len(phrases) - most
     shown = phrases[:most] + ([words.text("uses.more", more=more)] if more > 0 else [])
     return words.text(f"uses.{part}", what="; ".join(shown))

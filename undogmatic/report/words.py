@@ -141,16 +141,17 @@ class Words:
         unit, span = (wording.unit if wording is not None else None), 100.0
         if rubric is not None:
             span = rubric.maximum - rubric.minimum
-        own = (
-            OwnScale.of(outcome.label_scale, outcome.rubric)
-            if isinstance(outcome, FinishedRun)
-            else None
-        )
+        if isinstance(outcome, FinishedRun):
+            own = OwnScale.of(outcome.label_scale, outcome.rubric)
+        else:
+            own = outcome.own
         if own is not None and own.counts:
             called = "common.own_steps" if own.names else "common.own_units"
             unit, span = cls(language).text(called), abs(own.top - own.bottom)
         made = cls(language, outcome.texts, unit, decimals=decimals_of(span), own=own)
-        if isinstance(outcome, FinishedRun):
+        if isinstance(outcome, SweepResult):
+            made.own = None  # its numbers are in grades already
+        else:
             made.options = options_of_run(outcome)
             judges = {judge for judge, _ in voices(outcome.frame)}
             made.only_judge = judges.pop() if len(judges) == 1 else None

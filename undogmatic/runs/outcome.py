@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.records.own_scale import OwnScale
-from undogmatic.records.records import OVERALL, Cost, Item, Judgment, LabelScale, text_mark
+from undogmatic.records.records import Cost, Item, Judgment, LabelScale, text_mark
 from undogmatic.records.results import FigureData, Finding, Told, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts, voices
@@ -203,9 +203,11 @@ class SweepResult:
     items: Sequence[Item] = ()  # what the jobs judged, where it could be read again
     unread: str = ""  # why it could not
     redacted: bool = False  # the jobs' folders hold no judged text
-    margin: float | None = (
-        None  # from which difference on scores matter, where all jobs have the same
-    )
+    # from which difference on scores matter, where all jobs have the same
+    margin: float | None = None
+    # the scale that all its numbers are on, where people gave labels on one that is not the
+    # rubric's; the `rubric` is then on it, too
+    own: OwnScale | None = None
 
     @property
     def count(self) -> int:
@@ -222,9 +224,7 @@ def keep_scores(folder: Path, frame: Any, graded: OwnScale | None = None) -> Non
     parts = ["judge", "criterion"]
     keys = ["item_id", *(parts if len(voices(frame)) > 1 else [])]
     digits = {"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4}
-    # It is the scale of the overall labels; those of other criteria are on the rubric's.
-    overall = {criterion for _, criterion in voices(frame)} == {OVERALL}
-    graded = graded if overall and graded is not None and graded.counts else None
+    graded = graded if graded is not None and graded.counts else None
 
     def kept(names: list[str], change: Callable[[pd.DataFrame], pd.DataFrame]) -> Iterator[str]:
         for n, rows in enumerate(in_parts(frame, [*names, "repeat"])):

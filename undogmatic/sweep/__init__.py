@@ -276,7 +276,8 @@ def _name(overrides: list[str]) -> str:
 
 
 def _varies(word: str) -> bool:
-    return "," in word or "range(" in word or "choice(" in word
+    value = re.sub(r"\[[^]]*\]|\{[^}]*\}", "", word)  # a list is one value
+    return "," in value or re.search(r"(range|choice)\(", word) is not None
 
 
 def _note(folder: Path, **facts: Any) -> None:

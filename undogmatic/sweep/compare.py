@@ -162,6 +162,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
             (label, job.message or "") for label, job in by_name.items() if job.status != "finished"
         ],
         rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
+        own=next((job.own for job in finished.values()), None),
         texts=[OWN_TEXTS, *texts_beside(VarianceAnalysis), *map(texts_noted, of_jobs)],
     )
 
@@ -617,7 +618,7 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
     kinds: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
     rows = []
     for left, right, a, b, _ in pairs:
-        levels = jobs[left].rubric.levels
+        levels = jobs[left].levels
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)
         numbers = [agreement.correlation(kind, a, b) for kind in kinds]

@@ -208,7 +208,10 @@ def margin_of_jobs(jobs: Sequence[Job]) -> Margin:
     the rubric's."""
     margins = {paired_settings(job.config).get("margin") for job in jobs}
     value = margins.pop() if len(margins) == 1 else None
-    return margin_of(jobs[0].rubric, float(value) if isinstance(value, int | float) else None)
+    if not isinstance(value, int | float):
+        return margin_of(jobs[0].rubric)
+    own = jobs[0].own
+    return margin_of(jobs[0].rubric, float(value) if own is None else own.amount(float(value)))
 
 
 def of_means(

@@ -6,9 +6,11 @@ job by itself. Of an optimisation only the program that it came to is: what it b
 to be compared with that, in its report.
 """
 
+from __future__ import annotations
+
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +28,8 @@ from undogmatic.examinations.compared import FOLLOWS, ITEM_COLUMNS, OF_NUMBERS, 
 from undogmatic.examinations.costs import per_item, spent
 from undogmatic.examinations.improvement import AFTER
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED, Evidence, JudgeView
-from undogmatic.records.records import OVERALL, Judgment, Verdict
+from undogmatic.records.own_scale import OwnScale
+from undogmatic.records.records import OVERALL, Judgment, LabelScale, Verdict
 from undogmatic.records.results import STANDINGS, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import PROGRAM, SCORES, RunFolder
@@ -72,12 +75,65 @@ class Job:
     criterion: str = OVERALL  # and of what
     # judge, or judge and criterion, by which it is known in its job; "" if there is no other
     part: str = ""
+    # The scale that its scores, labels and metrics are on, where that is not the rubric's.
+    own: OwnScale | None = None
 
     @cached_property
-    def rubric(self) -> Rubric:
+    def asked(self) -> Rubric:
         """The rubric it judged by. Raises ConfigError or DataError where its config holds none."""
         rubric: Rubric = build(dict(self.config["rubric"]), "rubric")
         return rubric
+
+    @cached_property
+    def rubric(self) -> Rubric:
+        """The rubric on the scale that its scores are on here."""
+        return self.asked if self.own is None else self.own.rubric(self.asked)
+
+    @property
+    def levels(self) -> list[float]:
+        """The levels of the rubric on the scale that its scores are on here."""
+        levels = self.asked.levels
+        return sorted(levels if self.own is None else map(self.own.score, levels))
+
+    @property
+    def label_scale(self) -> OwnScale | None:
+        """The scale on which people gave its labels, where it is not the rubric's and has
+        numbers."""
+        noted = self.facts.get("label_scale")
+        given = None if noted is None else LabelScale.model_validate(noted)
+        own = OwnScale.of(given, self.asked)
+        return own if own is not None and own.counts else None
+
+    def in_grades(self, own: OwnScale) -> Job:
+        """The same on the scale of the labels; how sure it is of its scores stays as it said it."""
+        return replace(
+            self,
+            own=own,
+            scores=own.rows(self.scores),
+            items=_items_in_grades(self.items, own),
+            metrics=self._metrics_in_grades(own),
+        )
+
+    def _metrics_in_grades(self, own: OwnScale) -> dict[str, float]:
+        """Its numbers on the scale of the labels, of which an analysis may have told some in grades
+        already."""
+        told = tuple(f"{name}." for name in self.facts.get("graded") or ())
+        own_told = (*told, *(name.removeprefix(f"{self.part}.") for name in told))
+        changes: dict[Unit, Callable[[float], float]] = {
+            "score": own.score,
+            "amount": own.amount,
+            "change": own.change,
+        }
+        units, metrics = self.units, dict(self.metrics)
+        for name, value in self.metrics.items():
+            change = changes.get(units.get(name, ""))
+            if change is None or name.startswith(own_told):
+                continue
+            placed = name
+            if own.turned and change != own.amount:  # the lower end is the other one
+                placed = _other_end(name)
+            metrics[placed] = change(value)
+        return metrics
 
     @cached_property
     def judged(self) -> tuple[Any, ...]:
@@ -110,6 +166,25 @@ class Job:
         return worst(self.standings)[0]
 
 
+def _other_end(name: str) -> str:
+    """The name of the other end of an interval; of what is no end the same."""
+    for end, other in (("_low", "_high"), ("_high", "_low")):
+        if name.endswith(end):
+            return name.removesuffix(end) + other
+    return name
+
+
+def _items_in_grades(items: pd.DataFrame, own: OwnScale) -> pd.DataFrame:
+    """What `analysis=calibration` says of each item, on the scale of the labels."""
+    scores = {name: own.score(items[name]) for name in ("score", "truth") if name in items}
+    sizes = {
+        name: own.change(items[name]).abs()
+        for name in ("error", "width", "interval_score")
+        if name in items
+    }
+    return items.assign(**scores, **sizes)
+
+
 def worst(standings: Mapping[str, str]) -> tuple[str | None, list[str]]:
     """The worst of standings by analysis, None if none was noted; and the analyses that came to
     it."""
@@ -132,7 +207,14 @@ def read_jobs(folder: Path) -> list[Job]:
         jobs[n] = replace(
             jobs[n], criterion=name if criterion == OVERALL else f"{name}.{criterion}"
         )
-    return jobs
+    scales = {job.label_scale for job in jobs if job.status == "finished"}
+    own = scales.pop() if len(scales) == 1 else None
+    # People who gave 1 to 5 are told of 1 to 5; where they gave several scales, of the rubric's.
+    return jobs if own is None else [_told_in(own, job) for job in jobs]
+
+
+def _told_in(own: OwnScale, job: Job) -> Job:
+    return job.in_grades(own) if job.status == "finished" else job
 
 
 def _read(folder: RunFolder, number: int) -> list[Job]:

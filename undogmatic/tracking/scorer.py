@@ -79,8 +79,12 @@ def register(store: Store, run: FinishedRun) -> dict[str, str]:
     from mlflow.exceptions import MlflowException
     from mlflow.genai.scorers.registry import _get_scorer_store  # no public way takes an address
 
-    labelled = any(result.evidence is not None for result in run.results)
+    labelled = [result for result in run.results if result.evidence is not None]
     if not MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS.get() or not labelled:
+        return {}
+    if any(result.standing != "supported" for result in labelled):
+        # The run's own answer says why; it is printed in a moment.
+        say("The judge is not registered as a scorer of MLflow, as it may not be trusted.")
         return {}
     try:
         made = _scorer(run.folder, run.config, None, run.elsewhere)

@@ -166,7 +166,7 @@ def _own_scale(path: Path, criteria: Mapping[str, None]) -> OwnScale | None:
     rubric's: whoever checks the run is told of that one."""
     noted = read_json(path / MANIFEST)
     given, ends = (noted.get(key) for key in ("label_scale", "rubric_scale"))
-    if not given or not ends or list(criteria) != [OVERALL]:
+    if not given or not ends or AS_GIVEN in criteria:
         return None
     return OwnScale(*LabelScale.model_validate(given).numbers, *ends)
 

@@ -317,13 +317,18 @@ def _settle_surface(facts: CheckFacts) -> Finding:
 
 
 def _settle_few(facts: CheckFacts) -> Finding:
-    """How many more labels an answer takes, and what the judge may decide alone."""
-    values = {"more": max(facts.few - facts.agreement.groups, 1), "alone": [], **_label(facts)}
+    """How many more labels an answer takes, and what the judge may decide alone; and whether on
+    these items or on others."""
+    more, groups = max(facts.few - facts.agreement.groups, 1), facts.agreement.groups
+    values = {"more": more, "n": facts.agreement.n, "groups": groups, "alone": [], **_label(facts)}
     values["who"] = [Finding("check.settle_first_who")] if facts.same_labels else []
     if facts.alone is not None and facts.alone.values.get("needed", 0) > facts.few:
         more = facts.alone.values["needed"] - facts.agreement.groups
         values["alone"] = [Finding("check.settle_few_alone", {"more": more})]
-    return Finding("check.settle_few", values)
+    if more <= facts.own.table.items["group"].nunique() - groups:
+        return Finding("check.settle_few", values)
+    alike = facts.agreement.n - groups >= more  # there were labels enough, were they of other texts
+    return Finding("check.settle_few_alike" if alike else "check.settle_few_add", values)
 
 
 def _rare(facts: CheckFacts) -> Values:
