@@ -190,6 +190,70 @@ def growth() -> str:
     return "\n".join(rows) + "\n"
 
 
+WORDS_PT = {
+    "judge": "juiz", "asked": "o que se conta", "goal": "meta", "texts": "textos",
+    "found": "falha encontrada", "accused": "acusado de algo",
+    "clean": "nada fala contra ele", "at least": "pelo menos", "at most": "no máximo",
+    "effects": "efeitos", "worst": "maior", "orders": "ordens certas", "blank": "em branco",
+    "agreement": "concordância com pessoas", "over the judges": "pelos juízes",
+    "always the same": "sempre o mesmo", "hardly any noise": "quase sem ruído",
+    "noise of a margin": "ruído de uma margem", "in steps of 10": "de 10 em 10",
+    "injection of": "ordem ao juiz:", "authority of": "autoridade:", "length of": "extensão:",
+    "order of": "ordem dos níveis:", "paraphrase of": "outras palavras:",
+    "dark current of": "página em branco:", "margins": "margens",
+    "paraphrase up or down by 3": "outras palavras, para cima ou para baixo: 3",
+}  # fmt: skip
+"""What the tables of the instrument test say in Portuguese."""
+
+
+def _in_portuguese(table: str) -> str:
+    """A table of the instrument test with Portuguese words and decimal commas."""
+    for english, portuguese in sorted(WORDS_PT.items(), key=lambda pair: -len(pair[0])):
+        table = re.sub(rf"(?<!\w){re.escape(english)}(?!\w)", portuguese, table)
+    return re.sub(r"(?<=\d)\.(?=\d)", ",", table)
+
+
+def instrument(language: str = "en") -> str:
+    """How often planted faults are found without a label, from `benchmarks.instrument`."""
+    stored = pd.read_csv(RESULTS / "instrument.csv", keep_default_na=False)
+    asked = {"found": "found", "accused": "accused", "clean": "clean"}
+    rows = ["| judge | asked | goal | 40 texts | 60 texts |", "|---|---|---|---|---|"]
+    for (judge, what), own in stored.groupby(["judge", "what"], sort=False):
+        shares = own.set_index("texts")["share"]
+        goals = [goal for goal in own["goal"] if goal]
+        goal = f"{goals[-1][:2]} {float(goals[-1][2:]):.0%}" if goals else ""
+        goal = goal.replace(">=", "at least").replace("<=", "at most")
+        goal += " (60)" if goals and len(goals) < len(own) else ""
+        cells = " | ".join(f"{shares[n]:.1%}".replace(".0%", "%") for n in (40, 60))
+        rows.append(f"| {judge} | {asked[what]} | {goal} | {cells} |".replace("%", " %"))
+    table = "\n".join(rows) + "\n"
+    return _in_portuguese(table) if language == "pt" else table
+
+
+def instrument_trust(language: str = "en") -> str:
+    """What the instrument test finds of judges, beside their agreement with people, from
+    `benchmarks.instrument_trust`."""
+    from benchmarks.instrument_trust import MEASURES, fisher
+
+    stored = pd.read_csv(RESULTS / "instrument_trust.csv")
+    rows = ["| judge | effects | worst | orders | blank | agreement |", "|---|---|---|---|---|---|"]
+    for one in stored.itertuples():
+        interval = "" if pd.isna(one.low) else f" [{one.low:.2f}, {one.high:.2f}]"
+        rows.append(
+            f"| {one.judge} | {one.effects:.0f} | {one.worst:.1f} | {one.right_orders:.0%} |"
+            f" {one.blank:.1f} | {one.agreement:.2f}{interval} |".replace("%", " %")
+        )
+    cells = []
+    for measure in MEASURES:
+        known = stored[[measure, "agreement"]].dropna()
+        value = float(known.corr(method="spearman").iloc[0, 1])
+        low, high = fisher(value, len(known))
+        cells.append(f"{value:.2f} [{low:.2f}, {high:.2f}]")
+    rows.append(f"| over the judges | {' | '.join(cells)} | |")
+    table = "\n".join(rows) + "\n"
+    return _in_portuguese(table) if language == "pt" else table
+
+
 def since() -> str:
     """How often a change over time is told, where there is one and where there is none, from
     `benchmarks.since`."""
@@ -284,10 +348,24 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "growth": growth,
     "aligned": aligned,
     "examinations": examinations,
+    "instrument": instrument,
+    "instrument_pt": functools.partial(instrument, "pt"),
+    "instrument_trust": instrument_trust,
+    "instrument_trust_pt": functools.partial(instrument_trust, "pt"),
 }
 PAGES = (
     ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("index.md", "index.pt.md", "check.md", "align.md")),
+    *(
+        ROOT / "docs" / name
+        for name in (
+            "index.md",
+            "index.pt.md",
+            "check.md",
+            "align.md",
+            "instrument.md",
+            "instrument.pt.md",
+        )
+    ),
 )
 
 

@@ -224,6 +224,11 @@ WHY_NOT = {
         "undogmatic instrument shame model=patterns",
         "undogmatic instrument shame --texts notas.csv model=gpt",
         "undogmatic instrument shame --items RUN/instrument.jsonl model=tfidf",
+        "undogmatic instrument shame --against RUN model=tfidf",
+    ],
+    "tests/cli/test_instrument_ways.py": [
+        "undogmatic instrument mine.yaml --write-wordings mine.edits.yaml model=gpt",
+        "undogmatic instrument mine.yaml --write-texts made.jsonl --n 40 model=gpt",
     ],
     "judges a run again; tests/cli/test_rejudge.py": ["undogmatic rejudge RUN model=gpt"],
     "ends with the status of the gate; tests/cli/test_gate.py": [

@@ -172,7 +172,7 @@ class Experiment:
         if parts.shown:
             unseen = (item for item in given if item.id not in parts.shown)
             items = gathered(itertools.islice(unseen, chosen.run.limit))
-        self.items: Sequence[Item] = items
+        self.items: Sequence[Item] = parts.asked(items)
         self.identity = parts.identity
         judges_named = chosen.judges is not None or isinstance(self.dataset, datasets.Judged)
         self.choices = _described(choices, parts, judges_named)

@@ -3,6 +3,7 @@ hosted model."""
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +43,21 @@ def test_a_shipped_rubric_says_the_price_and_the_answer_first(tmp_path: Path) ->
     done = asked(tmp_path, "shame", "model=patterns", "hydra.run.dir=run")
     assert done.returncode == 0, done.stderr
     first, *_ = done.stdout.splitlines()
-    assert first.startswith("728 items, each judged 1 time: 728 judgments")
+    assert first.startswith("568 items, each judged 1 time: 568 judgments")
+    assert "135 further items put the question in another way" in done.stdout
     assert "Without labels nobody can say whether it is right." in done.stdout
     judged = (tmp_path / "run" / "judgments.jsonl").read_text().splitlines()
     kept = (tmp_path / "run" / FILE).read_text().splitlines()
-    assert len(judged) == len(kept) == 728
+    assert len(judged) == len(kept) == 568
     assert (tmp_path / "run" / "figures" / "instrument_cues.png").is_file()
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert {"instrument.worst", "instrument.ladder.right_orders"} <= metrics.keys()
 
     # the same items by another judge, in Portuguese
-    items = ["--items", f"run/{FILE}", "--language", "pt"]
+    items = ["--against", "run", "--language", "pt"]
     again = asked(tmp_path, "shame", *items, "model=tfidf", "hydra.run.dir=again")
     assert again.returncode == 0, again.stderr
+    assert "Mudanças que alteram as notas deste juiz e as do outro" in again.stdout
     assert "Sem rótulos, ninguém pode dizer se ele acerta." in again.stdout
     runs = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("run", "again")]
     assert runs[0]["dataset_digest"] == runs[1]["dataset_digest"]
@@ -66,8 +69,15 @@ def test_a_rubric_and_texts_of_ones_own(tmp_path: Path) -> None:
     words = ("mine.yaml", "--texts", "notes.jsonl", "--n", "20", "hydra.run.dir=run")
     done = asked(tmp_path, *words, "model=fake", "model.kind=length")
     assert done.returncode == 0, done.stderr
-    assert re.match(r"24\d items", done.stdout)
+    assert re.match(r"\d+ items", done.stdout)
     assert "Without labels nobody can say" in done.stdout
+    # The command that it prints works for a rubric in a file.
+    (line,) = re.findall(r"undogmatic (instrument mine\.yaml .*)", done.stdout)
+    following = [word for word in shlex.split(line) if not word.startswith("model")]
+    again = asked(
+        tmp_path, *following[1:], "model=fake", "model.kind=capitals", "hydra.run.dir=next"
+    )
+    assert again.returncode == 0, again.stderr
 
 
 def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> None:
@@ -78,12 +88,25 @@ def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> Non
     assert "1 independent group" in done.stdout
 
 
+def test_a_rubric_of_pairs_is_sent_elsewhere(tmp_path: Path) -> None:
+    pairs = [
+        {"input": f"Say {k}.", "output_1": made_up(9, f"a{k}"), "output_2": made_up(9, f"b{k}")}
+        for k in range(20)
+    ]
+    put(tmp_path / "pairs.jsonl", pairs)
+    done = asked(tmp_path, "preference", "--texts", "pairs.jsonl", "judge=compare", "model=fake")
+    assert done.returncode == 2
+    assert "judge=compare analysis=preference" in done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("model=gpt",), "Name the rubric first"),
         (("faithfulness", "model=patterns"), "--texts FILE"),
         (("shame", "--items", "x.jsonl", "--n", "30"), "`--items` and `--n` are given"),
+        (("shame", "--against", "x", "--n", "30"), "`--against` and `--n` are given"),
+        (("shame", "--against", "x", "model=patterns"), "x/instrument.jsonl"),
         (("shame", "--n", "1"), "--n"),
         (("shame", "--texts", "none.jsonl"), "does not exist"),
         (("preference", "--texts", "none.jsonl"), "does not exist"),
@@ -109,4 +132,5 @@ def test_a_hosted_model_is_asked_once_per_item(tmp_path: Path, stub: Any) -> Non
     done = asked(tmp_path, *words, *hosted, "prompt=anchored_en", "engine.cache=false")
     assert done.returncode == 0, done.stderr
     stated = int(re.match(r"(\d+) items", done.stdout)[1])  # type: ignore[index]
-    assert len(stub.requests) == stated > 240
+    assert 200 < stated <= 240
+    assert len(stub.requests) == stated

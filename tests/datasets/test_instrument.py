@@ -2,6 +2,7 @@
 again."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,16 @@ import pytest
 from tests.conftest import put
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
-from undogmatic.datasets.edits import MAKERS, STEPS, Edit, edits_of, language_of, sentences, shipped
+from undogmatic.datasets.edits import (
+    MAKERS,
+    STEPS,
+    WAYS,
+    Edit,
+    edits_of,
+    language_of,
+    sentences,
+    shipped,
+)
 from undogmatic.datasets.instrument import FILE, InstrumentDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item, items_digest
@@ -42,19 +52,70 @@ def of(items: list[Item], text: str) -> dict[str, Item]:
     return {item.metadata["edit"]: item for item in items if item.pair == text}
 
 
-def test_each_text_has_twelve_items_and_no_label(tmp_path: Path) -> None:
+def test_each_text_has_twelve_items_at_most_and_no_label(tmp_path: Path) -> None:
     items = made(tmp_path, label=3)
-    assert len(items) == 24 * 12 + 8
+    assert len(items) <= 24 * 12
     assert not any(item.labels for item in items)
     own = of(items, "t3")
-    assert len(own) == 12 and sum(edit.startswith("cue.") for edit in own) == 8
+    assert sum(edit.startswith("cue.") for edit in own) == 5
     assert [edit.rpartition(".")[2] for edit in own if edit.startswith("ladder")] == ["1", "2", "4"]
     expected = {edit.partition(".")[0]: item.metadata.get("expected") for edit, item in own.items()}
-    assert expected == {"original": None, "cue": "same", "ladder": "worse"}
+    assert expected == {"original": None, "cue": "same", "asked": "same", "ladder": "worse"}
     assert own["cue.flattery"].metadata["original"] == "t3"
     assert own["cue.flattery"].inputs["text"].endswith(own["original"].inputs["text"])
     dark = [item for item in items if item.metadata.get("expected") == "nothing"]
-    assert len(dark) == 8 and not any("original" in item.metadata for item in dark)
+    assert len(dark) == 18 and not any("original" in item.metadata for item in dark)
+    blank = [item for item in dark if item.metadata["edit"] == "dark.blank"]
+    assert 2 * len(blank) > len(dark)
+
+
+@pytest.mark.parametrize("n", [2, 5, 20, 100])
+def test_twelve_for_each_text_whatever_their_number(tmp_path: Path, n: int) -> None:
+    path = put(tmp_path / "t.jsonl", rows(n))
+    assert len(dataset(path, n=n).load()) <= 12 * n
+
+
+def test_the_same_text_is_asked_about_in_other_ways(tmp_path: Path) -> None:
+    every = {"ways": None, "languages": ["en", "pt"], "asked_in": "pt"}
+    items = made(tmp_path, **every)
+    asked = [item for item in items if item.asking is not None]
+    texts = {item.id: item.inputs for item in items}
+    assert all(item.inputs == texts[item.metadata["original"]] for item in asked)
+    assert {item.asking.way for item in asked if item.asking} == {*WAYS}
+    # Each text has one of the wordings, and every fourth text is asked about once more.
+    words = [item.metadata["edit"] for item in asked if "words" in item.metadata["edit"]]
+    assert Counter(words) == {f"asked.words.{k}": 8 for k in (1, 2, 3)}
+    assert sum(item.metadata["edit"] == "asked.again" for item in asked) == 6
+    (other,) = {item.asking.language for item in asked if item.asking and item.asking.language}
+    assert other == "en"
+    assert not any(item.asking for item in made(tmp_path, ways=[]))
+
+
+def test_ways_of_asking_are_kept_with_the_items(tmp_path: Path) -> None:
+    items = made(tmp_path)
+    dataset().keep(items, tmp_path)
+    again = list(dataset(items=str(tmp_path / FILE)).load())
+    assert [item.asking for item in again] == [item.asking for item in items]
+    assert items_digest(again) == items_digest(items)
+
+
+def test_a_way_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"names 'shouted'.*levels_reversed"):
+        made(tmp_path, ways=["shouted"])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "contrary"),
+    [
+        ("The door is open.", "The door is not open."),
+        ("The door is not open.", "The door is open."),
+        ("A porta é larga.", "A porta não é larga."),
+        ("A porta não é larga.", "A porta é larga."),
+        ("Rain all day.", None),
+    ],
+)
+def test_a_sentence_is_negated_or_not(sentence: str, contrary: str | None) -> None:
+    assert Edit(make="negated").into(sentence, "key", 1) == contrary
 
 
 def test_the_same_seed_makes_the_same_items_and_another_one_others(tmp_path: Path) -> None:
@@ -73,9 +134,10 @@ def test_texts_are_drawn_and_independent_ones_first(tmp_path: Path) -> None:
 
 
 def test_more_defects_hold_the_fewer_ones() -> None:
-    for kind in ("removed", "shuffled", "repeated"):
-        copies = [Edit(make=kind).into(TEXT, "key", step) for step in STEPS]
-        assert all(copy is not None for copy in copies) and len({TEXT, *copies}) == 4, kind
+    plain = f"{TEXT} It is fresh. You can smell it."
+    for kind in ("removed", "shuffled", "repeated", "negated"):
+        copies = [Edit(make=kind).into(plain, "key", step) for step in STEPS]
+        assert all(copy is not None for copy in copies) and len({plain, *copies}) == 4, kind
     lost = [
         set(sentences(TEXT)) - set(sentences(str(Edit(make="removed").into(TEXT, "key", step))))
         for step in STEPS
@@ -177,7 +239,8 @@ def test_the_last_input_is_edited(tmp_path: Path) -> None:
     items = list(dataset(path, inputs=["question", "response"], optional=["question"]).load())
     own = of(items, "t2")
     assert {item.inputs["question"] for item in own.values()} == {"What of 2?"}
-    assert len({item.inputs["response"] for item in own.values()}) == len(own)
+    edited = [item for item in own.values() if item.asking is None]
+    assert len({item.inputs["response"] for item in edited}) == len(edited)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A judge without labels: faults of a known size are found, a clean judge is called so, and one
 that says always the same is not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from undogmatic.examinations.run_evidence import RunEvidence
 analyse = partial(analysed, "instrument")
 
 CUES = ("flattery", "orders", "length")
+WAYS = ("levels_reversed", "words.1", "again")
 Judge = Callable[[int, str], Score]
 """The score of a text's copy, by the text's number and the edit."""
 
@@ -24,22 +25,26 @@ def run(
     n: int = 60,
     margin: float | None = 10.0,
     defects_of: str = "rubric",
+    ways: Sequence[str] = (),
+    blanks: int = 2,
     **fields: Any,
 ) -> RunEvidence:
-    """Texts, their copies with three cues and with 1, 2 and 4 defects, and two blank pages."""
+    """Texts, their copies with three cues and with 1, 2 and 4 defects, the texts asked about in
+    other ways, and blank pages."""
     rows: list[Any] = []
     for k in range(n):
         edits = [f"cue.{cue}" for cue in CUES] + [f"ladder.repeated.{step}" for step in (1, 2, 4)]
+        edits += [f"asked.{way}" for way in ways]
         for edit in ("original", *edits):
             told: dict[str, Any] = {"edit": edit, "typed_group": f"t{k}"}
             if edit != "original":
-                expected = "same" if edit.startswith("cue") else "worse"
+                expected = "worse" if edit.startswith("ladder") else "same"
                 told |= {"original": f"t{k}", "expected": expected}
                 told |= {"defects_of": defects_of} if expected == "worse" else {}
             name = f"t{k}" if edit == "original" else f"t{k}+{edit}"
             place = {"id": name, "text": made_up(9, name), "metadata": told}
             rows.append((None, judge(k, edit), place))
-    for k in range(2):
+    for k in range(blanks):
         told = {"edit": "dark.blank", "expected": "nothing", "typed_group": f"d{k}"}
         place = {"id": f"d{k}", "text": made_up(9, f"d{k}"), "metadata": told}
         rows.append((None, judge(k, "dark.blank"), place))
@@ -190,3 +195,80 @@ def test_failed_copies_cannot_hide_what_they_would_show() -> None:
 def test_other_items_are_refused() -> None:
     plain: Reading | RunEvidence = labelled_run([(None, 5.0, {}) for _ in range(3)])
     refuses(Unsuited, "dataset=instrument makes", "instrument", plain)
+
+
+def test_a_way_of_asking_that_moves_the_score_is_named() -> None:
+    said = analyse(run(moved(18, "asked.levels_reversed"), ways=WAYS))
+    assert said.ruled == ("effect", "refuted")
+    english, portuguese = said.sentences()
+    assert "when the judge is given the levels in the other order" in english
+    assert "quando o juiz recebe os níveis na outra ordem" in portuguese
+    assert said["cue.levels_reversed"] == pytest.approx(18, abs=2)
+    # The same question once more is no change: it says how far scores vary by themselves.
+    assert "cue.again" not in said.numbers
+    assert said["spread.again"] == pytest.approx(3, abs=1)
+
+
+def test_wordings_are_told_together() -> None:
+    def judge(k: int, edit: str) -> float:
+        """One wording each for half of the texts, each moved elsewhere."""
+        return clean(k, edit) + (12 if edit.startswith("asked.words") else 0)
+
+    said = analyse(run(judge, ways=("words.1", "words.2")))
+    table = said.tables["cues"].set_index("cue")
+    assert table.loc["words", "n"] == 120
+    assert "words.1" not in table.index
+
+
+def wavers(k: int, edit: str) -> float:
+    """As often up as down by three margins, where the question is put in other words."""
+    swing = 30 if k % 2 else -30
+    return float(np.clip(clean(k, edit) + (swing if edit == "asked.words.1" else 0), 0, 100))
+
+
+def test_a_judge_that_other_words_throw_about_is_not_fit() -> None:
+    said = analyse(run(wavers, ways=WAYS))
+    assert said.ruled == ("unsteady", "refuted")
+    assert said.says["verdict_unsteady"]["cue"] == "words"
+    assert said["stays.words"] < 0.2 and said["stays.again"] > 0.9
+    assert said["spread.words"] > 15
+    # Noise of a margin is told, and no reason to refuse.
+    noisy = analyse(run(partial(clean, noise=10.0), ways=WAYS))
+    assert noisy.ruled[0] != "unsteady" and 0.3 < noisy["stays.again"] < 0.8
+
+
+def test_a_judge_that_reads_no_instructions_is_not_asked_otherwise() -> None:
+    said = analyse(run(clean))
+    assert "no_ways" in said.says
+    assert "no_ways" not in analyse(run(clean, ways=WAYS)).says
+
+
+@pytest.mark.parametrize(
+    ("blank", "word"), [(25.0, "dark_effect"), (10.0, "dark_open"), ("undecided", "")]
+)
+def test_how_far_a_blank_page_stands_above_the_lowest_score(blank: Score, word: str) -> None:
+    def judge(k: int, edit: str) -> Score:
+        if edit != "dark.blank":
+            return clean(k, edit)
+        return blank if isinstance(blank, str) else blank + (k % 5 - 2)
+
+    said = analyse(run(judge, blanks=14))
+    assert [key for key in said.says if key.startswith("dark_")] == (
+        [word] if word else ["dark_abstains"]
+    )
+    # It is told, and decides only above the middle of the scale.
+    assert said.ruled[0] == "clean"
+
+
+def test_reasons_that_name_the_cue_are_counted() -> None:
+    frame = run(moved(18), ways=())
+    names = frame.frame["metadata.edit"].eq("cue.flattery") & frame.frame["item_id"].str.contains(
+        "1"
+    )
+    named = frame.frame.assign(**{"details.reason_names": np.where(names, "flattery", "")})
+    said = analyse(frame.with_rows(named))
+    told = said.says["reasons"]
+    assert 0 < told["named"] < 1 and told["anyway"] == 0
+    assert said["reasons.named"] == pytest.approx(told["named"])
+    # Without reasons nothing is said of them.
+    assert "reasons" not in analyse(frame).says

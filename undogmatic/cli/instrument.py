@@ -30,6 +30,12 @@ def add(commands: Any) -> None:
     parser.add_argument("--n", type=number, help="so many texts at most (default: 60)")
     again = "made items to use again: instrument.jsonl in the folder of an earlier run"
     parser.add_argument("--items", metavar="FILE", help=again)
+    compared = "an earlier run: its items again, and both judges compared on them"
+    parser.add_argument("--against", metavar="RUN", help=compared)
+    own = "no test: let the model write the rubric's question in other words into a file of edits"
+    parser.add_argument("--write-wordings", metavar="FILE", help=own)
+    written = "no test: let the model write `--n` texts to be judged into a file"
+    parser.add_argument("--write-texts", metavar="FILE", help=written)
     add_language(parser)
     add_words(parser, "model=gpt")
     parser.set_defaults(run=_instrument)
@@ -40,7 +46,9 @@ def _instrument(typed: argparse.Namespace) -> None:
     from undogmatic.api import chosen
     from undogmatic.config.build import settings
     from undogmatic.config.door import compose_config
+    from undogmatic.datasets.instrument import FILE
     from undogmatic.datasets.labels import load
+    from undogmatic.engine.recipe import Recipe
     from undogmatic.report.words import Words
     from undogmatic.runs.progress import doing, speaking
 
@@ -49,27 +57,85 @@ def _instrument(typed: argparse.Namespace) -> None:
             f"RUBRIC is {brief(typed.rubric)}, which is a setting. Name the rubric first:"
             f" undogmatic instrument NAME {typed.rubric}"
         )
-    if typed.items is not None and (typed.texts is not None or typed.n is not None):
-        option = "--texts" if typed.texts is not None else "--n"
-        raise ConfigError(
-            f"`--items` and `{option}` are given; the items of an earlier run are used as they are."
-            " Leave one out."
-        )
+    _check(typed)
+    if typed.write_wordings is not None or typed.write_texts is not None:
+        _write(typed, [*chosen("rubric", typed.rubric, "RUBRIC"), *words(typed)])
+        return
+    if typed.against is not None:
+        typed.items = str(Path(typed.against) / FILE)
     own = {"path": typed.texts, "n": typed.n, "items": typed.items}
     line = ["experiment=instrument", *chosen("rubric", typed.rubric, "RUBRIC")]
     line += [f"dataset.{key}={value}" for key, value in own.items() if value is not None]
+    line += [] if typed.against is None else [f"analysis.against={typed.against}"]
     line += [] if typed.language == "en" else [f"report.language={typed.language}"]
     line += words(typed)
-    config = settings(compose_config(line))
+    composed = compose_config(line)
+    config = settings(composed)
     language = config.report.language
     with speaking(language), doing("reading the items", soon=True):
-        n = len(load(config).labelled.items)
-    if config.run.limit is not None:
-        n = min(n, config.run.limit)
+        items = load(config).labelled.items[: config.run.limit]
+        n = len(Recipe(composed).build().asked(items))
     repeats = config.run.repeats
     told = {"n": n, "repeats": repeats, "total": n * repeats}
-    print(Words(language, [TEXTS]).text("instrument_door.asking", **told), flush=True)
+    spoken = Words(language, [TEXTS])
+    print(spoken.text("instrument_door.asking", **told), flush=True)
+    if left := len(items) - n:
+        print(spoken.text("instrument_door.left_out", n=left), flush=True)
     from undogmatic.run import main
 
     sys.argv[1:] = line
     main()
+
+
+def _check(typed: argparse.Namespace) -> None:
+    """Raise ConfigError where two options say what is judged."""
+    said = {"--items": typed.items, "--against": typed.against}
+    said |= {"--texts": typed.texts, "--n": typed.n}
+    written = {"--write-wordings": typed.write_wordings, "--write-texts": typed.write_texts}
+    options = [option for option, value in written.items() if value is not None]
+    options += [option for option, value in said.items() if value is not None]
+    if options and options[0] in written and options[1:] not in ([], ["--n"]):
+        raise ConfigError(f"`{options[0]}` and `{options[1]}` are given. Leave one out.")
+    first, *others = [option for option, value in said.items() if value is not None] or [""]
+    if others and first in ("--items", "--against"):
+        raise ConfigError(
+            f"`{first}` and `{others[0]}` are given; the items of an earlier run are used as they"
+            " are. Leave one out."
+        )
+
+
+def _write(typed: argparse.Namespace, line: list[str]) -> None:
+    """Let the model write wordings or texts into a new file, and say what is next."""
+    from undogmatic.config.door import compose_config
+    from undogmatic.datasets.instrument import FEWEST
+    from undogmatic.optimize import writing
+    from undogmatic.report.words import Words
+    from undogmatic.runs.progress import doing, speaking
+    from undogmatic.safety import files
+
+    config = compose_config(line)
+    of_words = typed.write_wordings is not None
+    if of_words:
+        path = _new(Path(typed.write_wordings), "--write-wordings", (".yaml", ".yml"))
+    else:
+        path = _new(Path(typed.write_texts), "--write-texts", (".jsonl",))
+    with speaking(typed.language), doing("asking the model", soon=True):
+        made = writing.wordings(config) if of_words else writing.texts(config, typed.n or FEWEST)
+    files.write(path, made.lines)
+    told = {"n": made.number, "model": made.model, "file": str(path), "rubric": typed.rubric}
+    key = "wordings" if of_words else "texts"
+    print(Words(typed.language, [TEXTS]).text(f"instrument_door.wrote_{key}", **told), flush=True)
+
+
+def _new(path: Path, option: str, suffixes: tuple[str, ...]) -> Path:
+    """A file that can be written and is not there yet. Raises ConfigError."""
+    from undogmatic.safety.files import check_writable
+
+    if path.suffix not in suffixes:
+        raise ConfigError(
+            f"`{option}` is {brief(str(path))}; it must end in {' or '.join(suffixes)}."
+        )
+    if path.exists():
+        raise ConfigError(f"`{option}`: {path} exists, and nothing is written over it.")
+    check_writable(path)
+    return path

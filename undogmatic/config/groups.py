@@ -149,6 +149,11 @@ def source_of(path: str) -> str:
     return f"{SCHEME}://{Path(rest).absolute()}"
 
 
+GIVEN: dict[str, str] = {}
+"""Files that are options in this process alone (`given_file`), by the override that chooses
+each."""
+
+
 def given_file(group: str, path: Path) -> str:
     """Make a file outside all folders an option of a group in this process, and return the option's
     name. Raises ConfigError where it is no YAML mapping, or says more than a file of a group may.
@@ -163,6 +168,7 @@ def given_file(group: str, path: Path) -> str:
     config = _config(node, shown)
     name = f"file_{hashlib.sha256(OmegaConf.to_yaml(config).encode()).hexdigest()[:16]}"
     ConfigStore.instance().store(name=name, group=group, node=config)
+    GIVEN[f"{group}={name}"] = str(shown)
     return name
 
 

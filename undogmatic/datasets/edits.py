@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Record, digest, first_problem
+from undogmatic.records.records import Record, Way, Words, digest, first_problem
 from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import data_folder
 
@@ -29,6 +29,13 @@ _ABBREVIATED = re.compile(r"(?:^|[\s(])([^\W\d_])[^\W\d_]{0,2}\.$")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _LOOKALIKE = str.maketrans("aceopxy", "асеорху")
 """Latin letters and the Cyrillic ones that look like them."""
+_PLAIN_EN = re.compile(
+    r"\b(?:is|are|was|were|can|could|must|may|should|will|would|has been|do|does)\b"
+)
+_PLAIN_PT = re.compile(
+    r"\b(?:é|são|era|foi|foram|está|estão|pode|podem|deve|devem|tem|têm|há|será|serão|cabe|exige)\b"
+)
+_NEGATED = re.compile(rf"({_PLAIN_EN.pattern}) not\b|\bnão (?=({_PLAIN_PT.pattern}))")
 _PORTUGUESE = frozenset(
     "de que não uma um os as para com por ao dos das se é ou mais em no na".split()
 )
@@ -80,6 +87,27 @@ def _repeated(text: str, draw: random.Random, count: int) -> str | None:
     return " ".join(parts)
 
 
+def _negated(text: str, draw: random.Random, count: int) -> str | None:
+    parts = sentences(text)
+    can = [place for place, part in enumerate(parts) if _contrary(part) is not None]
+    if len(can) < count:
+        return None
+    for place in draw.sample(can, len(can))[:count]:
+        parts[place] = _contrary(parts[place]) or parts[place]
+    return " ".join(parts)
+
+
+def _contrary(sentence: str) -> str | None:
+    """The sentence with its first plain verb negated, or no longer negated; None without one."""
+    if said := _NEGATED.search(sentence):
+        return sentence[: said.start()] + (said[1] or "") + sentence[said.end() :]
+    if said := _PLAIN_EN.search(sentence):
+        return f"{sentence[: said.end()]} not{sentence[said.end() :]}"
+    if said := _PLAIN_PT.search(sentence):
+        return f"{sentence[: said.start()]}não {sentence[said.start() :]}"
+    return None
+
+
 def _typing(text: str, draw: random.Random, count: int) -> str | None:
     def slip(word: str) -> str:
         place = draw.randrange(1, len(word) - 2)
@@ -113,24 +141,29 @@ MAKERS: Mapping[str, Callable[[str, random.Random, int], str | None]] = {
     "removed": _removed,
     "shuffled": _shuffled,
     "repeated": _repeated,
+    "negated": _negated,
     "typing": _typing,
     "capitals": _capitals,
     "lookalike": _lookalike,
 }
-Made = Literal["removed", "shuffled", "repeated", "typing", "capitals", "lookalike", "format"]
+Made = Literal[
+    "removed", "shuffled", "repeated", "negated", "typing", "capitals", "lookalike", "format"
+]
 
 
 class Edit(Record):
     """One way of changing a text: `make` names a function, else sentences are added.
 
     `times` sentences are added at once; of a ladder as many as it has defects. `against` names the
-    cue whose copy this one is compared with, in place of the text as it was.
+    cue whose copy this one is compared with, in place of the text as it was. `named`: how words
+    begin by which a reason names it.
     """
 
     make: Made | None = None
     place: Literal["start", "end"] = "end"
     times: Annotated[int, Field(ge=1)] = 1
     against: str | None = None
+    named: tuple[str, ...] = ()
     en: tuple[str, ...] = ()
     pt: tuple[str, ...] = ()
 
@@ -169,14 +202,18 @@ class Edit(Record):
 class Edits(Record):
     """What is done to the texts of a rubric: `cues` that should not matter, the first the most
     telling, the kinds of defect of the `ladder`, and texts in which there is nothing to judge
-    (`dark`). `relevant` names the cues that the rubric asks about, which are left out.
-    `own_ladder`: the defects were written for the rubric."""
+    (`dark`). `wordings` are the question in other words, by language. `relevant` names the cues
+    that the rubric asks about, which are left out. `own_ladder`: the defects were written for the
+    rubric. `texts` names the dataset option whose texts are taken where nobody brings any, in place
+    of those that judges were fitted on."""
 
     cues: dict[str, Edit] = Field(default_factory=dict)
     ladder: dict[str, Edit] = Field(default_factory=dict)
     dark: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    wordings: dict[str, tuple[Words, ...]] = Field(default_factory=dict)
     relevant: tuple[str, ...] = ()
     own_ladder: bool = False
+    texts: str | None = None
 
 
 def shipped(rubric: str) -> Path | None:
@@ -188,8 +225,8 @@ def shipped(rubric: str) -> Path | None:
 
 
 def edits_of(own: Path | None) -> Edits:
-    """The edits of all rubrics, with a ladder, cues and dark texts of one's `own` in place of those
-    of the same name; a ladder of one's own replaces all of it. Raises ConfigError."""
+    """The edits of all rubrics, with what one's `own` file has in place of what has the same
+    name; a ladder of one's own replaces all of it. Raises ConfigError."""
     common = _read(FOLDER / "edits.yaml")
     if own is None:
         return common
@@ -203,8 +240,10 @@ def edits_of(own: Path | None) -> Edits:
         cues=common.cues | more.cues,
         ladder=more.ladder or common.ladder,
         dark=common.dark | more.dark,
+        wordings=common.wordings | more.wordings,
         relevant=more.relevant,
         own_ladder=bool(more.ladder),
+        texts=more.texts,
     )
 
 
@@ -238,3 +277,29 @@ def chosen(edits: Edits, cues: int | Sequence[str] | None) -> list[str]:
             )
     against = [edits.cues[name].against for name in cues]
     return [name for name in free if name in cues or name in against]
+
+
+WAYS: tuple[Way, ...] = (
+    "levels_reversed",
+    "words",
+    "again",
+    "letters",
+    "language",
+    "criteria_reversed",
+    "examples_reversed",
+    "letters_turned",
+)
+"""The other ways of putting the question, the most telling first; the first three by default."""
+
+
+def chosen_ways(ways: Sequence[str] | None) -> list[Way]:
+    """The ways of these names, or all. Raises ConfigError where a name is none."""
+    if ways is None:
+        return [*WAYS]
+    for name in ways:
+        if name not in WAYS:
+            raise ConfigError(
+                f"`dataset.ways` names {name!r}: there is no such way of asking. There are:"
+                f" {', '.join(WAYS)}."
+            )
+    return [way for way in WAYS if way in ways]

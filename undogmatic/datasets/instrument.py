@@ -1,10 +1,12 @@
 """Makes the items of the instrument test: texts, and copies of them whose score is known relative
 to theirs without a label.
 
-A copy with a cue that should not matter ought to score as its text does (`same`), one with planted
-defects worse (`worse`), and where there is nothing to judge a score says nothing (`nothing`).
+A copy with a cue that should not matter ought to score as its text does (`same`), and so ought the
+text where the judge is asked in another way; one with planted defects worse (`worse`), and where
+there is nothing to judge a score says nothing (`nothing`).
 """
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,21 +16,33 @@ from pydantic import Field, ValidationError
 
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.datasets.base import SubsetDataset, existing_file, unique
-from undogmatic.datasets.edits import STEPS, Edits, Language, chosen, edits_of, shipped
+from undogmatic.datasets.edits import (
+    STEPS,
+    WAYS,
+    Edits,
+    Language,
+    chosen,
+    chosen_ways,
+    edits_of,
+    shipped,
+)
 from undogmatic.datasets.rows import json_lines
 from undogmatic.datasets.tabular import TextsDataset, shipped_dataset
 from undogmatic.datasets.together import heads_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import TYPED_GROUP, Item, digest, first_problem
+from undogmatic.records.records import NAMED, TYPED_GROUP, Asking, Item, Way, digest, first_problem
 from undogmatic.records.results import Finding
 from undogmatic.records.wordings import Licence, Licensed
 from undogmatic.safety import files
 from undogmatic.stats.surface import copies
 
-ORIGINAL, CUE, LADDER, DARK = "original", "cue", "ladder", "dark"
+ORIGINAL, CUE, ASKED, LADDER, DARK = "original", "cue", "asked", "ladder", "dark"
 FILE = "instrument.jsonl"
 """What a run calls its items in its folder: `dataset.items=` reads them again."""
 FEWEST = 20
+AGAIN_EVERY = 4
+"""Of so many texts one is asked about again, in the same words; it says how far answers vary by
+themselves, for which fewer texts do. The others bring a text in which there is nothing to judge."""
 TOGETHER = ("group", "precedent", "source")
 """Metadata that says that texts belong together (`examinations.independence`)."""
 MOST_LOOKED_AT = 20
@@ -39,9 +53,11 @@ _ROW = ("original", "edit", "expected")
 class InstrumentDataset:
     """Texts, drawn with a seed, and their edited copies.
 
-    Metadata of each item: `edit` (`original`, `cue.flattery`, `ladder.repeated.2`, `dark.blank`),
-    `original` (of a copy the item that it is compared with) and `expected` (of all but the texts as
-    they were: `same`, `worse`, `nothing`). The copies of a text share its pair, so that they are
+    Metadata of each item: `edit` (`original`, `cue.flattery`, `asked.words.2`, `ladder.repeated.2`,
+    `dark.blank`), `original` (of a copy the item that it is compared with) and `expected` (of all
+    but the texts as they were: `same`, `worse`, `nothing`). An item of `asked` is its text as it
+    was, and names in `asking` how the question is put. A text has twelve items at most with five
+    cues and the first three ways. The copies of a text share its pair, so that they are
     judged one after the other, and its group. Labels are left out: nothing is held against them.
 
     Args:
@@ -52,6 +68,9 @@ class InstrumentDataset:
         n: How many texts are drawn at most.
         seed: Of the draw.
         cues: How many cues are tried, the most telling first; names of cues; or None for all.
+        ways: Other ways of putting the question that are tried (`edits.WAYS`); None for all.
+        languages: The rubric's languages, and `asked_in` that of the run's prompt; another one is
+            asked in where `ways` has `language`.
         language: Of the sentences that are added; None: as each text.
         edits: A file of edits of one's own, in place of the rubric's.
         items: Made items to use again, a file that an earlier run wrote; all but `inputs` and
@@ -69,17 +88,22 @@ class InstrumentDataset:
         path: str | None = None,
         n: Annotated[int, Field(ge=2, le=1000)] = 60,
         seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0,
-        cues: Annotated[int, Field(ge=1)] | list[str] | None = 8,
+        cues: Annotated[int, Field(ge=1)] | list[str] | None = 5,
+        ways: list[str] | None = WAYS[:3],  # type: ignore[assignment]
+        languages: Sequence[str] = (),
+        asked_in: str | None = None,
         language: Language | None = None,
         edits: str | None = None,
         items: str | None = None,
     ) -> None:
         self.rubric, self.inputs, self.optional = rubric, tuple(inputs), tuple(optional)
-        self.shipped, self.path, self.n, self.seed = shipped, path, n, seed
+        self.path, self.n, self.seed = path, n, seed
         self.language = language
         self.made = None if items is None else existing_file(items, "dataset.items", (".jsonl",))
         self.edits, self.own = self._edits(edits)
-        self.cues = chosen(self.edits, cues)
+        self.shipped = self.edits.texts or shipped
+        self.cues, self.ways = chosen(self.edits, cues), chosen_ways(ways)
+        self.languages, self.asked_in = tuple(languages), asked_in
         self.about = "texts and their edited copies"
         self.read: Sequence[Finding] = ()
         self.licence: Licence | None = None
@@ -92,10 +116,13 @@ class InstrumentDataset:
         texts, notes = self._texts()
         made = list[Item]()
         unmade = dict[str, int]()
+        nothings = self._nothings()
         for place, text in enumerate(texts):
             made += self._copies(text, place, unmade)
-        made += self._dark(texts)
-        told = {"texts": len(texts), "n": len(made), "cues": self.cues}
+            made += self._askings(text, place)
+            if place % AGAIN_EVERY and nothings:
+                made.append(self._dark(text, *nothings.pop(0)))
+        told = {"texts": len(texts), "n": len(made), "cues": self.cues, "ways": self.ways}
         notes.append(Finding("instrument_items.made", told))
         if unmade:
             told = {"n": sum(unmade.values()), "edits": sorted(unmade)}
@@ -150,8 +177,11 @@ class InstrumentDataset:
         drawn = _drawn(items, self.n, self.seed)
         if len(drawn) < FEWEST:
             notes.append(Finding("instrument_items.few", {"n": len(drawn), "least": FEWEST}))
-        named = zip(drawn, _groups(drawn), strict=True)
-        return [_plain(item, group) for item, group in named], notes
+        if makers := sorted({str(i.metadata["made_by"]) for i in drawn if "made_by" in i.metadata}):
+            notes.append(Finding("instrument_items.made_by", {"makers": makers}))
+        cues = {cue: [*self.edits.cues[cue].named] for cue in self.cues}
+        grouped = zip(drawn, _groups(drawn), strict=True)
+        return [_plain(item, group, cues) for item, group in grouped], notes
 
     def _copies(self, text: Item, place: int, unmade: dict[str, int]) -> Iterator[Item]:
         """A text and its edited copies; `unmade` counts those that change nothing or cannot be
@@ -169,8 +199,10 @@ class InstrumentDataset:
             seen.add(digest(changed))
             made = ids[edit.split(".")[1]] = f"{text.id}+{edit}"
             own = "rubric" if self.edits.own_ladder else "any"
-            told = {"edit": edit, "expected": expected, "original": before}
+            told: dict[str, Any] = {"edit": edit, "expected": expected, "original": before}
             told |= {"defects_of": own} if expected == "worse" else {}
+            cue = self.edits.cues.get(edit.partition(".")[2])
+            told |= {NAMED: {edit.partition(".")[2]: [*cue.named]}} if cue and cue.named else {}
             yield _item(text, made, {target: changed}, told)
 
     def _changes(
@@ -195,17 +227,52 @@ class InstrumentDataset:
         if kinds:
             yield f"{LADDER}.{kinds[0]}.1", "worse", None, None
 
-    def _dark(self, texts: Sequence[Item]) -> Iterator[Item]:
-        """Items in which there is nothing to judge, beside the other inputs of some texts."""
-        number = 0
-        for name, nothings in self.edits.dark.items():
-            for place, nothing in enumerate(nothings, 1):
-                text = texts[number % len(texts)]
-                number += 1
-                told = {"edit": f"{DARK}.{name}", "expected": "nothing"}
-                changed = {self._target(text): nothing}
-                made = _item(text, f"{DARK}.{name}.{place}", changed, told)
-                yield made.model_copy(update={"pair": made.id})
+    def _askings(self, text: Item, place: int) -> Iterator[Item]:
+        """The text as it was, asked about in other ways."""
+        for way in self.ways:
+            if way == "again" and place % AGAIN_EVERY:
+                continue
+            asking, name = self._asking(way, text, place)
+            if asking is not None:
+                told = {"edit": f"{ASKED}.{name}", "expected": "same", "original": text.id}
+                made = _item(text, f"{text.id}+{ASKED}.{name}", {}, told)
+                yield made.model_copy(update={"asking": asking})
+
+    def _asking(self, way: Way, text: Item, place: int) -> tuple[Asking | None, str]:
+        """Another way of asking about a text, and its name; None where there is none."""
+        if way == "words":
+            most = max((len(each) for each in self.edits.wordings.values()), default=0)
+            if not most:
+                return None, way
+            # Each text has one wording, in turn.
+            words = {
+                code: each[place % len(each)] for code, each in self.edits.wordings.items() if each
+            }
+            return Asking(way=way, words=words), f"{way}.{place % most + 1}"
+        if way == "language":
+            own = text.language if text.language in self.languages else self.asked_in
+            others = [code for code in self.languages if code != own]
+            return (Asking(way=way, language=others[0]) if others else None), way
+        return Asking(way=way), way
+
+    def _nothings(self) -> list[tuple[str, int, str]]:
+        """What there is to put in place of a text, so that nothing is left to judge: kind, number
+        and text; every other one a blank page as long as there are some."""
+        kinds = {
+            name: [(name, number, said) for number, said in enumerate(each, 1)]
+            for name, each in self.edits.dark.items()
+        }
+        blank = kinds.pop("blank", [])
+        # The first of every kind, then the second of every kind.
+        several = itertools.chain.from_iterable(itertools.zip_longest(*kinds.values()))
+        pairs = itertools.zip_longest(blank, (each for each in several if each is not None))
+        return [each for pair in pairs for each in pair if each is not None]
+
+    def _dark(self, text: Item, kind: str, number: int, nothing: str) -> Item:
+        """An item in which there is nothing to judge, beside the other inputs of a text."""
+        told = {"edit": f"{DARK}.{kind}", "expected": "nothing"}
+        made = _item(text, f"{DARK}.{kind}.{number}", {self._target(text): nothing}, told)
+        return made.model_copy(update={"pair": made.id})
 
     def _target(self, text: Item) -> str:
         """The input that is edited: the last that the rubric shows and the text has."""
@@ -246,20 +313,22 @@ class InstrumentDataset:
         return items
 
 
-def _row(item: Item) -> dict[str, object]:
+def _row(item: Item) -> dict[str, Any]:
     """An item as a row of the file that keeps it."""
     told = {name: item.metadata.get(name) for name in _ROW}
     more = {name: value for name, value in item.metadata.items() if name not in _ROW}
-    texts: dict[str, object] = dict(item.inputs) if "text" in item.inputs else {}
+    texts: dict[str, Any] = dict(item.inputs) if "text" in item.inputs else {}
     if len(item.inputs) != 1 or not texts:
         texts = {"inputs": item.inputs}
-    placed = {"condition": item.condition, "pair": item.pair}
-    return {"id": item.id} | told | texts | placed | more
+    placed: dict[str, Any] = {"condition": item.condition, "pair": item.pair}
+    if item.asking is not None:
+        placed["asking"] = item.asking.model_dump(mode="json", exclude_defaults=True)
+    return {"id": item.id, **told, **texts, **placed, **more}
 
 
 def _item_of(place: str, row: Mapping[str, Any]) -> Item:
     """The item of such a row, whose text may be blank. Raises DataError naming the place."""
-    known = {name: row[name] for name in ("id", "condition", "pair") if name in row}
+    known = {name: row[name] for name in ("id", "condition", "pair", "asking") if name in row}
     inputs = row.get("inputs", {"text": row.get("text")})
     others = {k: v for k, v in row.items() if k not in {*known, "inputs", "text"} and v is not None}
     try:
@@ -311,9 +380,11 @@ def _groups(texts: Sequence[Item]) -> list[str]:
     return [first[head] for head in heads]
 
 
-def _plain(item: Item, group: str) -> Item:
-    """A text without its labels, in its group."""
-    known = {"language": item.metadata["language"]} if "language" in item.metadata else {}
+def _plain(item: Item, group: str, named: Mapping[str, list[str]]) -> Item:
+    """A text without its labels, in its group; `named` is how a reason would name the cues."""
+    known: dict[str, Any] = (
+        {"language": item.metadata["language"]} if "language" in item.metadata else {}
+    )
     return item.model_copy(
         update={
             "labels": {},
@@ -322,7 +393,7 @@ def _plain(item: Item, group: str) -> Item:
             "maker": None,
             "condition": ORIGINAL,
             "pair": item.id,  # its copies are judged one after the other
-            "metadata": known | {TYPED_GROUP: group, "edit": ORIGINAL},
+            "metadata": known | {TYPED_GROUP: group, "edit": ORIGINAL, NAMED: named},
         }
     )
 
@@ -332,14 +403,15 @@ def _spoken(text: Item) -> Language | None:
     return "pt" if known == "pt" else "en" if known == "en" else None
 
 
-def _item(text: Item, name: str, changed: dict[str, str], told: dict[str, str]) -> Item:
+def _item(text: Item, name: str, changed: dict[str, str], told: Mapping[str, Any]) -> Item:
     """A copy of a text with an edit in it, and what is told of that."""
     kind, _, rest = told["edit"].partition(".")
+    known = {key: value for key, value in text.metadata.items() if key != NAMED}
     return text.model_copy(
         update={
             "id": name,
             "inputs": text.inputs | changed,
             "condition": f"{kind}:{rest}",
-            "metadata": text.metadata | told,
+            "metadata": {**known, **told},
         }
     )

@@ -30,12 +30,14 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody, SeveralModels
+from undogmatic.readouts.asking import Otherwise, otherwise
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import Rivals
 from undogmatic.readouts.prompt import Prompt
+from undogmatic.records.kept import gathered
 from undogmatic.records.marks import was_seen
-from undogmatic.records.records import Item, Judgment, Provenance, digest
+from undogmatic.records.records import Asking, Item, Judgment, Provenance, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.loops import finished
 from undogmatic.safety.outside import brief
@@ -101,6 +103,12 @@ class Parts(NamedTuple):
     def deterministic(self) -> bool:
         """Whether the same question gets the same answer, as far as the readouts go."""
         return all(source.deterministic for step in self.judges for source in step.judge.readouts())
+
+    def asked(self, items: Sequence[Item]) -> Sequence[Item]:
+        """Those of the items that all judges can be asked about in the way that they name."""
+        if all(item.asking is None for item in items):
+            return items
+        return gathered(i for i in items if all(judge.can_ask(i) for judge in self.judges))
 
     def rivals(self) -> Rivals:
         """The models that read the surface alone and were fitted to the rubric's construct."""
@@ -197,25 +205,49 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
             config_hash=digest(state),
         )
         made.append(
-            JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n))
+            JudgeStep(judge, provenance, name, functools.partial(_otherwise, composer, states, n))
         )
     return made
 
 
-def _in_language(
-    composer: Composer, states: Sequence[Any], place: int, code: str
+def _otherwise(
+    composer: Composer, states: Sequence[Any], place: int, code: str | None, asking: Asking | None
 ) -> JudgeStep | None:
-    """The judge at this place of the run, asking in another language; None where it has no words in
-    it."""
-    prompt = None if composer.chosen.optimizes else composer.prompt.in_language(code)
-    if prompt is None or code not in composer.rubric.wordings:
+    """The judge at this place of the run, asking in another language or in another way; None where
+    it has no words in it, or where what it asks would not differ."""
+    prompt, rubric = composer.prompt, composer.rubric
+    if code is not None and not composer.chosen.optimizes and code in rubric.wordings:
+        prompt = composer.prompt.in_language(code) or prompt
+    if asking is None and prompt is composer.prompt:
         return None
+    as_it_was = _asking(composer, states, place, Otherwise(prompt, rubric))
+    if asking is None:
+        return as_it_was
+    if as_it_was is None or not any(source.uses_prompt for source in as_it_was.judge.readouts()):
+        return None
+    other = otherwise(asking, prompt, rubric)
+    if other is None or asking.way == "again":
+        return other and as_it_was
+    made = _asking(composer, states, place, other)
+    return None if made is None or _shown(made) == _shown(as_it_was) else made
+
+
+def _asking(
+    composer: Composer, states: Sequence[Any], place: int, other: Otherwise
+) -> JudgeStep | None:
+    """The judge at this place with another question; None where a style, a readout or a calibration
+    knows the run's own only."""
     try:
-        return _judge_steps(composer.with_prompt(prompt), states)[place]
-    except (
-        ConfigError
-    ):  # a style, a readout or a calibration that knows the run's own language only
+        step = _judge_steps(composer.asking(other), states)[place]
+    except ConfigError:
         return None
+    rubric = composer.rubric
+    back = functools.partial(other.score, rubric=rubric)
+    return JudgeStep(step.judge, step.provenance, step.name, back=back)
+
+
+def _shown(step: JudgeStep) -> list[str]:
+    return [source.shown() for source in step.judge.readouts()]
 
 
 def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
@@ -285,10 +317,11 @@ class Composer:
             dict[str, Any]
         ] = []  # model, prompt and readout of every judge inside that has its own
 
-    def with_prompt(self, prompt: Prompt) -> Composer:
-        """A composer of the same judges with another prompt; it shares models and what asks
+    def asking(self, other: Otherwise) -> Composer:
+        """A composer of the same judges with another question; it shares models and what asks
         nothing."""
-        made = Composer(self.chosen, self.rubric, prompt, self.own, copy.deepcopy(self._unbound))
+        unbound = copy.deepcopy(self._unbound)
+        made = Composer(self.chosen, other.rubric, other.prompt, self.own, unbound)
         made.models, made.shared, made.groups = self.models, self.shared, self.groups
         made._given, made.elsewise = self.uses_own, True
         return made

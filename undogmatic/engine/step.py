@@ -20,6 +20,7 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import recording, rollout
 from undogmatic.records.records import (
     OVERALL,
+    Asking,
     Cost,
     Failure,
     Item,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FREE = Cost(usd=0.0)
+AGAIN = 1_000_000
+"""Added to the number of the repeat where an item asks the same question once more, so that no
+cached answer to the first is taken for one to the second."""
 
 
 class Step:
@@ -138,8 +142,9 @@ def as_failure(error: Exception) -> Failure:
 
 class JudgeStep:
     """A judge of a run, under the name by which its judgments are known: its own, unless two judges
-    share it. `elsewise` gives the same judge asking in the language of a code, or None where it has
-    no words in it.
+    share it. `elsewise` gives the same judge asking in the language of a code, or in another way,
+    or None where it has no words for that. `back` puts a verdict on the scale of the run's rubric,
+    where the judge was asked with another.
     """
 
     def __init__(
@@ -147,11 +152,13 @@ class JudgeStep:
         judge: Judge,
         provenance: Provenance,
         name: str | None = None,
-        elsewise: Callable[[str], JudgeStep | None] = lambda code: None,
+        elsewise: Callable[[str | None, Asking | None], JudgeStep | None] = lambda *other: None,
+        back: Callable[[Verdict], Verdict] = lambda verdict: verdict,
     ) -> None:
         self.judge, self.provenance, self.criteria = judge, provenance, judge.criteria
         self.name = name if name is not None else judge.name
-        self._elsewise, self._by_language = elsewise, dict[str, JudgeStep]()
+        self._elsewise, self._back = elsewise, back
+        self._others = dict[tuple[str | None, str], JudgeStep | None]()
 
     async def process(self, item: Item, repeat: int = 0) -> list[Judgment]:
         """One judgment per criterion. Cost and exchange are the first one's: they were made once
@@ -168,12 +175,13 @@ class JudgeStep:
                 criterion: (
                     as_failure(said[criterion])
                     if isinstance(said[criterion], ModelError)
-                    else said[criterion]
+                    else self._back(said[criterion])
                 )
                 for criterion in self.criteria
             }
 
-        result, took = await attempt(outcomes(), repeat)
+        again = item.asking is not None and item.asking.way == "again"
+        result, took = await attempt(outcomes(), repeat + AGAIN if again else repeat)
         return self.judgments(item, repeat, result, **took)
 
     def ways(self, name: str = "") -> tuple[Asked, ...]:
@@ -181,12 +189,22 @@ class JudgeStep:
         return ways(self.judge.readouts(), name)
 
     def for_item(self, item: Item) -> JudgeStep:
-        """Itself, or the same judge asking in the language of the item, where the item has one."""
-        if (code := item.language) is None:
-            return self
-        if code not in self._by_language:
-            self._by_language[code] = self._elsewise(code) or self
-        return self._by_language[code]
+        """Itself, or the same judge asking in the language of the item, or in the way that the item
+        names, where it can."""
+        return self._other(item) or self
+
+    def can_ask(self, item: Item) -> bool:
+        """Whether it can be asked in the way that the item names, if any."""
+        return item.asking is None or self._other(item) is not None
+
+    def _other(self, item: Item) -> JudgeStep | None:
+        if item.language is None and item.asking is None:
+            return None
+        way = "" if item.asking is None else item.asking.model_dump_json()
+        other = (item.language, way)
+        if other not in self._others:
+            self._others[other] = self._elsewise(item.language, item.asking)
+        return self._others[other]
 
     def judgments(
         self,

@@ -1,5 +1,5 @@
-"""Tells what can be told of a judge without any label: cues that should not move its scores,
-planted defects that should, and what it says where there is nothing to judge."""
+"""Tells what can be told of a judge without any label: cues and ways of asking that should not move
+its scores, planted defects that should, and what it says where there is nothing to judge."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import NonNegativeFloat
 
+from undogmatic.errors import DataError
 from undogmatic.examinations.base import Limited, Share, Unsuited, columns, count
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.instrument import (
@@ -18,10 +19,19 @@ from undogmatic.examinations.ruling.instrument import (
     InstrumentFacts,
     Moved,
     Steps,
+    Unsteady,
     Word,
 )
 from undogmatic.examinations.run_evidence import RunEvidence
-from undogmatic.examinations.truth import Bounded, Margin, bounded, check_order, margin_of
+from undogmatic.examinations.run_rows import DETAILS, REASON_NAMES
+from undogmatic.examinations.truth import (
+    Bounded,
+    Margin,
+    bounded,
+    check_order,
+    margin_of,
+    read_run,
+)
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import means
 from undogmatic.stats.claims import claim
@@ -34,6 +44,11 @@ OWN = "metadata.defects_of"
 "any" where they are those that spoil any text."""
 FEWEST_GROUPS = 10
 """Fewest independent texts for an answer that speaks for the judge."""
+AGAIN = "again"
+"""The way of asking in which nothing differs. It says how far scores vary by themselves."""
+STEADY = 0.5
+"""A judge of whose scores less than this share stays within the margin, where only the question is
+put in another way, gives another verdict more often than not."""
 BLANK = "dark.blank"
 """The edit that decides: on an empty page there is nothing to be found. What else there is nothing
 in may still be well written, for a rubric that asks for that."""
@@ -71,14 +86,25 @@ class InstrumentAnalysis(Limited):
         margin: Largest difference that does not matter, in score units; None takes the rubric's.
         level: Confidence level of all cues together (Holm), once for effects, once for their
             absence; and of everything else.
+        against: The folder of another run on the same items (`dataset.items`), with whose judge
+            this one is compared, item by item.
     """
 
     name: ClassVar[str] = "instrument"
     margin: NonNegativeFloat | None = None
     level: Share = 0.95
+    against: str | None = None
 
     def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where scores have no order, or the items are no edited copies."""
+        if {"output_1", "output_2"} <= {*judged.rubric.inputs}:
+            raise Unsuited(
+                f"analysis=instrument compares scores of texts, and rubric={judged.rubric.name}"
+                " asks for a choice between two outputs. How often a judge's choice follows the"
+                " place needs no labels either: undogmatic run dataset=my dataset.path=FILE"
+                f" rubric={judged.rubric.name} judge=compare analysis=preference",
+                Finding("suite.lacks_order", {}),
+            )
         check_order(self.name, judged.rubric)
         if ORIGINAL not in judged.frame or not judged.frame[ORIGINAL].notna().any():
             raise Unsuited(
@@ -93,9 +119,13 @@ class InstrumentAnalysis(Limited):
         tell, rows = Told(self.name), judged.first()
         margin = margin_of(judged.rubric, self.margin)
         tell.findings += count(tell, rows)
-        cues = self._cues(tell, judged, margin)
+        cues, nothing = self._cues(tell, judged, margin)
+        unsteady = self._ways(tell, judged, margin)
+        self._reasons(tell, judged, margin)
         ladder = self._ladder(tell, judged, margin)
-        blank = self._dark(tell, judged)
+        if self.against is not None:
+            self._compare(tell, judged, self.against)
+        blank = self._dark(tell, judged, nothing)
         scored = judged.scored()
         texts = scored[scored[ORIGINAL].isna() & scored[EXPECTED].isna()]
         scores = scored["score"].to_numpy(dtype=np.float64)
@@ -108,6 +138,7 @@ class InstrumentAnalysis(Limited):
             score=float(scores[0]) if scores.size else None,
             cues=cues,
             ladder=ladder,
+            unsteady=unsteady,
             blank=blank,
             middle=sum(judged.scale) / 2,
         )
@@ -115,15 +146,22 @@ class InstrumentAnalysis(Limited):
         headline = next((name for name in tell.numbers if name == "instrument.worst"), None)
         return [tell.result(*ruling.decided, headline=headline)]
 
-    def _cues(self, tell: Told, judged: RunEvidence, margin: Margin) -> list[Moved]:
-        """What each cue does to scores, the worst first."""
-        copies = {edit.partition(".")[2]: _copies(judged, edit) for edit in _edits(judged, "same")}
+    def _cues(
+        self, tell: Told, judged: RunEvidence, margin: Margin
+    ) -> tuple[list[Moved], Moved | None]:
+        """What each cue and way of asking does to scores, the worst first; and how far above the
+        lowest score those of blank pages are."""
+        names = [*dict.fromkeys(map(_name, _edits(judged, "same")))]
+        ways = {*map(_name, _edits(judged, "same", "asked"))}
+        copies = {name: _copies(judged, name) for name in names if name != AGAIN}
+        if blanks := _blanks(judged):
+            copies[BLANK] = blanks
         asked = {cue: own for cue, own in copies.items() if len(set(own.judged_groups)) > 1}
 
         @cache
         def held(cue: str, alpha: float) -> Bounded:
             own = asked[cue]
-            ends = (-margin.span, margin.span)
+            ends = (0.0 if cue == BLANK else -margin.span, margin.span)
             return bounded(
                 own.differences, own.ends, margin.value, 1 - alpha, own.groups, bounds=ends
             )
@@ -137,8 +175,8 @@ class InstrumentAnalysis(Limited):
             word: step_down(list(asked), partial(shows, outcomes), 1 - self.level)
             for word, outcomes in _OUTCOMES.items()
         }
-        moved, rows = list[Moved](), list[dict[str, Any]]()
-        for cue, own in copies.items():
+        moved = list[Moved]()
+        for cue in copies:
             word: Word = "not_examined"
             estimate, needed = None, None
             if cue in asked:
@@ -149,20 +187,23 @@ class InstrumentAnalysis(Limited):
                     level = 1 - 2 * (1 - estimate.level)
                     estimate = estimate.replace(low=last.inner[0], high=last.inner[1], level=level)
                 estimate = estimate.replace(unit="amount")
-            moved.append(Moved(cue, word, estimate, needed))
-            row: dict[str, Any] = {"cue": cue, "n": int(own.judged.sum()), "outcome": word}
-            row |= {"failed": int((~own.judged).sum())}
-            rows.append(row | ({} if estimate is None else estimate.row("difference")))
-        order = sorted(range(len(moved)), key=lambda place: _rank(moved[place]))
-        moved, rows = [moved[place] for place in order], [rows[place] for place in order]
-        self._tell_cues(tell, moved, rows, margin)
-        return moved
+            moved.append(Moved(cue, word, estimate, needed, asked=cue in ways))
+        moved.sort(key=_rank)
+        dark = next((each for each in moved if each.cue == BLANK), None)
+        moved = [each for each in moved if each.cue != BLANK]
+        self._tell_cues(tell, moved, copies, margin)
+        return moved, dark
 
     def _tell_cues(
-        self, tell: Told, moved: list[Moved], rows: list[dict[str, Any]], margin: Margin
+        self, tell: Told, moved: list[Moved], copies: Mapping[str, _Copies], margin: Margin
     ) -> None:
+        rows = list[dict[str, Any]]()
         for each in moved:
             tell.number(each.estimate, "cue", each.cue, unit="amount")
+            own = copies[each.cue]
+            row: dict[str, Any] = {"cue": each.cue, "n": int(own.judged.sum())}
+            row |= {"outcome": each.word, "failed": int((~own.judged).sum())}
+            rows.append(row | ({} if each.estimate is None else each.estimate.row("difference")))
         known = [each for each in moved if each.estimate is not None]
         if unasked := [each.cue for each in moved if each.estimate is None]:
             tell.say("not_judged", cues=unasked)
@@ -182,6 +223,115 @@ class InstrumentAnalysis(Limited):
         data = columns(drawn, labels="cue", estimate="difference", low="low", high="high")
         band = [-margin.value, margin.value]
         tell.draw("cues", "forest", **data, reference=0.0, within=band, x_label="difference")
+
+    def _ways(self, tell: Told, judged: RunEvidence, margin: Margin) -> Unsteady | None:
+        """How many verdicts survive another way of asking; the way that the fewest survive, where
+        they are shown to be less than `STEADY`."""
+        names = dict.fromkeys(map(_name, _edits(judged, "same", "asked")))
+        copies = {name: _copies(judged, name) for name in names}
+        copies = {name: own for name, own in copies.items() if len(set(own.judged_groups)) > 1}
+        if not copies:
+            tell.say("no_ways")
+            return None
+        level = 1 - (1 - self.level) / len(copies)
+        rows, unsteady = list[dict[str, Any]](), list[Unsteady]()
+        for way, own in copies.items():
+            seen = own.differences[own.judged]
+            stays = (np.abs(seen) <= margin.value + 1e-9).astype(float)
+            share = means.interval(stays, level, groups=own.judged_groups, bounds=(0, 1))
+            spread = float(np.sqrt(np.mean(seen**2) / 2))
+            tell.number(share, "stays", way, unit="share")
+            rows.append({"way": way, "n": seen.size, **share.row("stays"), "spread": spread})
+            if share.high < STEADY:
+                unsteady.append(Unsteady(way, share))
+        spreads = {row["way"]: row["spread"] for row in rows}
+        tell.say("ways", ways=len([way for way in copies if way != AGAIN]), margin=margin.value)
+        if AGAIN in spreads:
+            tell.number(spreads[AGAIN], "spread", "again", unit="amount")
+        if AGAIN in spreads and "words" in spreads:
+            # What other words add to what a score varies by itself (variances of one score).
+            more = max(0.0, spreads["words"] ** 2 - spreads[AGAIN] ** 2) ** 0.5
+            tell.number(more, "spread", "words", unit="amount")
+            tell.say("spread", again=spreads[AGAIN], words=more)
+        units: Any = {"stays": "share", "spread": "amount"}
+        tell.table("ways", pd.DataFrame(rows), **units)
+        return min(unsteady, key=lambda each: each.share.value, default=None)
+
+    def _reasons(self, tell: Told, judged: RunEvidence, margin: Margin) -> None:
+        """Whether the judge's reasons name the cue where it moved the score."""
+        column = DETAILS + REASON_NAMES
+        rows = judged.first()
+        if column not in rows:
+            return
+        rows = rows.set_index("item_id")
+        copies = rows[rows[EDIT].astype(str).str.startswith("cue.") & rows[column].notna()]
+        before = copies[ORIGINAL].map(rows["score"])
+        moved = copies[(copies["score"] - before).abs() > margin.value]
+        if moved.empty:
+            return
+        cues = [_name(str(edit)) for edit in moved[EDIT]]
+        plain = moved[ORIGINAL].map(rows[column])
+        named = [cue in str(said).split() for cue, said in zip(cues, moved[column], strict=True)]
+        anyway = [cue in str(said).split() for cue, said in zip(cues, plain, strict=True)]
+        share = means.interval(
+            np.array(named, dtype=float), self.level, groups=[*moved["group"]], bounds=(0, 1)
+        )
+        tell.number(share, "reasons", "named", unit="share")
+        tell.say("reasons", share.values("named"), n=len(moved), anyway=float(np.mean(anyway)))
+
+    def _compare(self, tell: Told, judged: RunEvidence, folder: str) -> None:
+        """What moves this judge and another one differently, on the copies that both judged."""
+        other = read_run(folder, judged, "analysis.against")
+        shared = {*judged.frame["item_id"]} & {*other.scores.index}
+        if not shared:
+            raise DataError(
+                f"`analysis.against`: {folder} shares no item with this run. Two judges are"
+                f" compared on the same items: dataset.items={folder}/instrument.jsonl"
+            )
+        theirs = judged.with_rows(
+            judged.frame.assign(score=judged.frame["item_id"].map(other.scores))
+        )
+        both = dict[str, tuple[_Copies, _Copies]]()
+        for cue in dict.fromkeys(map(_name, _edits(judged, "same"))):
+            own, there = _copies(judged, cue), _copies(theirs, cue)
+            known = own.judged & there.judged
+            if (
+                cue != AGAIN
+                and len({g for g, has in zip(own.groups, known, strict=True) if has}) > 1
+            ):
+                both[cue] = (own, there)
+        if not both:
+            tell.say("against_nothing", other=other.name)
+            return
+
+        @cache
+        def apart(cue: str, alpha: float) -> Estimate:
+            own, there = both[cue]
+            apart = own.differences - there.differences
+            known = ~np.isnan(apart)
+            groups = [group for group, has in zip(own.groups, known, strict=True) if has]
+            span = 2 * (judged.scale[1] - judged.scale[0])
+            return means.interval(apart[known], 1 - alpha, groups=groups, bounds=(-span, span))
+
+        def shows(cue: str, alpha: float) -> bool:
+            found = apart(cue, alpha)
+            return found.low > 0 or found.high < 0
+
+        shown = step_down(list(both), shows, 1 - self.level)
+        rows = []
+        for cue, (own, there) in both.items():
+            found = apart(cue, shown[cue].alpha)
+            row: dict[str, Any] = {"cue": cue, "here": float(np.nanmean(own.differences))}
+            row |= {"there": float(np.nanmean(there.differences)), **found.row("apart")}
+            rows.append(row | {"differs": shown[cue].shown})
+        rows.sort(key=lambda row: (not row["differs"], -abs(row["apart"])))
+        differing = [row["cue"] for row in rows if row["differs"]]
+        told = {"n": len(differing), "total": len(both), "other": other.name, "cues": differing}
+        tell.number(len(differing), "against", "differ", unit="count", beside_headline=True)
+        tell.say("against" if differing else "against_same", told, level=self.level)
+        table = pd.DataFrame(rows)
+        units: Any = {"here": "amount", "there": "amount", "apart": "amount"}
+        tell.table("against", table, **units)
 
     def _ladder(self, tell: Told, judged: RunEvidence, margin: Margin) -> Steps | None:
         """What planted defects do to scores, towards the worse end."""
@@ -249,8 +399,9 @@ class InstrumentAnalysis(Limited):
                 groups.append(group_of[original])
         return means.interval(shares, self.level, groups=groups, bounds=(0, 1))
 
-    def _dark(self, tell: Told, judged: RunEvidence) -> float | None:
-        """What the judge says where there is nothing to judge; the mean score of empty pages."""
+    def _dark(self, tell: Told, judged: RunEvidence, nothing: Moved | None) -> float | None:
+        """What the judge says where there is nothing to judge; the mean score of empty pages, of
+        which `nothing` says how far above the lowest score they are shown to be."""
         rows = judged.first()
         rows = rows[rows[EXPECTED] == "nothing"]
         if rows.empty:
@@ -273,6 +424,9 @@ class InstrumentAnalysis(Limited):
             return None
         tell.number(mean, "dark", "mean", unit="score")
         tell.say("dark", n=len(rows), mean=mean, abstained=abstained)
+        if nothing is not None and nothing.estimate is not None:
+            tell.number(nothing.estimate, "dark", "above", unit="amount")
+            tell.say(f"dark_{nothing.word}", nothing.estimate.values("above"))
         blank = rows.loc[rows[EDIT] == BLANK, "score"].mean()
         return None if np.isnan(blank) else float(blank)
 
@@ -284,17 +438,38 @@ def _rank(moved: Moved) -> tuple[int, float, str]:
     return words.index(moved.word), -size, moved.cue
 
 
-def _edits(judged: RunEvidence, expected: str) -> list[str]:
-    """The edits of which this is expected, in order of appearance."""
+def _name(edit: str) -> str:
+    """What is done, without its kind and without the number of a wording."""
+    name = edit.partition(".")[2]
+    return name.partition(".")[0]
+
+
+def _edits(judged: RunEvidence, expected: str, kind: str = "") -> list[str]:
+    """The edits of a kind of which this is expected, in order of appearance."""
     rows = judged.first()
-    return [str(edit) for edit in rows.loc[rows[EXPECTED] == expected, EDIT].unique()]
+    edits = rows.loc[rows[EXPECTED] == expected, EDIT].astype(str)
+    return [str(edit) for edit in edits[edits.str.startswith(kind)].unique()]
+
+
+def _blanks(judged: RunEvidence) -> _Copies | None:
+    """The blank pages that got a score, and how far above the lowest score that is; to abstain is
+    right there."""
+    rows = judged.first()
+    own = rows[(rows[EDIT] == BLANK) & rows["score"].notna()]
+    if own.empty:
+        return None
+    above = own["score"].to_numpy(dtype=np.float64) - judged.scale[0]
+    return _Copies(above, (above, above), own["group"].tolist())
 
 
 def _copies(judged: RunEvidence, edit: str, sign: int = 1) -> _Copies:
-    """The copies with an edit; differences are turned by the sign."""
+    """The copies with an edit, or with all that are named so; differences are turned by the
+    sign."""
     rows = judged.first()
     scores = rows.set_index("item_id")["score"].astype(np.float64)
-    own = rows[rows[EDIT] == edit]
+    edits = rows[EDIT].astype(str)
+    same = rows[EXPECTED] == "same"
+    own = rows[(edits == edit) | (same & (edits.map(_name) == edit))]
     after = own["score"].to_numpy(dtype=np.float64)
     before = own[ORIGINAL].map(scores).to_numpy(dtype=np.float64)
     low, high = judged.scale

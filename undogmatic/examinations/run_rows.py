@@ -5,6 +5,7 @@ Rows of many items lie on disk (`records/stored.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import pandas as pd
 
 from undogmatic.examinations.independence import groups_of
 from undogmatic.records.records import (
+    NAMED,
     NO_VERDICT,
     OVERALL,
     Cost,
@@ -26,6 +28,7 @@ from undogmatic.records.stored import StoredTable, storable
 from undogmatic.safety.spool import many
 
 METADATA, DETAILS = "metadata.", "details."
+REASON_NAMES = "reason_names"
 """How the columns begin that hold an item's metadata, and what a judge noted beside its score."""
 COLUMNS = (
     *"item_id judge criterion place pair_id group text condition label repeat".split(),
@@ -125,7 +128,7 @@ def _row(
         error = outcome.reason
     cost = Cost() if judgment is None else judgment.cost
     label, text = item.labelled(criterion), item.text
-    details = {} if verdict is None else verdict.details
+    details = {} if verdict is None else {**verdict.details, **_named(item, verdict)}
     return {
         "item_id": item.id,
         "judge": judge,
@@ -145,6 +148,21 @@ def _row(
         **{METADATA + name: value for name, value in item.metadata.items()},
         **{DETAILS + name: value for name, value in details.items()},
     }
+
+
+def _named(item: Item, verdict: Verdict) -> dict[str, str]:
+    """Which of the things that the item's metadata lists (`records.NAMED`) the judge's reason
+    names, by their names with blanks between; nothing where it gave no reason."""
+    listed = item.metadata.get(NAMED)
+    if not isinstance(listed, Mapping) or not verdict.rationale:
+        return {}
+    said = verdict.rationale.casefold()
+    found = [
+        str(name)
+        for name, beginnings in listed.items()
+        if any(re.search(rf"\b{re.escape(str(each))}", said) for each in beginnings)
+    ]
+    return {REASON_NAMES: " ".join(found)}
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -287,7 +287,7 @@ def read_runs(
     here, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
     for n, folder in enumerate(folders):
         option = key.format(n)
-        run = _read(folder, judged, option)
+        run = read_run(folder, judged, option)
         there = set(run.scores.index)
         if there != here:
             raise DataError(
@@ -301,7 +301,9 @@ def read_runs(
     return runs
 
 
-def _read(typed: str, judged: RunEvidence, key: str) -> OtherRun:
+def read_run(typed: str, judged: RunEvidence, key: str) -> OtherRun:
+    """The run in a folder, first repeats, whatever items it is over. Raises ConfigError, DataError,
+    as `read_runs`."""
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
     own, other = judged.rubric.scale, folder.rubric.scale
     if own.span() != other.span():

@@ -210,7 +210,8 @@ class Prompt(Record):
                 f"- {distinction}" for distinction in rubric.wordings[self.language].distinctions
             ]
         if not isinstance(scale, NumericScale):
-            return "\n".join([words.categories, *(guided or scale.categories)])
+            names = scale.categories[::-1] if rubric.from_top else scale.categories
+            return "\n".join([words.categories, *(guided or names)])
         ends = {"low": f"{scale.minimum:g}", "high": f"{scale.maximum:g}"}
         step = "" if scale.step is None else f"{scale.step:g}"
         return "\n".join(
@@ -219,7 +220,8 @@ class Prompt(Record):
 
     def level_lines(self, rubric: Rubric) -> str:
         """The levels by their labels, one a line: "0 = ..."."""
-        return lines(rubric.labels, rubric.meanings(self.language))
+        labels, meanings = rubric.labels, rubric.meanings(self.language)
+        return lines(labels[::-1], meanings[::-1]) if rubric.from_top else lines(labels, meanings)
 
 
 def lines(labels: tuple[str, ...], meanings: list[str]) -> str:

@@ -7,10 +7,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from undogmatic.records.records import Item, LabelScale
+from undogmatic.records.records import Asking, Item, LabelScale
 from undogmatic.safety import spool
 
 _FIELDS = tuple(Item.model_fields)
+_ASKING = _FIELDS.index("asking")
 
 
 def gathered(items: Iterable[Item]) -> Sequence[Item]:
@@ -22,10 +23,13 @@ def gathered(items: Iterable[Item]) -> Sequence[Item]:
         scale = fields.pop()
         if scale is not None and scale not in scales:
             scales.append(scale)
+        way = fields[_ASKING]
+        fields[_ASKING] = None if way is None else way.model_dump(mode="json")
         return [*fields, None if scale is None else scales.index(scale)]
 
     def read(values: list[Any]) -> Item:
-        scale = values.pop()
+        scale, way = values.pop(), values[_ASKING]
+        values[_ASKING] = None if way is None else Asking.model_validate(way)
         fields = dict(zip(_FIELDS, values, strict=False))
         return Item.model_construct(**fields, label_scale=None if scale is None else scales[scale])
 

@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import json
 import math
+import operator
 import os
 import re
 from array import array
@@ -44,6 +45,7 @@ FailureKind = Literal[
 Key = tuple[str, str, str, int]  # Item, judge or step, criterion, repeat
 OVERALL = "overall"  # The criterion of a judge that says one thing of an item
 TYPED_GROUP = "typed_group"  # Metadata: the group that a user named, "" for none; it is final
+NAMED = "named"  # Metadata: what a reason may name -> how words begin that name it
 UNNAMED = "unnamed"  # The rater of a label that does not say whose it is
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
 
@@ -242,6 +244,53 @@ def _as_scale(given: Any) -> Any:
     return {"ends": given} if isinstance(given, tuple | list) else given
 
 
+Way = Literal[
+    "again",
+    "words",
+    "language",
+    "levels_reversed",
+    "criteria_reversed",
+    "examples_reversed",
+    "letters",
+    "letters_turned",
+]
+"""What differs: nothing (the same question once more), the words of the rubric, the language of the
+question, the order in which levels, distinctions or worked examples are listed, or the names of the
+levels: letters, in the order of the levels or in the other."""
+
+
+class Words(Record):
+    """Other words for a rubric's own in one language; None keeps these. `{domain}`, `{definition}`
+    and `{question}` stand for the rubric's own words."""
+
+    domain: str | None = None
+    definition: str | None = None
+    question: str | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> Words:
+        if not (self.domain or self.definition or self.question):
+            raise ValueError("it has neither `domain` nor `definition` nor `question`")
+        return self
+
+
+class Asking(Record):
+    """Another way of putting the question. `words` has what is said by language, for the way of
+    that name; `language` is the code of the other language."""
+
+    way: Way
+    words: Mapping[str, Words] = {}
+    language: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Asking:
+        if self.way == "words" and not self.words:
+            raise ValueError("way `words` needs `words`, by language")
+        if self.way == "language" and self.language is None:
+            raise ValueError("way `language` needs `language`")
+        return self
+
+
 class Item(Record):
     """What is judged.
 
@@ -253,6 +302,8 @@ class Item(Record):
         labels: What people said: criterion -> rater -> number or category.
         parent, maker: Of an item made from another: that item's id, and what made it (a step and
             its model).
+        asking: Another way of putting the question than the run's own; the item is left out where
+            its judge cannot be asked so.
         place: Where it was read (file:line), for messages; it is no part of the item and enters no
             hash or file.
         label_scale: The scale its labels were given on, where its dataset says so; no part of it
@@ -267,6 +318,7 @@ class Item(Record):
     parent: Name | None = None
     maker: Name | None = None
     metadata: Annotated[dict[str, Any], BeforeValidator(_as_json)] = Field(default_factory=dict)
+    asking: Asking | None = Field(default=None, exclude_if=operator.not_)
     place: str | None = Field(default=None, exclude=True, repr=False)
     label_scale: Annotated[LabelScale | None, BeforeValidator(_as_scale)] = Field(
         default=None, exclude=True, repr=False
@@ -342,7 +394,8 @@ class Item(Record):
             and self.labels.keys() <= {OVERALL}
             and ratings.keys() <= {UNNAMED}
         )
-        if not plain or self.parent is not None or self.maker is not None:
+        made = self.parent is not None or self.maker is not None
+        if not plain or made or self.asking is not None:
             return whole
         short = {name: whole[name] for name in ("id", "pair", "condition", "metadata")}
         return short | {"text": self.inputs["text"], "label": ratings.get(UNNAMED)}

@@ -282,6 +282,7 @@ class Rubric(Record):
         field_words: Dotted name of a function that counts the words of this construct's field in a
             text (it returns a NamedTuple), or None; the surface judge of verdicts sees these
             counts, too.
+        from_top: Whether the guide is listed from its last level to its first.
         labelled: The dataset option with the development texts that ship with labels of this
             construct; what is fitted without a file is fitted on them. It says nothing of a score,
             and no hash knows it.
@@ -299,6 +300,7 @@ class Rubric(Record):
     field_words: str | None = _newer(None)
     optional: tuple[str, ...] = ()
     partial: bool = _newer(False)
+    from_top: bool = _newer(False)
     labelled: str | None = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
@@ -395,7 +397,8 @@ class Rubric(Record):
     def guided(self, language: str) -> tuple[tuple[str, str], ...]:
         """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)",
         ...), ("yes", ...). Empty where nothing has a meaning."""
-        return tuple(zip(self._guided(), self.wordings[language].meanings, strict=False))
+        listed = tuple(zip(self._guided(), self.wordings[language].meanings, strict=False))
+        return listed[::-1] if self.from_top else listed
 
     def _guided(self) -> tuple[str, ...]:
         return (

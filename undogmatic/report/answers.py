@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from undogmatic.config import groups
 from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.uses import titled, uses
@@ -196,7 +197,11 @@ def folders_of(folder: RunFolder, name: str) -> list[str]:
 
 
 def command(overrides: Sequence[str]) -> str:
-    """The shell command with these overrides, by the door through which this one came."""
+    """The shell command with these overrides, by the door through which this one came; a file of a
+    rubric is an option at the door of the instrument test alone."""
+    if given := next((groups.GIVEN[o] for o in overrides if o in groups.GIVEN), None):
+        kept = [o for o in overrides if o not in groups.GIVEN and o != "experiment=instrument"]
+        return " ".join(["undogmatic instrument", *map(shlex.quote, [given, *kept])])
     door = (
         "undogmatic run" if Path(sys.argv[0]).stem == "undogmatic" else "python -m undogmatic.run"
     )

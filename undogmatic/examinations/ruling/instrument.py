@@ -10,19 +10,30 @@ from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
 
 Word = Literal["effect", "no_effect", "open", "not_examined"]
-"""What is shown of a cue: it moves scores by more than the margin, it does not, neither, or no copy
-with it was judged together with its text."""
+"""What is shown of a cue, or of another way of asking: it moves scores by more than the margin, it
+does not, neither, or no copy with it was judged together with its text."""
 
 
 @dataclass(frozen=True)
 class Moved:
     """Holds how far a cue moves scores in the mean (`estimate`, with the interval that decided) and
-    what that shows; `needed` groups would settle it, None where no number would."""
+    what that shows; `needed` groups would settle it, None where no number would. `asked`: it is no
+    cue in the text, but another way of asking."""
 
     cue: str
     word: Word
     estimate: Estimate | None
     needed: int | None = None
+    asked: bool = False
+
+
+@dataclass(frozen=True)
+class Unsteady:
+    """Holds the share of scores that stay within the margin where the judge is asked in another
+    way."""
+
+    way: str
+    share: Estimate
 
 
 @dataclass(frozen=True)
@@ -40,9 +51,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class InstrumentFacts:
-    """Holds what the examination found: `texts` in `groups`, the cues (the worst first), the ladder
-    and the mean score of empty pages, None where there is none; `middle` is that of the scale.
-    `constant`: all scores are the same."""
+    """Holds what the examination found: `texts` in `groups`, the cues and ways of asking (the worst
+    first), the ladder and the mean score of empty pages, None where there is none; `middle` is that
+    of the scale. `constant`: all scores are the same. `unsteady`: of its scores less than half stay
+    within the margin."""
 
     texts: int
     groups: int
@@ -52,6 +64,7 @@ class InstrumentFacts:
     score: float | None = None
     cues: Sequence[Moved] = field(default_factory=tuple)
     ladder: Steps | None = None
+    unsteady: Unsteady | None = None
     blank: float | None = None
     middle: float = 0.0
 
@@ -65,6 +78,7 @@ def _effect(facts: InstrumentFacts) -> Values:
     estimate = known(worst.estimate)
     return {
         "cue": worst.cue,
+        "given": 2 if worst.asked else 1,
         "up": 1 if estimate.value > 0 else 0,
         "moved": abs(estimate.value),
         "interval": estimate.interval,
@@ -133,6 +147,17 @@ INSTRUMENT = Rules[InstrumentFacts](
         ),
         Rule("effects", "refuted", lambda f: len(f.of("effect")) > 1, _effects),
         Rule("effect", "refuted", lambda f: f.of("effect"), _effect),
+        Rule(
+            "unsteady",
+            "refuted",
+            lambda f: f.unsteady is not None and f.groups >= f.few,
+            lambda f: {
+                "cue": known(f.unsteady).way,
+                "stays": known(f.unsteady).share.value,
+                "interval": known(f.unsteady).share.interval,
+                "margin": f.margin.value,
+            },
+        ),
         Rule(
             "nothing_there",
             "refuted",
