@@ -80,7 +80,7 @@ def development() -> tuple[list[Item], list[Scored]]:
     labels = np.array([item.label for item in items], dtype=np.float64)
     folds, how, authors = fold_codes(items)
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
-    rubric, model, engine = _opened()
+    rubric, model, engine = opened()
     ends, texts = (rubric.minimum, rubric.maximum), [item.text for item in items]
     copies, folding = DevelopmentDataset().copies(items), Folding.learnt(texts)
     _, of_texts, of_copies = read_and_sift(model, texts, copies, folds, engine, folding)
@@ -101,7 +101,7 @@ def test() -> tuple[list[Item], list[Scored]]:
             parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="test"
         ).load()
     ]
-    rubric, model, engine = _opened()
+    rubric, model, engine = opened()
     probe = fitting_probe(shipped_probe(rubric), model, rubric)
     texts = [item.text for item in items]
     features = np.stack(
@@ -146,7 +146,8 @@ def lexical(texts: Sequence[str], labels: np.ndarray, folds: np.ndarray) -> np.n
     return found
 
 
-def _opened() -> tuple[Rubric, Model, Any]:
+def opened() -> tuple[Rubric, Model, Any]:
+    """The rubric, the embedded model and the engine, as the command composes them."""
     chosen = settings(compose_config(["model=local"]))
     return (
         build(chosen.rubric, "rubric"),

@@ -39,7 +39,8 @@ STEEPNESS = 12.0
 DECAY = 0.3  # of the kernel, in units of the mean squared length of the fitted texts
 COVERAGE = 0.90
 KNOTS = 101
-PER_BIN = 60  # held-out residuals behind one pair of interval limits
+PER_BIN = 90  # held-out residuals behind one pair of interval limits
+SPARE = 2  # residuals that an interval covers beyond its share: the shortest flatters itself
 PIECE_COMPONENTS = 128
 SIEVE_PENALTY = 30.0
 SIEVE_FOLDS = 5
@@ -78,12 +79,15 @@ def fit_regression(
     n = len(features)
     mean, scale = features.mean(axis=0), (features.std(axis=0) + 1e-6) * divisors
     standard = (features - mean) / scale
-    # Directions from the Gram matrix: there are fewer texts than features.
-    values, vectors = linalg.eigh(
-        standard @ standard.T, subset_by_index=(max(0, n - components), n - 1)
-    )
+    # Directions from the smaller of both matrices: of texts, or of features.
+    few = n <= standard.shape[1]
+    products = standard @ standard.T if few else standard.T @ standard
+    size = len(products)
+    values, vectors = linalg.eigh(products, subset_by_index=(max(0, size - components), size - 1))
     kept = [k for k in np.argsort(-values) if values[k] > 1e-8 * values[-1]]
-    directions = (vectors[:, kept] / np.sqrt(values[kept])).T @ standard
+    directions = (
+        (vectors[:, kept] / np.sqrt(values[kept])).T @ standard if few else vectors[:, kept].T
+    )
     # Rounded before the weights are fitted, so that the weights belong to what the file holds.
     directions = directions.astype(np.float16)
     supports = (standard @ directions.astype(np.float64).T).astype(np.float16)
@@ -127,8 +131,10 @@ def calibrate(
 
     The map sends quantiles of the raw scores to the same quantiles of the labels: a regression
     draws its scores together, and this draws them apart again. For the limits, texts are sorted by
-    score and cut into bins of about PER_BIN; each limit is the bin's conformal quantile, (n + 1)
-    times the level rounded outwards.
+    score and cut into bins of about PER_BIN; they are the ends of the shortest span that covers
+    the level's share of the bin's residuals, (n + 1) times the level rounded up, and SPARE more.
+    Shortest, because residuals near an end of the scale lie on one side, where a tenth left out
+    shortens the interval most.
     """
     levels = np.linspace(0.0, 1.0, KNOTS)
     raw_knots, score_knots = (
@@ -141,13 +147,14 @@ def calibrate(
     rows = []
     for members in np.array_split(order, max(1, len(order) // PER_BIN)):
         left = np.sort(covered[members] - scores[members])
-        n = left.size
-        reach = min(n, int(np.ceil((n + 1) * (1 + COVERAGE) / 2)))
+        reach = min(left.size, int(np.ceil((left.size + 1) * COVERAGE)) + SPARE)
+        lows, highs = left[: left.size - reach + 1], left[reach - 1 :]
+        shortest = int((highs - lows).argmin())
         rows.append(
             (
                 np.median(scores[members]),
-                left[n - reach],
-                left[reach - 1],
+                lows[shortest],
+                highs[shortest],
                 np.sqrt(np.mean(left**2)),
             )
         )

@@ -176,7 +176,9 @@ def _single(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, 
     if not row.get(key):
         raise DataError(f"{place}: `{key}` is missing.")
     extra = {
-        k: row[k] for k in ("register", "attack", "split", "second_label") if row.get(k) is not None
+        k: row[k]
+        for k in ("register", "attack", "author", "split", "second_label")
+        if row.get(k) is not None
     }
     extra |= {"precedent": row["precedents"]} if row.get("precedents") else {}
     fields = {k: row[k] for k in ("id", "text", "label") if k in row} | {
