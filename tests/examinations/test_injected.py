@@ -246,3 +246,32 @@ def test_a_judge_of_known_recall_is_measured_within_its_intervals(rng) -> None:
     shares = pd.DataFrame(held).mean()
     # 95 % less three standard errors of 60 files; of all numbers together more is known
     assert shares.min() >= 0.86 and shares.mean() >= 0.94
+
+
+def of_two(rng: np.random.Generator, label: Callable[[str], str]) -> Told:
+    """A judge that is right in nine of ten, on texts of their own, with labels by one rater."""
+    rows = []
+    for n in range(160):
+        planted = bool(rng.random() < 0.5)
+        kind, truth = ("defect:loop", "fail") if planted else (CLEAN, "pass")
+        said = truth if rng.random() < 0.9 else ("pass" if truth == "fail" else "fail")
+        words = [f"w{k}" for k in rng.integers(0, 4000, 30)]
+        row = {"id": f"i{n}", "kind": kind, "judge": said, "human": label(truth)}
+        rows.append(row | {"text": " ".join(words)})
+    return tell(pd.DataFrame(rows), human=["human"])
+
+
+def test_labels_that_say_what_was_planted_are_no_people(rng) -> None:
+    planted_only = of_two(rng, lambda truth: truth)
+    assert planted_only.verdict is not None
+    assert planted_only.verdict.key == "check.verdict_planted"
+    assert planted_only.verdict.answer == "not_yet"
+    for words in LANGUAGES:
+        assert words.say(planted_only.verdict)
+
+    def person(truth: str) -> str:
+        """Somebody who looked, and here and there saw it otherwise."""
+        return truth if rng.random() < 0.93 else ("pass" if truth == "fail" else "fail")
+
+    looked = of_two(rng, person)
+    assert looked.verdict is not None and looked.standing == "supported"

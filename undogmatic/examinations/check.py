@@ -15,6 +15,7 @@ from undogmatic.examinations import (
     datasheet,
     drift,
     examination,
+    injected,
     kinds,
     people,
     since,
@@ -191,6 +192,7 @@ def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> Che
         headline=told.about(Subject.HEADLINE),
         same_labels=told.about(Subject.SAME_LABELS) is not None,
         alone=told.not_examined.get(DECIDES_ALONE.name),
+        planted=injected.are_labels(own),
     )
 
 

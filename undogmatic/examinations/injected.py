@@ -191,6 +191,23 @@ def planted(view: JudgeView, options: CheckOptions) -> Planted:
     return Planted(rows[known], scores, (low, high), margin, lost, only)
 
 
+def are_labels(view: JudgeView) -> bool:
+    """Whether the labels say what was planted and nothing else: one label for all items with a
+    defect, and one for all others. Whoever planted the defects gave them then, and nobody who
+    looked at the items has said anything."""
+    if "injected" not in view.table.items:
+        return False
+    labels = view.labels.dropna(subset=["label"])
+    kinds = labels["item"].map(view.table.items["injected"])
+    known = labels[kinds.notna()]
+    if known.empty or len(known) < len(labels):
+        return False
+    defect = kinds.astype(str).str.startswith(DEFECT)
+    of_defects, of_others = known.loc[defect, "label"], known.loc[~defect, "label"]
+    same = of_defects.nunique() == 1 == of_others.nunique()
+    return same and of_defects.iloc[0] != of_others.iloc[0]
+
+
 def _ends(view: JudgeView, verdicts: pd.Series) -> tuple[float, float]:
     """The ends of the scale, as far as scores reach where they are not known."""
     table = view.table

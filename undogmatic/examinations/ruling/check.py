@@ -37,7 +37,8 @@ class CheckFacts:
 
     What would settle an open answer hangs on the finding about the agreement (`headline`), on
     whether labels equal the verdicts everywhere (`same_labels`), and on why it could not be
-    examined what the judge may decide alone (`alone`).
+    examined what the judge may decide alone (`alone`). `planted`: the labels say what was planted
+    in each item and nothing else.
     """
 
     judge: str
@@ -55,6 +56,7 @@ class CheckFacts:
     headline: Finding | None = None
     same_labels: bool = False
     alone: Finding | None = None
+    planted: bool = False
 
     @property
     def judged(self) -> int:
@@ -517,6 +519,9 @@ CHECK = Rules[CheckFacts](
             settle=_settle("surface_open", _label),
         ),
         Rule("order", "not_yet", lambda f: f.one_order, _agrees, settle=_settle("order", nothing)),
+        Rule(
+            "planted", "not_yet", lambda f: f.planted, _agrees, settle=_settle("planted", nothing)
+        ),
         Rule(
             "texts_lack",
             "not_yet",
