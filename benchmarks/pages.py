@@ -203,6 +203,7 @@ WORDS_PT = {
     "injection of": "ordem ao juiz:", "authority of": "autoridade:", "length of": "extensão:",
     "order of": "ordem dos níveis:", "paraphrase of": "outras palavras:",
     "dark current of": "página em branco:", "margins": "margens",
+    "margin": "margem",
     "paraphrase up or down by 3": "outras palavras, para cima ou para baixo: 3",
 }  # fmt: skip
 """What the tables of the instrument test say in Portuguese."""
@@ -220,7 +221,10 @@ def instrument(language: str = "en") -> str:
     stored = pd.read_csv(RESULTS / "instrument.csv", keep_default_na=False)
     asked = {"found": "found", "accused": "accused", "clean": "clean"}
     rows = ["| judge | asked | goal | 40 texts | 60 texts |", "|---|---|---|---|---|"]
-    for (judge, what), own in stored.groupby(["judge", "what"], sort=False):
+    for (named, what), own in stored.groupby(["judge", "what"], sort=False):
+        judge = named.replace(" 1 margins", " 1 margin")
+        if what == "clean" and not judge.startswith(("clean", "authority of 1 margin")):
+            continue  # a judge with a fault: what is asked is whether that is found
         shares = own.set_index("texts")["share"]
         goals = [goal for goal in own["goal"] if goal]
         goal = f"{goals[-1][:2]} {float(goals[-1][2:]):.0%}" if goals else ""

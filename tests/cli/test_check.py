@@ -420,7 +420,7 @@ def test_some_examinations_alone_by_the_command_and_in_python(
     ("only", "said"),
     [
         ("agreemnet", "--only is 'agreemnet', which is no examination. Did you mean `agreement`?"),
-        ("taste,agreement", "--only is 'taste', which is no examination. There are: agreement,"),
+        ("zzz,agreement", "--only is 'zzz', which is no examination. There are: agreement,"),
         (" , ", "--only is ' , ', which names no examination"),
         ("", "--only is '', which names no examination"),
     ],

@@ -59,7 +59,7 @@ def refused(*words: str) -> str:
         ),
         (
             "dataset.n=5",
-            "(you typed dataset.n=5). dataset=instrument, dataset=labelled_subset have it. Known in dataset: parts, ",
+            "(you typed dataset.n=5). dataset=instrument, dataset=labelled_subset, dataset=traces have it. Known in dataset: parts, ",
         ),
         (
             "readout.top=5",

@@ -3,6 +3,7 @@ them afterwards."""
 
 import csv
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -224,7 +225,9 @@ def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
     squares = ((scores["score"] - labels) ** 2).groupby(scores["judge"]).mean()
     errors = [squares[name] for name in ("score-2", "score")]
     share = 1 / errors[0] / (1 / errors[0] + 1 / errors[1])
-    assert f"x{share:.4f}" in members["members"].split(",")[0]
+    (weight,) = re.findall(r"x(0\.\d+)", members["members"].split(",")[0])
+    # Drawn towards equal weights, as far as so few labels leave open (tests/stats/test_panel.py).
+    assert min(share, 0.5) < float(weight) < max(share, 0.5)
     nested = panel | {
         "members": [{"judge": "panel", "members": ["score"]}, "score"],
         "history": ["both"] * 2,

@@ -466,7 +466,7 @@ def over_days(table: Evidence) -> Evidence:
     return replace(table, dates=pd.Series(days, index=table.items.index))
 
 
-def tested(table: Evidence) -> Evidence:
+def with_test(table: Evidence) -> Evidence:
     """The same with an instrument test of its judge, in which nothing moved it."""
     day = pd.Timestamp("2026-03-01").date()
     figures = {"instrument.cue.date": Estimate(0.0, -0.1, 0.1)}
@@ -485,7 +485,7 @@ MANY: dict[str, Callable[[], tuple[Evidence, Evidence | None]]] = {
         judged({"gpt-4": noisy(LABELS, 0.05, 7)}),
     ),
     "grades": lambda: (
-        tested(
+        with_test(
             over_days(evidence_of("numeric", RATED, MARKS, {"text": TEXTS, "injected": PLANTED}))
         ),
         None,
@@ -553,7 +553,7 @@ def test_without_labels_it_is_still_said_that_there_are_none() -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("agrement", "Did you mean `agreement`"), ("taste", "is no examination. There are: agre")],
+    [("agrement", "Did you mean `agreement`"), ("zzz", "is no examination. There are: agre")],
 )
 def test_a_wrong_name_of_an_examination_is_named(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):

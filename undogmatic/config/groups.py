@@ -27,7 +27,7 @@ from omegaconf.errors import OmegaConfBaseException
 from undogmatic.config.project import how_to_allow, permits
 from undogmatic.config.wall import HYDRA, check, resolved
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
-from undogmatic.safety.command import as_typed
+from undogmatic.safety.command import GIVEN, as_typed
 from undogmatic.safety.outside import YAML_BYTES, read_text, yaml_value
 from undogmatic.safety.paths import conf_folder
 
@@ -147,11 +147,6 @@ def source_of(path: str) -> str:
             f"`hydra.searchpath` names {path!r}; it must be a folder, e.g. file://my/conf."
         )
     return f"{SCHEME}://{Path(rest).absolute()}"
-
-
-GIVEN: dict[str, str] = {}
-"""Files that are options in this process alone (`given_file`), by the override that chooses
-each."""
 
 
 def given_file(group: str, path: Path) -> str:

@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.config import groups
 from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.uses import titled, uses
 from undogmatic.report.words import MissingWording, Words
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.runs.outcome import FinishedRun
-from undogmatic.safety.command import as_typed
+from undogmatic.safety.command import GIVEN, as_typed
 
 OTHERS = {"local": "qwen"}
 """Which model to try after which; after any other, the embedded one, which needs no key."""
@@ -199,8 +198,8 @@ def folders_of(folder: RunFolder, name: str) -> list[str]:
 def command(overrides: Sequence[str]) -> str:
     """The shell command with these overrides, by the door through which this one came; a file of a
     rubric is an option at the door of the instrument test alone."""
-    if given := next((groups.GIVEN[o] for o in overrides if o in groups.GIVEN), None):
-        kept = [o for o in overrides if o not in groups.GIVEN and o != "experiment=instrument"]
+    if given := next((GIVEN[o] for o in overrides if o in GIVEN), None):
+        kept = [o for o in overrides if o not in GIVEN and o != "experiment=instrument"]
         return " ".join(["undogmatic instrument", *map(shlex.quote, [given, *kept])])
     door = (
         "undogmatic run" if Path(sys.argv[0]).stem == "undogmatic" else "python -m undogmatic.run"

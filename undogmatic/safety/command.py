@@ -45,6 +45,10 @@ YOUNG = 10_000
 own count, 700, a tenth of the seconds of a start go into looking through modules that are being
 loaded and hold no garbage."""
 
+GIVEN: dict[str, str] = {}
+"""Files that are options of the config in this process alone (`config.groups.given_file`), by the
+override that chooses each."""
+
 _noted: list[int] = []
 _signals: list[int] = []
 
