@@ -110,6 +110,11 @@ def test_what_is_filled_in_is_what_the_shipped_sentences_hold() -> None:
         assert {name: places for name, places in held.items() if places} == FILLED
 
 
+def test_one_demonstration_shown_is_another_prompt_than_all_of_them() -> None:
+    hashes = [ANCHORED.model_copy(update={"demo_count": n}).hash(FIVE) for n in (None, 1, 2)]
+    assert len(set(hashes)) == 3
+
+
 EXAMPLES = [["It says so.", "It shows\nwhy."], ["Half of it.", "In part."], ["All.", "Whole."]]
 
 

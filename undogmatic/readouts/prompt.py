@@ -238,8 +238,8 @@ class Prompt(Record):
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the
         fixed sentences."""
-        newer = ("demo_count", "follows_item", "wrapper")
-        unset = {name for name in newer if getattr(self, name) in (None, True, {})}
+        newer: dict[str, Any] = {"demo_count": None, "follows_item": True, "wrapper": {}}
+        unset = {name for name, default in newer.items() if getattr(self, name) == default}
         own = self.model_dump(mode="json", exclude={"id", "examples", "examples_from"} | unset)
         judged_by = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
         return digest([own, judged_by, self.words.model_dump(mode="json")])
