@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,10 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge, beyond
 from undogmatic.models.calls import Gateway
+from undogmatic.readouts.base import categorised, entropy_verdict, mixture
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
+from undogmatic.records.rubric import Rubric, UnorderedScale
 
 
 def panel(*scores: float, **options: object) -> PanelJudge:
@@ -65,6 +68,117 @@ def test_disagreement_is_the_uncertainty_of_members_without_a_level_else_what_th
         pytest.approx((40, 80)),
     )
     assert outcome.issues[:2] == ("a", "b") and "medium" in outcome.issues[2]
+
+
+def shares_of_points(*probabilities: float, rubric: Rubric = RUBRIC, **fields: Any) -> FixedJudge:
+    """A member that judges by a distribution over the rubric's levels."""
+    spread = ScoreDistribution(values=rubric.levels, probabilities=probabilities)
+    fields = {"uncertainty": "low"} | fields
+    return FixedJudge(categorised(entropy_verdict(spread, **fields), rubric))
+
+
+def test_a_panel_of_distributional_judges_is_their_mixture_with_its_entropy_and_interval(
+    bench: Bench,
+) -> None:
+    low = shares_of_points(0.5, 0.5, 0, 0, 0, rationale="low", issues=("a",))
+    high = shares_of_points(0, 0, 0, 0.5, 0.5, rationale="high")
+    found = bench.verdict(PanelJudge([low, high], RUBRIC))
+    assert found.distribution.probabilities == pytest.approx((0.25, 0.25, 0, 0.25, 0.25))
+    assert (found.score, found.interval, found.issues) == (pytest.approx(50), (0, 100), ("a",))
+    # members of one bit each, and one more bit for which of the two is right
+    unit = np.log2(5)
+    assert found.doubt == found.details["entropy"] == pytest.approx(2 / unit)
+    assert found.details["entropy_between"] == pytest.approx(1 / unit)
+    assert found.confidence == pytest.approx(100 * (1 - 2 / unit))
+    assert (found.confidence_source, found.uncertainty, found.review) == ("entropy", "high", True)
+    agreed = bench.verdict(PanelJudge([low, low], RUBRIC))
+    assert agreed.details["entropy_between"] == pytest.approx(0, abs=1e-9)
+    assert (agreed.interval, agreed.uncertainty, agreed.review) == ((0, 25), "medium", False)
+
+
+def test_the_mixture_weighs_members_as_the_score_does_and_the_interval_holds_the_score(
+    bench: Bench,
+) -> None:
+    low, high = shares_of_points(1, 0, 0, 0, 0), shares_of_points(0, 0, 0, 0, 1)
+    weighted = PanelJudge([low, high], RUBRIC, aggregate="weighted", weights=[1.0, 3.0])
+    found = bench.verdict(weighted)
+    assert found.distribution.probabilities == pytest.approx((0.25, 0, 0, 0, 0.75))
+    assert found.score == pytest.approx(found.distribution.expectation) == pytest.approx(75)
+    # a member without weight says nothing
+    alone = PanelJudge([low, high], RUBRIC, aggregate="weighted", weights=[0.0, 1.0])
+    found = bench.verdict(alone)
+    assert (found.interval, found.doubt, found.uncertainty) == ((100, 100), 0, "low")
+    # 24 of 25 at the top: the mean is 96, and the middle 90 % are the top alone
+    found = bench.verdict(PanelJudge([low, *[high] * 24], RUBRIC))
+    assert found.score == pytest.approx(96) and found.interval == (pytest.approx(96), 100)
+
+
+@given(
+    st.lists(
+        st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_the_entropy_of_a_mixture_is_never_below_its_members_on_average(
+    points: list[list[float]],
+) -> None:
+    verdicts = [
+        entropy_verdict(
+            ScoreDistribution(
+                values=RUBRIC.levels, probabilities=tuple(p / sum(each) for p in each)
+            )
+        )
+        for each in points
+    ]
+    spread = mixture(verdicts, [1 / len(verdicts)] * len(verdicts))
+    own = [v.distribution.normalised_entropy for v in verdicts]
+    assert np.mean(own) - 1e-9 <= spread.normalised_entropy <= 1
+    assert spread.expectation == pytest.approx(np.mean([v.score for v in verdicts]))
+
+
+def test_members_without_a_distribution_or_on_other_levels_are_no_mixture(bench: Bench) -> None:
+    spread = shares_of_points(0, 0, 1, 0, 0)
+    found = bench.verdict(PanelJudge([spread, FixedJudge(Verdict(score=20.0))], RUBRIC))
+    assert (found.score, found.confidence_source) == (35, "procedure")
+    assert "entropy_between" not in found.details
+    other = ScoreDistribution(values=(0, 100), probabilities=(0.5, 0.5))
+    members = [spread, FixedJudge(entropy_verdict(other, uncertainty="high"))]
+    found = bench.verdict(PanelJudge(members, RUBRIC))
+    assert (found.confidence_source, found.distribution.values) == ("procedure", RUBRIC.levels)
+    # odds alone, of which no member takes a level
+    odds = [shares_of_points(0, 0, 1, 0, 0, uncertainty=None)] * 2
+    assert bench.verdict(PanelJudge(odds, RUBRIC)).confidence_source == "procedure"
+
+
+CHOICE = Rubric(
+    name="choice",
+    scale=UnorderedScale(categories=("A", "B", "C", "D")),
+    wordings={"en": {"definition": "Right option.", "question": "Which?"}},
+)
+
+
+def test_options_of_multiple_choice_add_up_too_and_votes_count_their_weights(bench: Bench) -> None:
+    first = shares_of_points(0.4, 0.6, 0, 0, rubric=CHOICE, rationale="B, said one")
+    other = shares_of_points(0.9, 0.1, 0, 0, rubric=CHOICE, rationale="A, said the other")
+    found = bench.verdict(PanelJudge([first, other], CHOICE))
+    # votes would have been even; the points say A
+    assert (found.category, found.score, found.interval) == ("A", None, None)
+    assert found.distribution.probabilities == pytest.approx((0.65, 0.35, 0, 0))
+    entropy = -(0.65 * np.log2(0.65) + 0.35 * np.log2(0.35)) / 2
+    assert found.doubt == found.details["entropy"] == pytest.approx(entropy)
+    assert (found.uncertainty, found.rationale) == ("medium", "A, said the other")
+    assert found.details["members"] == "fixed B, fixed A"
+
+    options = {"aggregate": "weighted", "weights": [9.0, 1.0]}
+    found = bench.verdict(PanelJudge([first, other], CHOICE, **options))
+    assert (found.category, found.rationale) == ("B", "B, said one")
+    votes = [FixedJudge(Verdict(category=name)) for name in "BA"]
+    found = bench.verdict(PanelJudge(votes, CHOICE, **options))
+    assert (found.category, found.distribution.probabilities) == (
+        "B",
+        pytest.approx((0.1, 0.9, 0, 0)),
+    )
 
 
 def test_a_failed_member_is_left_out_most_failed_is_a_failure_and_a_config_error_stops_the_run(

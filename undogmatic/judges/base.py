@@ -129,7 +129,14 @@ class Judge(Unit):
         inputs = [
             [str(demo[name]) for name in self.rubric.inputs if name in demo] for demo in demos
         ]
-        shown = text_marks("\n\n".join(texts) for texts in inputs)
+        guide = (
+            text
+            for source in self.readouts()
+            if source.uses_prompt and source.prompt.anchors
+            for examples in self.rubric.shown_examples(source.prompt.language)
+            for text in examples
+        )
+        shown = text_marks([*("\n\n".join(texts) for texts in inputs), *guide])
         return self.all_weighed_on().union(
             shown, *(source.fitted_on() for source in self.readouts())
         )

@@ -1,7 +1,7 @@
 """`panel`: several judges, or one several times, and what they say together."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -10,13 +10,24 @@ from pydantic import Field
 from undogmatic.errors import ConfigError, DataError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge
 from undogmatic.models.fitted import rubric_digest
-from undogmatic.readouts.base import agreement_confidence, spread_over, voted
+from undogmatic.readouts.base import (
+    agreement_confidence,
+    entropy_verdict,
+    mixture,
+    spread_over,
+    voted,
+)
 from undogmatic.readouts.chat import voices
 from undogmatic.records.records import Item, Judgment, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.panel import FEWEST_GROUPS, worth
-from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
+from undogmatic.stats.uncertainty import (
+    aggregate_uncertainty,
+    critique_uncertainty,
+    entropy_level,
+    quantile_interval,
+)
 
 LEAST = 20
 """Judged labelled texts. With normal errors the mean squared error of n texts is uncertain by
@@ -27,9 +38,11 @@ class PanelJudge(Judge):
     """One score from several. Members that fail are left out and named; fewer than half left are a
     Failure.
 
-    Level and interval come from the members' uncertainty levels. Where none gives a level, their
-    spread takes its place, with the bands of a range (a spread above 4 of 10 is high, above 2
-    medium).
+    Members that judge by distributions (`distributional`, or any over categories without an order
+    whose model gives odds) yield the mixture of those: its entropy is the doubt and gives the
+    level, its central 90 % are the interval. Else level and interval come from the members'
+    uncertainty levels. Where none gives a level, their spread takes its place, with the bands of a
+    range (a spread above 4 of 10 is high, above 2 medium).
 
     Args:
         aggregate: How the scores become one. "weighted" needs `weights`, one per member, or
@@ -118,21 +131,79 @@ class PanelJudge(Judge):
             "members_failed": float(len(failed)),
         }
         failures = [f"{error.kind}: {error}" for error in failed]
-        if not self.rubric.scale.ordered:
-            return voted(
-                [verdict.category for verdict in verdicts],
-                self.rubric,
-                issues=(*(issue for verdict in verdicts for issue in verdict.issues), *failures),
-                review=any(verdict.review for verdict in verdicts),
-                details=details,
-            )
-        verdict = self._together(verdicts, [n for n, _ in decided])
+        verdict = self._together(verdicts, self._shares([n for n, _ in decided]))
         return verdict.replace(
             issues=(*verdict.issues, *failures), details=verdict.details | details
         )
 
-    def _together(self, verdicts: Sequence[Verdict], seats: Sequence[int]) -> Verdict:
-        """The verdict of members with scores; `seats` are their places in the panel."""
+    def _shares(self, seats: Sequence[int]) -> list[float]:
+        """What each answer counts, summing to 1; `seats` are the places of its members."""
+        given = [1.0 if self.weights is None else self.weights[n] for n in seats]
+        if sum(given) == 0:
+            raise UnparseableAnswer("every member with a weight above 0 failed")
+        return [weight / sum(given) for weight in given]
+
+    def _together(self, verdicts: Sequence[Verdict], shares: Sequence[float]) -> Verdict:
+        """The verdict of members that decided, each of which counts its share: the mixture of their
+        distributions where they judge by distributions, else their scores or votes."""
+        ordered = self.rubric.scale.ordered
+        spread = mixture(verdicts, shares)
+        levels = [verdict.uncertainty for verdict in verdicts]
+        # Members that only bring odds (`score`) take no level from them: their spread gives it.
+        by_entropy = all(verdict.confidence_source == "entropy" for verdict in verdicts)
+        if spread is not None and by_entropy and (any(levels) or not ordered):
+            return self._mixed(verdicts, shares, spread)
+        if ordered:
+            return self._scored(verdicts, shares)
+        return voted(
+            [verdict.category for verdict in verdicts],
+            self.rubric,
+            weights=None if self.weights is None else shares,
+            issues=tuple(issue for verdict in verdicts for issue in verdict.issues),
+            review=any(verdict.review for verdict in verdicts),
+        )
+
+    def _mixed(
+        self, verdicts: Sequence[Verdict], shares: Sequence[float], spread: ScoreDistribution
+    ) -> Verdict:
+        """The verdict of members that judge by distributions, whose mixture is `spread`.
+
+        Its entropy is never below the members' own on average; what it has more is their
+        disagreement (the Jensen-Shannon divergence).
+        """
+        entropy = spread.normalised_entropy
+        own = [
+            verdict.distribution.normalised_entropy
+            for verdict in verdicts
+            if verdict.distribution is not None
+        ]
+        between = max(0.0, entropy - float(np.average(own, weights=shares)))
+        level = entropy_level(entropy) if any(verdict.uncertainty for verdict in verdicts) else None
+        fields: dict[str, Any] = {}
+        details: dict[str, float | str] = {"entropy": entropy, "entropy_between": between}
+        if self.rubric.scale.ordered:
+            scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
+            score = self._score(scores, shares)
+            low, high = quantile_interval(spread.probabilities, spread.values)
+            # a score other than the mixture's middle can lie outside of its middle part
+            fields = {"score": score, "interval": (min(low, score), max(high, score))}
+            details |= self._disagreement(scores)
+            speaker = verdicts[_nearest_to_median(scores)]
+        else:
+            speaker = min(verdicts, key=lambda verdict: _mode(verdict) != spread.mode)
+        return entropy_verdict(
+            spread,
+            rationale=speaker.rationale,
+            issues=tuple(issue for verdict in verdicts for issue in verdict.issues),
+            uncertainty=level,
+            doubt=entropy,
+            review=level == "high" or any(verdict.review for verdict in verdicts),
+            details=details,
+            **fields,
+        )
+
+    def _scored(self, verdicts: Sequence[Verdict], weights: Sequence[float]) -> Verdict:
+        """The verdict of members with scores."""
         scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
         shares = np.array([self.rubric.share(score) for score in scores])
         levels = [verdict.uncertainty for verdict in verdicts]
@@ -146,9 +217,7 @@ class PanelJudge(Judge):
         level = joined.uncertainty_level
         if not any(levels):
             level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
-        doubt = float(scores.std())
-        nearest = int(np.argmin(np.abs(scores - np.median(scores))))
-        score = self._score(scores, seats)
+        score = self._score(scores, weights)
         # the interval is that of the score given, not of the mean
         moved = self.rubric.share(score) - joined.score
         low, high = (min(1.0, max(0.0, end + moved)) for end in joined.confidence_interval)
@@ -158,12 +227,8 @@ class PanelJudge(Judge):
         stated = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
         # The members' distributions averaged where all have one over the same levels, else their
         # scores over them.
-        have = [verdict.distribution for verdict in verdicts if verdict.distribution is not None]
-        distribution = spread_over(scores.tolist(), self.rubric)
-        if len(have) == len(verdicts) and len({d.values for d in have}) == 1:
-            mean = np.mean([d.probabilities for d in have], axis=0)
-            shared = tuple((mean / mean.sum()).tolist())
-            distribution = ScoreDistribution(values=have[0].values, probabilities=shared)
+        equal = [1 / len(verdicts)] * len(verdicts)
+        distribution = mixture(verdicts, equal) or spread_over(scores.tolist(), self.rubric)
         return Verdict(
             score=score,
             distribution=distribution,
@@ -174,32 +239,39 @@ class PanelJudge(Judge):
                 else confidence
             ),
             confidence_source="procedure",
-            rationale=verdicts[nearest].rationale,
+            rationale=verdicts[_nearest_to_median(scores)].rationale,
             issues=(*joined.issues, *joined.notes),
             uncertainty=level,
-            doubt=doubt,
+            doubt=float(scores.std()),
             review=joined.recommend_expert_review or level == "high",
-            details={
-                "disagreement": doubt,
-                "spread": float(np.ptp(scores)),
-                "bootstrap_variance": float(shares.var()),
-            },
+            details=self._disagreement(scores),
         )
 
-    def _score(self, scores: np.ndarray, seats: Sequence[int]) -> float:
+    def _disagreement(self, scores: np.ndarray) -> dict[str, float | str]:
+        """How far the members' scores lie apart; the variance is on 0-1."""
+        shares = np.array([self.rubric.share(score) for score in scores])
+        return {
+            "disagreement": float(scores.std()),
+            "spread": float(np.ptp(scores)),
+            "bootstrap_variance": float(shares.var()),
+        }
+
+    def _score(self, scores: np.ndarray, shares: Sequence[float]) -> float:
         from scipy.stats import trim_mean
 
-        if self.weights is None:
-            middles = {
-                "mean": scores.mean(),
-                "median": np.median(scores),
-                "trimmed_mean": trim_mean(scores, self.trim),
-            }
-            return float(middles[self.aggregate])
-        weights = np.array([self.weights[n] for n in seats])
-        if weights.sum() == 0:
-            raise UnparseableAnswer("every member with a weight above 0 failed")
-        return float(np.average(scores, weights=weights))
+        if self.aggregate == "median":
+            return float(np.median(scores))
+        if self.aggregate == "trimmed_mean":
+            return float(trim_mean(scores, self.trim))
+        return float(np.average(scores, weights=shares))
+
+
+def _nearest_to_median(scores: np.ndarray) -> int:
+    return int(np.argmin(np.abs(scores - np.median(scores))))
+
+
+def _mode(verdict: Verdict) -> float | None:
+    return None if verdict.distribution is None else verdict.distribution.mode
 
 
 def read_history(

@@ -1,6 +1,7 @@
 """Defines what a readout is: it turns a model's answer into a `Verdict`."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, NoneType
 from typing import Any, Self
@@ -190,11 +191,22 @@ def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
     )
 
 
-def voted(categories: Sequence[str | None], rubric: Rubric, **fields: Any) -> Verdict:
+def voted(
+    categories: Sequence[str | None],
+    rubric: Rubric,
+    weights: Sequence[float] | None = None,
+    **fields: Any,
+) -> Verdict:
     """The verdict of several answers on categories without an order: the share of their votes, and
-    its entropy."""
+    its entropy. With weights a vote counts so much; they sum to 1."""
     votes = [rubric.scale.read(category) for category in categories]
-    shares = tuple(votes.count(value) / len(votes) for value in rubric.levels)
+    if weights is None:
+        shares = tuple(votes.count(value) / len(votes) for value in rubric.levels)
+    else:
+        shares = tuple(
+            math.fsum(w for vote, w in zip(votes, weights, strict=True) if vote == value)
+            for value in rubric.levels
+        )
     return entropy_verdict(ScoreDistribution(values=rubric.levels, probabilities=shares), **fields)
 
 
@@ -233,6 +245,26 @@ def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
         masses[above - 1] += 1 - share
     return ScoreDistribution(
         values=levels, probabilities=tuple(mass / len(scores) for mass in masses)
+    )
+
+
+def mixture(verdicts: Sequence[Verdict], weights: Sequence[float]) -> ScoreDistribution | None:
+    """Several verdicts' distributions as one: their weighted mean, level by level (a linear opinion
+    pool). None where a verdict has no distribution, or one over other levels.
+
+    Args:
+        weights: One per verdict, 0 or more, summing to 1.
+    References:
+        Stone (1961), doi:10.1214/aoms/1177704873
+    """
+    spreads = [verdict.distribution for verdict in verdicts if verdict.distribution is not None]
+    if len(spreads) < len(verdicts) or len({spread.values for spread in spreads}) != 1:
+        return None
+    mean = np.average([spread.probabilities for spread in spreads], axis=0, weights=weights)
+    return ScoreDistribution(
+        values=spreads[0].values,
+        probabilities=tuple((mean / mean.sum()).tolist()),
+        off_scale=float(np.average([spread.off_scale for spread in spreads], weights=weights)),
     )
 
 

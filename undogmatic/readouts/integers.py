@@ -172,7 +172,8 @@ class IntegersReadout(LogprobsReadout):
             task, level, "rubric", "reason", "begun", **settings, top_logprobs=self.top
         )
         self.given = {} if model.base else {"the_rubric": about}
-        wording, scale_ends = self.wordings[prompt.language], (self.low, self.high)
+        given, scale_ends = self.wordings[prompt.language], (self.low, self.high)
+        wording = given.model_copy(update={"number": prompt.number(given.number)})
         self.adapter = NumberAdapter(
             prompt.words, wording, scale_ends, model.base, prompt.reasoning
         )

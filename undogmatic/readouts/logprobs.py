@@ -2,7 +2,7 @@
 distribution."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -125,7 +125,7 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
     nodes = ((name, groups.plain("prompt", name, "prompt")) for name in groups.options("prompt"))
     shown = ("demonstrations", "shipped", "examples")
     shows = [(name, node) for name, node in nodes if any(node.get(key) for key in shown)]
-    fit = [f"prompt={name}" for name, node in shows if node.get("rubric") in (None, rubric.name)]
+    fit = [f"prompt={name}" for name, node in shows if _may_show(node, rubric)]
     advice = f"use one with examples for this rubric ({', '.join(fit[:3])})"
     if not fit:
         advice = (
@@ -137,6 +137,15 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
         f" prompt={prompt.id} shows none. Two ways lead on: {advice}; or ask an instruction model:"
         " model=qwen."
     )
+
+
+def _may_show(node: Mapping[str, Any], rubric: Rubric) -> bool:
+    """Whether a prompt's examples can be of this rubric: they are written for it or for none, and
+    have what it shows."""
+    needed = set(rubric.inputs) - set(rubric.optional)
+    demonstrations = node.get("demonstrations") or ()
+    whole = all(needed <= set(demo.get("inputs") or demo) for demo in demonstrations)
+    return whole and node.get("rubric") in (None, rubric.name)
 
 
 def sent_tokens(prediction: dspy.Prediction) -> list[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from string import Formatter
 from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, model_validator
@@ -77,6 +78,20 @@ class Demonstration(Record):
         }
 
 
+NUMBER = "number"
+"""The sentence of `readout=integers` that asks for a whole number; a wrapper may replace it."""
+FILLED = {
+    NUMBER: {"low", "high"},
+    "scale": {"low", "high"},
+    "scale_in_steps": {"low", "high", "step"},
+    "json": {"form"},
+    "level": {"labels"},
+    "letter": {"labels"},
+    "retry": {"reason"},
+}
+"""What is put into a fixed sentence, where it has the place for it."""
+
+
 class Prompt(Record):
     """A prompt variant; each file in `conf/prompt/` is one.
 
@@ -104,6 +119,9 @@ class Prompt(Record):
         str, Any
     ] = {}  # keys of that dataset which differ where the rows are taken
     follows_item: bool = True
+    # its own fixed sentences, by language and name, in place of those of the language; the rubric's
+    # sentence on its domain is left out then
+    wrapper: Mapping[str, Mapping[str, str]] = {}
 
     brings_program: ClassVar[bool] = False
     """Whether instructions and demonstrations of its own are put into the judge's predictors once
@@ -115,10 +133,47 @@ class Prompt(Record):
 
     @property
     def words(self) -> FixedWords:
-        return language(self.language)
+        words, own = language(self.language), self.wrapper.get(self.language, {})
+        # `json` is a field of that name in files, and a method of records
+        fields = {"json_only" if name == "json" else name: said for name, said in own.items()}
+        fields.pop(NUMBER, None)
+        return words.model_copy(update=fields)
+
+    def number(self, sentence: str) -> str:
+        """The sentence that asks for a whole number: its own, else this one."""
+        return self.wrapper.get(self.language, {}).get(NUMBER, sentence)
+
+    def _check_wrapper(self) -> None:
+        if not self.wrapper:
+            return
+        if self.language not in self.wrapper:
+            raise ConfigError(
+                f"prompt={self.id} has no `wrapper` in {self.language!r} (it has:"
+                f" {', '.join(self.wrapper)}). Add `prompt.wrapper.{self.language}`, or set"
+                f" prompt.language to one of these."
+            )
+        known = {field.alias or name for name, field in FixedWords.model_fields.items()} | {NUMBER}
+        for name, said in self.wrapper[self.language].items():
+            key = f"`prompt.wrapper.{self.language}.{name}`"
+            if name not in known:
+                raise ConfigError(
+                    f"{key} is no fixed sentence. They are: {', '.join(sorted(known))}."
+                )
+            allowed = FILLED.get(name, set())
+            try:
+                places = {place for _, place, _, _ in Formatter().parse(said) if place is not None}
+            except ValueError as error:
+                raise ConfigError(f"{key} is {said!r}: {error}.") from None
+            needed = allowed if name == "json" else set()
+            # in sentences that nothing is put into, braces are braces
+            if (allowed and not places <= allowed) or not needed <= places:
+                options = ", ".join(f"{{{place}}}" for place in sorted(allowed))
+                verb = "must hold" if needed else "may hold only"
+                raise ConfigError(f"{key} is {said!r}; it {verb} {options} in braces.")
 
     def check(self, rubric: Rubric) -> None:
         """Raise ConfigError unless it can put the questions of this rubric."""
+        self._check_wrapper()
         if self.language not in rubric.wordings:
             raise ConfigError(
                 f"prompt={self.id} is in {self.language!r}, but rubric={rubric.name} has no wording"
@@ -168,7 +223,8 @@ class Prompt(Record):
         """This prompt in another language, or None where it has words of its own or does not follow
         the item."""
         own_words = self.instructions is not None or self.demonstrations or self.brings_program
-        if own_words or not self.follows_item or code == self.language:
+        unworded = bool(self.wrapper) and code not in self.wrapper
+        if own_words or unworded or not self.follows_item or code == self.language:
             return None
         return self.model_copy(update={"language": code, "id": f"{self.id} (in {code})"})
 
@@ -182,15 +238,15 @@ class Prompt(Record):
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the
         fixed sentences."""
-        unset = {
-            name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)
-        }
+        newer: dict[str, Any] = {"demo_count": None, "follows_item": True, "wrapper": {}}
+        unset = {name for name, default in newer.items() if getattr(self, name) == default}
         own = self.model_dump(mode="json", exclude={"id", "examples", "examples_from"} | unset)
         judged_by = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
         return digest([own, judged_by, self.words.model_dump(mode="json")])
 
     def task(self, rubric: Rubric) -> str:
-        return (self.instructions or rubric.wordings[self.language].domain).strip()
+        domain = "" if self.wrapper else rubric.wordings[self.language].domain
+        return (self.instructions or domain).strip()
 
     def definition(self, rubric: Rubric) -> str:
         """What is measured, and the question; in prose where the guide is not shown and the rubric
@@ -205,7 +261,11 @@ class Prompt(Record):
         """The scale in words, with the guide's meanings where the prompt shows them."""
         words, scale, guided = self.words, rubric.scale, []
         if self.anchors:
-            guided += [f"{name} = {meaning}" for name, meaning in rubric.guided(self.language)]
+            listed, shown = rubric.guided(self.language), rubric.shown_examples(self.language)
+            guided += [
+                _with_examples(f"{name} = {meaning}", examples)
+                for (name, meaning), examples in zip(listed, shown, strict=True)
+            ]
             guided += [
                 f"- {distinction}" for distinction in rubric.wordings[self.language].distinctions
             ]
@@ -221,7 +281,18 @@ class Prompt(Record):
     def level_lines(self, rubric: Rubric) -> str:
         """The levels by their labels, one a line: "0 = ..."."""
         labels, meanings = rubric.labels, rubric.meanings(self.language)
+        if self.anchors:
+            shown = rubric.level_examples(self.language)
+            meanings = [
+                _with_examples(meaning, examples)
+                for meaning, examples in zip(meanings, shown, strict=True)
+            ]
         return lines(labels[::-1], meanings[::-1]) if rubric.from_top else lines(labels, meanings)
+
+
+def _with_examples(meaning: str, examples: Sequence[str]) -> str:
+    """A meaning with its examples below it, each in quotes on a line of its own."""
+    return "\n".join([meaning, *(f'  "{" ".join(text.split())}"' for text in examples)])
 
 
 def lines(labels: tuple[str, ...], meanings: list[str]) -> str:

@@ -257,6 +257,10 @@ class Wording(Record):
 ANSWERED = ("confidence", "rationale", "level")  # Fields that an answer has beside the score
 
 
+Example = Annotated[str, Field(min_length=1, max_length=2000)]
+Examples = Annotated[tuple[Example, ...], Field(min_length=2, max_length=3)]
+
+
 class Rubric(Record):
     """What the score means.
 
@@ -283,6 +287,9 @@ class Rubric(Record):
             text (it returns a NamedTuple), or None; the surface judge of verdicts sees these
             counts, too.
         from_top: Whether the guide is listed from its last level to its first.
+        examples: Two or three clear examples for each anchor, band or category of the guide, in its
+            order, by language; prompts that show the guide show them below its meanings. None or a
+            language that is absent: none.
         labelled: The dataset option with the development texts that ship with labels of this
             construct; what is fitted without a file is fitted on them. It says nothing of a score,
             and no hash knows it.
@@ -301,6 +308,7 @@ class Rubric(Record):
     optional: tuple[str, ...] = ()
     partial: bool = _newer(False)
     from_top: bool = _newer(False)
+    examples: dict[str, tuple[Examples, ...]] | None = _newer(None)
     labelled: str | None = Field(default=None, exclude=True)
 
     @model_validator(mode="after")
@@ -334,10 +342,21 @@ class Rubric(Record):
                 raise ValueError(
                     f"wordings.{language}.meanings has {count} entries for {needed} levels"
                 )
+            examples = (self.examples or {}).get(language)
+            if examples is not None and (len(examples) != needed or not count):
+                raise ValueError(
+                    f"examples.{language} has examples of {len(examples)} parts, and the guide has"
+                    f" {count if count else 'no'} meanings: two or three examples for each"
+                )
             if unknown := sorted(wording.headings.keys() - set(self.inputs)):
                 raise ValueError(
                     f"wordings.{language}.headings names {unknown[0]!r}, which is not in inputs"
                 )
+        if unworded := sorted((self.examples or {}).keys() - self.wordings.keys()):
+            raise ValueError(
+                f"examples are in {unworded[0]!r}, and the rubric has no wording in it (it has:"
+                f" {', '.join(self.wordings)})"
+            )
         return self
 
     @property
@@ -399,6 +418,26 @@ class Rubric(Record):
         ...), ("yes", ...). Empty where nothing has a meaning."""
         listed = tuple(zip(self._guided(), self.wordings[language].meanings, strict=False))
         return listed[::-1] if self.from_top else listed
+
+    def shown_examples(self, language: str) -> tuple[tuple[str, ...], ...]:
+        """Examples of what `guided` names, in its order; empty ones where there are none."""
+        none = ((),) * len(self.guided(language))
+        listed = (self.examples or {}).get(language, none)
+        return listed[::-1] if self.from_top else listed
+
+    def level_examples(self, language: str) -> tuple[tuple[str, ...], ...]:
+        """Examples of the levels, in their order. Of a band with several levels, the first has
+        them."""
+        listed = (self.examples or {}).get(language)
+        if listed is None:
+            return ((),) * len(self.levels)
+        if not isinstance(self.guide, Bands):
+            return listed
+        places = list(map(self.guide.of, self.levels))
+        if self.from_top:  # the first that is shown
+            last = {place: n for n, place in enumerate(places)}
+            return tuple(listed[p] if last[p] == n else () for n, p in enumerate(places))
+        return tuple(listed[p] if places.index(p) == n else () for n, p in enumerate(places))
 
     def _guided(self) -> tuple[str, ...]:
         return (

@@ -235,6 +235,13 @@ def critique_uncertainty(
     )
 
 
+def entropy_level(entropy: float) -> Level:
+    """Name the level of a normalised entropy: below 0.3 is low, above 0.7 high."""
+    if _above(0.3, entropy):
+        return "low"
+    return "high" if _above(entropy, 0.7) else "medium"
+
+
 def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
     """Measure how points are spread over options: entropy over log2 of the number of options.
 
@@ -256,11 +263,7 @@ def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
         )
     shares = values / total
     entropy = float(normalised_entropy(shares))
-    band: Level = "medium"
-    if _above(0.3, entropy):
-        band = "low"
-    elif _above(entropy, 0.7):
-        band = "high"
+    band = entropy_level(entropy)
     whole = abs(total - 100) <= _ROUNDING
     notes: tuple[str, ...] = ()
     if not whole:
