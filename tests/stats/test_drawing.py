@@ -21,8 +21,8 @@ def test_chances_rise_with_the_sizes_and_leave_nobody_out(n: int) -> None:
     assert found.sum() == pytest.approx(n)
     assert found.min() >= drawing.EVEN * n / N and found.max() <= 1
     assert np.all(np.diff(found[np.argsort(size)]) >= 0)
-    if n == DRAWN:  # at most twice the weight of an even draw, and not an even one
-        assert (1 / found).max() <= 2 * N / n and found.max() > 2 * n / N
+    if n == DRAWN:  # at most a third more weight than in an even draw, and not an even one
+        assert (1 / found).max() <= 4 / 3 * N / n and found.max() > 1.5 * n / N
 
 
 def test_without_a_difference_the_draw_is_even() -> None:
@@ -81,5 +81,5 @@ def test_labels_speak_for_all_texts_and_unweighted_ones_do_not() -> None:
         plain.append(labels[places].mean())
     error = np.std(means) / 20
     assert abs(np.mean(means) - truth) < max(4 * error, 0.5)
-    assert abs(np.mean(plain) - truth) > 4 > 8 * error
+    assert abs(np.mean(plain) - truth) > 2 > 8 * error
     assert np.mean(holds) >= 0.93

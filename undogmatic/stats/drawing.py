@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from undogmatic.stats import checks
 from undogmatic.stats.checks import Array, Index, Rng
 
-EVEN = 0.5
-"""The part of the draw that is even. With a half of it no item stands for more than twice as many
-as it would in an even draw."""
+EVEN = 0.75
+"""The part of the draw that is even. With three quarters of it no item stands for more than a third
+more than it would in an even draw, so that sizes which say nothing cost little
+(`benchmarks.label_draw`)."""
 
 
 def chances(sizes: ArrayLike, n: int, even: float = EVEN) -> Array:
