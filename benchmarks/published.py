@@ -233,6 +233,13 @@ LISTED = (
         ("instrument.csv",),
     ),
     Quoted(
+        "docs/instrument.md",
+        "Which texts to label first",
+        P + "label_draw --write",
+        "2026-11-29",
+        ("label_draw.csv",),
+    ),
+    Quoted(
         "docs/intervals.md",
         "The figures of an answer",
         P + "coverage --only answer strata",
@@ -530,6 +537,7 @@ MADE_BY = {
     "improvement.csv": "improvement --seeds 1000",
     "instrument.csv": "instrument --write",
     "kills.csv": "kills --write",
+    "label_draw.csv": "label_draw --write",
     "looks.csv": "improvement --looks 20 --seeds 500",
     "movement.csv": "movement --write",
     "outcomes.csv": "outcomes --write",

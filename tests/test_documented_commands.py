@@ -227,6 +227,12 @@ WHY_NOT = {
         "undogmatic label FILE --by COLUMN --random 130",
         "undogmatic label verdicts.xlsx",
     ],
+    "serves a page until it is stopped; tests/review/test_unsteady.py": [
+        "undogmatic label FILE --random 198",
+        "undogmatic label RUN --random 30",
+        "undogmatic check RUN/label_30_seed_0.jsonl RUN/label_30_seed_0.labels.csv --labels"
+        " probabilities:inclusion_probability --instrument RUN",
+    ],
     "serves a page until it is stopped; tests/review/test_align.py": [
         "undogmatic align RUN",
     ],

@@ -14,7 +14,7 @@ from undogmatic.report.figures import caption
 from undogmatic.report.words import Words
 
 PACKAGE = Path(undogmatic.__file__).parent
-COMMANDS = {"again", "other", "doubt", "alone", "handed", "fresh", "margined", "label", "labelled"}
+COMMANDS = frozenset("again other doubt alone handed fresh margined label labelled folder".split())
 """What `next_` wordings name besides the values of their verdict (`report/answers.py:commands`)."""
 SHIPPED = sorted(PACKAGE.rglob("*.texts.yaml"))
 """All words that lie beside their modules."""

@@ -77,7 +77,8 @@ def spoilt(edit_of: str, score: Score) -> Judge:
 def test_a_clean_judge_is_called_so_and_not_believed() -> None:
     said = analyse(run(clean))
     assert said.ruled == ("clean", "undecided")
-    assert said.says["verdict_clean"] == {"n": 3, "margin": 10.0, "texts": 60, "smallest": 1}
+    told = {"n": 3, "margin": 10.0, "texts": 60, "half": 30, "smallest": 1}
+    assert said.says["verdict_clean"] == told
     assert [sentence.partition(". ")[0] for sentence in said.sentences()] == [
         "Not yet",
         "Ainda não",

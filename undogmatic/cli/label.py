@@ -7,7 +7,7 @@ import getpass
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.cli.numbers import whole
 from undogmatic.errors import ConfigError, DataError
@@ -15,7 +15,10 @@ from undogmatic.safety.apart import keep_apart, named
 from undogmatic.safety.outside import brief, visible
 
 if TYPE_CHECKING:
-    from undogmatic.review.page import Entry
+    from undogmatic.review.page import Entry, Scale, Sheet, Table
+
+OF_A_TABLE = ("scale", "rubric", "text", "item", "sheet", "unit", "reveal", "by")
+"""Options that say of a table what a run says of itself."""
 
 
 def add(commands: Any) -> None:
@@ -26,7 +29,8 @@ def add(commands: Any) -> None:
     label.add_argument(
         "file",
         metavar="FILE",
-        help="the table with the texts (CSV, XLSX, ODS, JSON Lines, Parquet)",
+        help="the table with the texts (CSV, XLSX, ODS, JSON Lines, Parquet), or the folder of an"
+        " instrument test",
     )
     label.add_argument(
         "--scale",
@@ -101,46 +105,32 @@ def add(commands: Any) -> None:
     label.set_defaults(run=_label)
 
 
+class _Asked(NamedTuple):
+    """What is labelled: the items, all of the table that they stand in, how they are judged, and
+    the folder of the instrument test whose texts they are, None where they are a table's."""
+
+    entries: Sequence["Entry"]
+    table: "Table"
+    scale: "Scale"
+    questions: Mapping[str, str]
+    run: str | None = None
+
+
 def _label(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.labels import TEXTS
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
-    from undogmatic.review.drawn import drawn
-    from undogmatic.review.page import Server, Sheet, read_entries, read_rubric, scale_of
+    from undogmatic.review.page import Server, Sheet
     from undogmatic.review.server import in_browser
-    from undogmatic.runs.progress import doing, speaking
+    from undogmatic.runs.folder import MANIFEST
+    from undogmatic.runs.progress import speaking
 
-    if (Path(typed.file) / "run.json").is_file():
-        way = f"undogmatic review export {typed.file}"
-        raise ConfigError(
-            f"{brief(typed.file)} is the folder of a run, whose items people label with: {way}"
-        )
-    if typed.scale is not None and typed.rubric is not None:
-        raise ConfigError(
-            "--scale and --rubric are both given, and a rubric has a scale. Leave one out."
-        )
-    scale, questions = (
-        read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
-    )
-    if typed.by is not None and typed.random is None:
-        raise ConfigError(
-            f"--by is {brief(typed.by)} without --random N, which says how many items are drawn."
-        )
-    with speaking(typed.language), doing("reading the file", soon=True):
-        table = read_entries(
-            typed.file,
-            typed.item,
-            typed.text,
-            typed.reveal,
-            typed.sheet,
-            by=typed.by,
-            unit=typed.unit,
-        )
-    entries: Sequence[Entry] = table.entries
+    with speaking(typed.language):
+        is_run = (Path(typed.file) / MANIFEST).is_file()
+        asked = _of_run(typed) if is_run else _of_table(typed)
+    entries, table, scale, questions, run = asked
     words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
     put([words.say(finding) for finding in table.notes])
-    if typed.random is not None:
-        entries = drawn(entries, typed.file, typed.random, typed.by, typed.seed)
     out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
     keep_apart([*named("FILE", typed.file), *named("--rubric", typed.rubric)], named("--out", out))
     question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
@@ -148,6 +138,8 @@ def _label(typed: argparse.Namespace) -> None:
     sheet = Sheet(
         entries, scale, out, typed.rater or getpass.getuser(), question, typed.language, **about
     )
+    if run is not None:
+        _check_one_draw(sheet)
     try:
         server = Server(sheet, typed.port)
     except (OSError, OverflowError) as error:
@@ -165,18 +157,87 @@ def _label(typed: argparse.Namespace) -> None:
     if sheet.replaced:
         put([words.text("label.replaced", n=sheet.replaced, **counts)])
     done = len(sheet.done)
-    command, refused = _next(typed, out)
+    command, refused = _next(typed, out, run)
     key = "ends" if refused is None else "ends_alone"
-    print(visible(words.text(f"label.{key}", done=done, why=refused or "", **counts)))
-    if refused is None:
-        print(visible(f"  {command}"))
+    lines = [words.text(f"label.{key}", done=done, why=refused or "", **counts)]
+    lines += [f"  {command}"] if refused is None else []
+    if run is not None and typed.random is not None and 0 < done < len(entries):
+        lines.append(words.text("label.unfinished", n=len(entries)))
+    print(visible("\n".join(lines)))
 
 
-def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:
+def _of_table(typed: argparse.Namespace) -> _Asked:
+    """The items of a table, all or those that are drawn."""
+    from undogmatic.review.drawn import drawn
+    from undogmatic.review.page import read_entries, read_rubric, scale_of
+    from undogmatic.runs.progress import doing
+
+    if typed.scale is not None and typed.rubric is not None:
+        raise ConfigError(
+            "--scale and --rubric are both given, and a rubric has a scale. Leave one out."
+        )
+    scale, questions = (
+        read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
+    )
+    if typed.by is not None and typed.random is None:
+        raise ConfigError(
+            f"--by is {brief(typed.by)} without --random N, which says how many items are drawn."
+        )
+    with doing("reading the file", soon=True):
+        table = read_entries(
+            typed.file,
+            typed.item,
+            typed.text,
+            typed.reveal,
+            typed.sheet,
+            by=typed.by,
+            unit=typed.unit,
+        )
+    entries: Sequence[Entry] = table.entries
+    if typed.random is not None:
+        entries = drawn(entries, typed.file, typed.random, typed.by, typed.seed)
+    return _Asked(entries, table, scale, questions)
+
+
+def _of_run(typed: argparse.Namespace) -> _Asked:
+    """The texts of an instrument test that are drawn; from here on `typed.file` is the table in
+    which they stand. Raises ConfigError for what its run has said already."""
+    from undogmatic.review.page import read_entries, scale_and_questions
+    from undogmatic.review.unsteady import draw
+
+    own = {f"--{name}": vars(typed)[name] for name in OF_A_TABLE}
+    if given := [option for option, value in own.items() if value not in (None, [])]:
+        raise ConfigError(
+            f"{given[0]} is given, and {brief(typed.file)} is the folder of a run, which has texts,"
+            f" rubric and scale of its own. Leave {given[0]} out."
+        )
+    run = typed.file
+    found = draw(run, typed.random, typed.seed)
+    typed.file = str(found.table)
+    table = read_entries(typed.file, None, (), ())._replace(notes=[])
+    by_id = {entry.id: entry for entry in table.entries}
+    entries = [by_id[name]._replace(texts=found.texts[name]) for name in found.drawn]
+    return _Asked(entries, table, *scale_and_questions(found.rubric), run)
+
+
+def _check_one_draw(sheet: "Sheet") -> None:
+    """Raise ConfigError where the file of labels has some of another draw: what these labels say
+    is weighted by the probabilities of one."""
+    others = {row["item"] for row in sheet.file.kept.rows if row["label"]} - {*sheet.places}
+    if others:
+        raise ConfigError(
+            f"--out is {brief(str(sheet.out))}, which holds labels of {len(others)} texts that are"
+            f" not in this draw, such as {brief(min(others))}. Name another file, or the --random"
+            " and --seed of those labels."
+        )
+
+
+def _next(typed: argparse.Namespace, out: Path, run: str | None) -> tuple[str, str | None]:
     """The command that comes next, and why it would be refused, if it would: the judge's
     verdicts may not be in the table yet, or may be in several columns. Without a label the page
-    comes again."""
+    comes again. `run` is the folder of the instrument test whose texts these are."""
     from undogmatic.datasets.table import TableOptions, read_table
+    from undogmatic.records.labels import PROBABILITY
 
     if not out.is_file():
         return shlex.join(["undogmatic", *typed.line]), None
@@ -186,7 +247,9 @@ def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:
         word for option, names in _named(chosen) for name in names for word in (option, name)
     ]
     if typed.random is not None:
-        options += ["--labels", "random" if typed.by is None else "by-verdict"]
+        drawn = "random" if typed.by is None else "by-verdict"
+        options += ["--labels", drawn if run is None else f"probabilities:{PROBABILITY}"]
+    options += [] if run is None else ["--instrument", run]
     options += ["--language", typed.language] if typed.language != "en" else []
     try:
         for files in ([typed.file], [typed.file, str(out)]):  # alone, it is said what lacks in it

@@ -119,6 +119,7 @@ def commands(run: FinishedRun) -> dict[str, str]:
     other = OTHERS.get(run.choices.get("model", ""), "local")
     return {
         "again": again(run),
+        "folder": shlex.quote(folder),
         # The other one answers on this machine, and has no batches.
         "other": again(
             run,

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from undogmatic.datasets.by_row import MARK, SHOWN, columns_cell, marks_of, places, row_ids
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
-from undogmatic.records.rubric import NumericScale, OrderedScale, UnorderedScale
+from undogmatic.records.rubric import NumericScale, OrderedScale, Rubric, UnorderedScale
 from undogmatic.review.kept import COLUMNS, Kept, LabelFile
 from undogmatic.review.server import LocalServer, PageHandler
 from undogmatic.safety.outside import brief
@@ -366,7 +366,6 @@ def read_rubric(path: str) -> tuple[Scale, dict[str, str]]:
     from pydantic import ValidationError
 
     from undogmatic.records.records import first_problem
-    from undogmatic.records.rubric import Rubric
     from undogmatic.safety.outside import read_yaml
 
     if not Path(path).is_file():
@@ -384,6 +383,11 @@ def read_rubric(path: str) -> tuple[Scale, dict[str, str]]:
         )
     except ValidationError as error:
         raise DataError(f"{path} is no rubric that can be used ({first_problem(error)}).") from None
+    return scale_and_questions(rubric)
+
+
+def scale_and_questions(rubric: Rubric) -> tuple[Scale, dict[str, str]]:
+    """The scale of a rubric and its question by language."""
     return rubric.scale, {
         language: wording.question for language, wording in rubric.wordings.items()
     }

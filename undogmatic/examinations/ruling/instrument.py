@@ -131,6 +131,8 @@ def _clean(facts: InstrumentFacts) -> Values:
         "n": len(facts.of("no_effect")),
         "margin": facts.margin.value,
         "texts": facts.texts,
+        # So many of the texts are a first draw for people to label.
+        "half": max(facts.few, facts.texts // 2),
         "smallest": known(facts.ladder).smallest,
     }
 
