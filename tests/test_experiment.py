@@ -492,7 +492,7 @@ def test_several_questions_to_one_composite_are_answered_together_as_each_alone(
 
 def test_the_headline_names_who_judged(table: Path, tmp_path: Path) -> None:
     elsewhere(tmp_path, table, "analysis=none")
-    assert "scores of ash, oak, nli, coverage with the rubric" in report(tmp_path).replace(
+    assert "scores of ash, oak, nli, coverage on table.csv" in report(tmp_path).replace(
         "&nbsp;", " "
     )
 
