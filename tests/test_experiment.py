@@ -110,6 +110,13 @@ def test_scores_are_in_input_order_and_labels_are_kept_with_marks_of_their_texts
     assert not (tmp_path / "bare" / "labels.csv").exists()
 
 
+def test_a_run_is_not_named_by_a_prompt_that_no_model_reads(tmp_path: Path) -> None:
+    run(tmp_path / "out", "run.limit=4")
+    run(tmp_path / "mine", "run.limit=4", "run.name=mine")
+    assert told(tmp_path / "out", "run")["name"] == "patterns-score-pairs"
+    assert told(tmp_path / "mine", "run")["name"] == "mine"
+
+
 def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Path) -> None:
     first, second = tmp_path / "outputs" / "d" / "1", tmp_path / "outputs" / "d" / "2"
     run(first)
@@ -168,6 +175,8 @@ def test_a_redacted_run_leaves_no_judged_text_and_is_resumed(
     stub, mine = telling
     out = tmp_path / "out"
     _secret_run(out, mine, stub)
+    name = told(out, "run")["name"]
+    assert name.startswith("gpt-anchored_pt-score"), "this model reads the prompt"
     files = [path for path in out.rglob("*") if path.is_file()]
     assert [path for path in files if b"Zulmira" in path.read_bytes()] == []
     assert "tracking.redact is true" in report(out) and redacted(f"{SECRET}, whole 0") in report(

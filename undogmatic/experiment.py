@@ -178,10 +178,7 @@ class Experiment:
         self.identity = parts.identity
         judges_named = chosen.judges is not None or isinstance(self.dataset, datasets.Judged)
         self.choices = _described(choices, parts, judges_named)
-        groups = (
-            "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
-        )
-        named = [*groups.split(), "dataset"]
+        named = [*_naming(self.choices, parts), "dataset"]
         self.search = (
             Search(optimizer, config, chosen, parts, self.items) if optimizer.optimizes else None
         )
@@ -254,6 +251,13 @@ def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> 
     if len(parts.judges) > 1 or judges_named:
         described["judge"] = "+".join(judge.name for judge in parts.judges)
     return described
+
+
+def _naming(choices: Mapping[str, str], parts: Parts) -> tuple[str, ...]:
+    """The groups that a run is named by: the prompt among them only where a model reads it."""
+    if "prompt" in choices:
+        return ("model", "prompt", "judge") if parts.prompted else ("model", "judge")
+    return ("judge",) if parts.asks else ("model",)
 
 
 def _elsewhere(

@@ -1,12 +1,15 @@
 """What `undogmatic --help` shows first, and what a command is told that there is none of."""
 
+import argparse
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from undogmatic import cli
 from undogmatic.cli import first_help
+from undogmatic.config import listing
 from undogmatic.records.wordings import read
 
 Capture = pytest.CaptureFixture[str]
@@ -51,3 +54,58 @@ def test_a_command_that_there_is_none_of_is_answered_with_the_closest(capsys: Ca
 
 def test_other_commands_have_their_own_help(capsys: Capture) -> None:
     assert "--least" in shown(["check", "--help"], capsys)
+
+
+def sentences_of(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """All that the help of a command and of the commands below it says, in English."""
+    yield from filter(None, (parser.description, parser.epilog))
+    yield from (str(group.title) for group in parser._action_groups if group._group_actions)
+    for action in parser._actions:
+        yield from filter(None, [action.help])
+        if isinstance(action, argparse._SubParsersAction):
+            yield from (about.help or "" for about in action._choices_actions)
+            for below in action.choices.values():
+                yield from sentences_of(below)
+
+
+def test_all_that_the_help_of_our_commands_says_is_there_in_portuguese_and_nothing_else() -> None:
+    (group,) = [
+        action
+        for action in cli._parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
+    ours = {name for names in first_help.GROUPS.values() for name in names} - {"run"}
+    english = {text for name in ours for text in sentences_of(group.choices[name])}
+    translated = read(first_help.SENTENCES)["pt"]["help"]
+    assert translated.keys() == english | {"usage: "}
+
+
+def test_all_that_the_help_of_run_says_is_there_in_portuguese_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    both = [listing.told([], words) for words in ([], ["report.language=pt"])]
+    translated = read(listing._SENTENCES)["pt"]["help"]
+    unsaid = [text for text in translated if text not in both[0]]
+    assert unsaid == ["GROUP=OPTION chooses one of these (* is chosen now):"]
+    assert unsaid[0] in listing.told(["model"], [])
+    same = {note for _, note in listing.main_keys().values()} - translated.keys()
+    assert same == {""}
+    assert all(flag[2] in translated for flag in listing.FLAGS if flag[2] != listing._UNUSED)
+    assert not [text for text in translated if text in both[1]]
+
+
+@pytest.mark.parametrize("name", ["check", "label", "gate", "plan"])
+def test_a_command_is_explained_in_the_language_that_is_asked_for(
+    name: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    english = shown([name, "--help"], capsys)
+    assert english.startswith(f"usage: undogmatic {name}")
+    said = shown([name, "--help", "--language", "pt"], capsys)
+    assert said.startswith(f"uso: undogmatic {name}") and "mostra esta ajuda" in said
+    assert re.findall(r"(?m)^  -\S+", said) == re.findall(r"(?m)^  -\S+", english)
+    monkeypatch.setenv("LC_ALL", "pt_BR.UTF-8")
+    assert shown([name, "--help"], capsys) == said
+    assert shown([name, "--help", "--language=en"], capsys) == english
+    assert shown([name, "--help", "--language"], capsys) == said  # it names none

@@ -63,6 +63,11 @@ def test_all_forms_say_the_same(tmp_path: Path) -> None:
     for text in texts[:3]:
         assert own.answer in text and own.digests.labels in text and "ab" * 32 in text
     assert "&lt;b&gt;long" in texts[1] and "&lt;b&gt;long" in texts[2]
+    markdown, page = (
+        text for path, text in zip(paths, texts, strict=True) if path.suffix in (".md", ".html")
+    )
+    assert "`undogmatic gate card.json`" in markdown and "\\`" not in markdown
+    assert "<code>undogmatic gate card.json</code>" in page
     drawn = ElementTree.fromstring(texts[3])
     said = " ".join(node.text or "" for node in drawn.iter("{http://www.w3.org/2000/svg}text"))
     assert "may be trusted" in said and "[0.61, 0.90]" in said and str(own.expires) in said

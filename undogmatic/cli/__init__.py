@@ -9,14 +9,16 @@ own constructs:
 """
 
 import argparse
+import contextlib
+import functools
 import os
 import re
 import shlex
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any, NoReturn
 
 from undogmatic.cli import (
@@ -42,6 +44,7 @@ from undogmatic.cli import (
 )
 from undogmatic.errors import ConfigError
 from undogmatic.records.added import added, without_ours
+from undogmatic.records.wordings import languages, of_terminal, translated
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
@@ -76,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run_experiment()
     with ending():
         try:
-            parser = _parser()
+            parser = _parser(words)
             typed, rest = parser.parse_known_args(words)
         except ConfigError as error:  # a number that is none, a package that cannot be loaded
             _end(error, "undogmatic")
@@ -140,10 +143,25 @@ def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:
     sys.exit(status)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _language(words: Sequence[str]) -> str:
+    """The language of a command's help: what the words ask for, else the terminal's."""
+    asked = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    asked.add_argument("--language")
+    with contextlib.suppress(argparse.ArgumentError):  # nothing stands behind the option
+        language = asked.parse_known_args(list(words))[0].language
+        if language in languages():
+            return str(language)
+    return of_terminal()
+
+
+def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    formatter = functools.partial(
+        _Lines, sentences=translated(first_help.SENTENCES, _language(words))
+    )
     parser = _Parser(
         prog="undogmatic",
         description="Tells you whether you may trust an LLM judge.",
+        formatter_class=formatter,
     )
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="print the version and what it runs on"
@@ -172,6 +190,11 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **{"formatter_class": _Lines} | options)
 
+    def add_subparsers(self, **options: Any) -> Any:
+        """As argparse, with this parser's formatter for the parsers below it."""
+        made = functools.partial(_Parser, formatter_class=self.formatter_class)
+        return super().add_subparsers(**{"parser_class": made} | options)
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong with the words, and exit. Where a command is not known, it may be one
         of ours that the installation does not declare."""
@@ -196,11 +219,34 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Lines(argparse.HelpFormatter):
-    def __init__(self, prog: str) -> None:
+    """Writes help in the language of `sentences`; what has none there stays English."""
+
+    def __init__(self, prog: str, sentences: Mapping[str, str] = MappingProxyType({})) -> None:
         super().__init__(prog, max_help_position=56)
+        self._sentences = sentences
         self._action_max_length = (
             16  # as argparse forgets how far the names of commands are indented
         )
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        """As argparse, with the word for usage."""
+        super().add_usage(
+            usage, actions, groups, self._said("usage: " if prefix is None else prefix)
+        )
+
+    def start_section(self, heading: str | None) -> None:
+        """As argparse, with the heading's words."""
+        super().start_section(self._said(heading))
+
+    def add_text(self, text: str | None) -> None:
+        """As argparse, with the text's words."""
+        super().add_text(self._said(text))
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:  # argparse's own hook
+        return self._said(action.help)
+
+    def _said(self, text: Any) -> Any:
+        return self._sentences.get(text, text)
 
     def _split_lines(
         self, text: str, width: int

@@ -2,14 +2,14 @@
 the language of the terminal."""
 
 import difflib
-import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from undogmatic.records.wordings import FALLBACK, read
+from undogmatic.records.wordings import of_terminal, read
 
 TEXTS = Path(__file__).with_suffix(".yaml")
+SENTENCES = Path(__file__).with_name("option_help.yaml")
+"""What the commands' own help says in other languages."""
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "start": ("demo", "check", "instrument", "inject", "label"),
     "judge": ("run", "init", "score", "describe", "rejudge", "schema"),
@@ -20,16 +20,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """By what they are for, the commands that do it; what an installed package adds stands apart."""
 
 
-def language() -> str:
-    """The language of the terminal, where the program speaks it; else English."""
-    named = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
-    spoken = re.split(r"[_.@-]", named)[0].lower()
-    return spoken if spoken in read(TEXTS) else FALLBACK
-
-
 def shown(commands: Mapping[str, str]) -> str:
     """The help, of commands with a line about each."""
-    words = read(TEXTS)[language()]["help"]
+    words = read(TEXTS)[of_terminal()]["help"]
     lines = [words["usage"], "", words["about"]]
     grouped = {name for names in GROUPS.values() for name in names}
     others = tuple(name for name in commands if name not in grouped)
@@ -44,7 +37,7 @@ def shown(commands: Mapping[str, str]) -> str:
 
 def closest(wrong: str, commands: Mapping[str, str]) -> str:
     """What to type in place of a command that there is none of."""
-    words = read(TEXTS)[language()]["help"]
+    words = read(TEXTS)[of_terminal()]["help"]
     near = difflib.get_close_matches(wrong, commands, 1)
     if near:
         return words["near"].format(wrong=wrong, near=near[0])

@@ -11,10 +11,12 @@ from typing import Any
 
 from undogmatic.config.project import folders as of_the_project
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.records.wordings import languages, of_terminal, translated
 from undogmatic.safety.outside import read_text, read_yaml
 from undogmatic.safety.paths import conf_folder
 
 _UNUSED = "not of use here"
+_SENTENCES = Path(__file__).with_name("run_help.yaml")
 FLAGS = (
     (
         "--help",
@@ -132,14 +134,19 @@ def told(only: Sequence[str], words: Sequence[str]) -> str:
             else f"Groups: {', '.join(now)}."
         )
         raise ConfigError(f"`--help {unknown[0]}`: there is no such group. {step}")
-    lines = ["usage: undogmatic run [OPTION ...] [KEY=VALUE ...]", "", "options:"]
+    sentences = translated(_SENTENCES, _language(words))
+
+    def said(text: str) -> str:
+        return sentences.get(text, text)
+
+    lines = [said("usage: undogmatic run [OPTION ...] [KEY=VALUE ...]"), "", said("options:")]
     lines += [
-        _line(f"{flag[0]}, {flag[1]}" if flag[1] else flag[0], flag[2])
+        _line(f"{flag[0]}, {flag[1]}" if flag[1] else flag[0], said(flag[2]))
         for flag in FLAGS
         if flag[2] != _UNUSED
     ]
     if only:
-        lines += ["", "GROUP=OPTION chooses one of these (* is chosen now):"]
+        lines += ["", said("GROUP=OPTION chooses one of these (* is chosen now):")]
     for group in [group for group in now if group in only]:
         lines += ["", f"{group}="]
         for name, path in options(group, places).items():
@@ -149,33 +156,36 @@ def told(only: Sequence[str], words: Sequence[str]) -> str:
                 for key, (value, note) in keys(path).items()
             ]
     if not only:
-        lines += ["", "examples:", *(f"  {example}" for example in EXAMPLES)]
+        lines += ["", said("examples:")]
+        lines += [f"  {example:52} {said(what)}" for example, what in EXAMPLES.items()]
         lines += [
             "",
-            "GROUP=OPTION, as it is now, and what else there is (--help GROUP tells more):",
+            said("GROUP=OPTION, as it is now, and what else there is (--help GROUP tells more):"),
         ]
         for group, option in now.items():
             others = [name for name in options(group, places) if name != option]
             lines.append(_line(f"{group}={option}", _shortened(", ".join(others))))
-        lines += ["", "keys of every run:"]
+        lines += ["", said("keys of every run:")]
         lines += [
-            _line(f"{key}={shown(value)}", note) for key, (value, note) in main_keys().items()
+            _line(f"{key}={shown(value)}", said(note)) for key, (value, note) in main_keys().items()
         ]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            "The keys of one group's options: undogmatic run --help model. Of a run: --cfg job",
-        ]
-    )
+    last = "The keys of one group's options: undogmatic run --help model. Of a run: --cfg job"
+    return "\n".join([*lines, "", said(last)])
 
 
-EXAMPLES = (
-    "undogmatic run                                       the embedded model, the shipped pairs",
-    "undogmatic run dataset=my dataset.path=notas.csv     a table of your own",
-    "undogmatic run -m prompt=anchored_pt,minimal_pt      a sweep over prompts",
-    "undogmatic run --help model                          the models, and the keys of each",
-)
+def _language(words: Sequence[str]) -> str:
+    """The language of the help: that of the report that the words ask for, else the terminal's."""
+    asked = [word.partition("=")[2] for word in words if word.startswith("report.language=")]
+    return asked[-1] if asked and asked[-1] in languages() else of_terminal()
+
+
+EXAMPLES = {
+    "undogmatic run": "the embedded model, the shipped pairs",
+    "undogmatic run dataset=my dataset.path=notas.csv": "a table of your own",
+    "undogmatic run -m prompt=anchored_pt,minimal_pt": "a sweep over prompts",
+    "undogmatic run --help model": "the models, and the keys of each",
+}
+"""What may be typed, and what it does."""
 
 
 def _shortened(text: str) -> str:

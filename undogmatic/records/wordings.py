@@ -10,6 +10,8 @@ its conditions are called.
 import contextlib
 import functools
 import inspect
+import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -53,6 +55,19 @@ class Wraps(Protocol):
 def languages() -> list[str]:
     """The languages that a report can be written in."""
     return sorted(path.stem for path in REPORT_TEXTS.glob("*.yaml"))
+
+
+def of_terminal() -> str:
+    """The language of the terminal, where the program speaks it; else English."""
+    named = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    spoken = re.split(r"[_.@-]", named)[0].lower()
+    return spoken if spoken in languages() else FALLBACK
+
+
+def translated(path: Path, language: str) -> Mapping[str, str]:
+    """A file's translations of sentences that stand in English where they are used: each of them,
+    and what it is in this language; {} for English. Raises ConfigError as `read`."""
+    return read(path).get(language, {}).get("help", {})
 
 
 def texts_noted(path: str) -> Path:

@@ -46,7 +46,7 @@ from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 
 EXCERPT = 280  # characters of a judged text
-SHORT = 60  # the same in the short report
+SHORT = 140  # the same in the short report
 MOST_FAILURES = 40
 ITEMS_EACH, LISTS = 3, 5  # items in each list, and how many lists there are
 EMBEDDED = "local"

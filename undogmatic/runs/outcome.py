@@ -75,7 +75,7 @@ class RunSettings(NamedTuple):
 class FinishedRun:
     """Everything a run yielded."""
 
-    name: str  # e.g. "local-anchored_pt-score-pairs"
+    name: str  # e.g. "gpt-anchored_pt-score-pairs"
     folder: Path  # judgments.jsonl is there already
     language: str
     config: Mapping[str, Any]  # as composed, without secrets (none enter it)
