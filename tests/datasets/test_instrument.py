@@ -269,3 +269,22 @@ def test_edits_of_ones_own_take_the_place_of_the_ladder(tmp_path: Path) -> None:
     own.write_text("relevant: [charm]\n")
     with pytest.raises(ConfigError, match="`relevant` names 'charm'"):
         made(tmp_path, edits=str(own))
+
+
+def test_a_translation_is_compared_with_its_text(tmp_path: Path) -> None:
+    told = [row | {"language": "en"} for row in rows(24)]
+    for k in range(12):
+        text = f"Nota {k}. A loja abre às nove, e quem chega antes espera do lado de fora."
+        told.append({"id": f"p{k}", "text": text, "language": "pt", "translation_of": f"t{k}"})
+    items = list(dataset(put(tmp_path / "t.jsonl", told)).load())
+    assert sum(item.metadata["edit"] == "original" for item in items) == 24
+    translated = {i.id: i for i in items if i.metadata["edit"] == "cue.translation"}
+    assert len(translated) == 12
+    one = translated["p3"]
+    assert (one.metadata["original"], one.pair, one.language) == ("t3", "t3", "pt")
+    assert one.inputs["text"].startswith("Nota 3.") and one.metadata["expected"] == "same"
+    assert one.metadata["typed_group"] == of(items, "t3")["original"].metadata["typed_group"]
+
+    told.append({"id": "p99", "text": "Nota.", "translation_of": "t99"})
+    with pytest.raises(DataError, match="`translation_of` is 't99', and no text has this id"):
+        dataset(put(tmp_path / "u.jsonl", told)).load()

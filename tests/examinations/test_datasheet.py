@@ -3,19 +3,23 @@ gate holds its figures."""
 
 import datetime
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
+import yaml
 
 from tests.examinations.builders import evidence_of
+from undogmatic.datasets.edits import edits_of
 from undogmatic.errors import DataError
-from undogmatic.examinations import gate
+from undogmatic.examinations import datasheet, gate
 from undogmatic.examinations.check import check
 from undogmatic.examinations.datasheet import held_to
 from undogmatic.examinations.figure_range import as_held
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, InstrumentTest
+from undogmatic.records.records import Way
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.report.check import words_of
 from undogmatic.stats.estimate import Estimate
@@ -167,3 +171,18 @@ def test_a_gate_holds_the_size_and_never_passes_what_was_not_examined(
     result = gate.hold(GATED, config)
     assert (result.outcome, result.held[0].finding.key) == (outcome, key)
     assert all(words.say(result.held[0].finding) for words in LANGUAGES)
+
+
+@pytest.mark.parametrize("code", ["en", "pt"])
+def test_card_and_report_call_each_change_the_same(code: str) -> None:
+    """What the instrument test names, the datasheet names in the same words."""
+    folder = Path(datasheet.__file__).parent
+    names = [
+        yaml.safe_load((folder / f"{file}.texts.yaml").read_text(encoding="utf-8"))[code]
+        for file in ("instrument", "datasheet")
+    ]
+    own, other = names[0]["instrument"]["names"], names[1]["datasheet"]["names"]
+    changes = {*edits_of(None).cues, *get_args(Way), "translation"} - {"again"}
+    assert {change: own.get(change) for change in changes} == {
+        change: other.get(change) for change in changes
+    }

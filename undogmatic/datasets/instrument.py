@@ -43,6 +43,8 @@ FEWEST = 20
 AGAIN_EVERY = 4
 """Of so many texts one is asked about again, in the same words; it says how far answers vary by
 themselves, for which fewer texts do. The others bring a text in which there is nothing to judge."""
+TRANSLATION_OF = "translation_of"
+"""Metadata of a text: the id of the one of which it is a translation."""
 TOGETHER = ("group", "precedent", "source")
 """Metadata that says that texts belong together (`examinations.independence`)."""
 MOST_LOOKED_AT = 20
@@ -64,7 +66,8 @@ class InstrumentDataset:
         rubric: Its name: the file `data/instrument/RUBRIC.yaml` is read, if there is one.
         inputs, optional: What is judged; the last of the inputs that a text has is edited.
         shipped: The dataset option from which texts are drawn where no `path` is given.
-        path: A table with texts of one's own.
+        path: A table with texts of one's own. A row with `translation_of`, the id of another text,
+            is its translation, and is judged in place of it once more.
         n: How many texts are drawn at most.
         seed: Of the draw.
         cues: How many cues are tried, the most telling first; names of cues; or None for all.
@@ -113,13 +116,15 @@ class InstrumentDataset:
         file and line."""
         if self.made is not None:
             return self._again(self.made)
-        texts, notes = self._texts()
+        texts, translations, notes = self._texts()
         made = list[Item]()
         unmade = dict[str, int]()
         nothings = self._nothings()
         for place, text in enumerate(texts):
             made += self._copies(text, place, unmade)
             made += self._askings(text, place)
+            if text.id in translations:
+                made.append(_translated(text, translations[text.id]))
             if place % AGAIN_EVERY and nothings:
                 made.append(self._dark(text, *nothings.pop(0)))
         told = {"texts": len(texts), "n": len(made), "cues": self.cues, "ways": self.ways}
@@ -153,8 +158,9 @@ class InstrumentDataset:
         )
         return edits_of(own), own
 
-    def _texts(self) -> tuple[list[Item], list[Finding]]:
-        """The texts that are edited, and what is said of how they were read."""
+    def _texts(self) -> tuple[list[Item], Mapping[str, Item], list[Finding]]:
+        """The texts that are edited, translations by the id of their texts, and what is said of how
+        they were read. Raises DataError where a translation is of a text that is not there."""
         if self.path is not None:
             dataset: Any = TextsDataset(
                 self.path, self.inputs, optional=self.optional, columns={"label": ()}
@@ -167,8 +173,10 @@ class InstrumentDataset:
                 f"no texts ship for rubric={self.rubric}, so the instrument test needs 20 to 60 of"
                 " yours, without labels: dataset.path=FILE (undogmatic instrument: --texts FILE)."
             )
-        items = list(dataset.load())
+        every = list(dataset.load())
         notes = list(getattr(dataset, "read", ()))
+        translations = _translations(every)
+        items = [item for item in every if TRANSLATION_OF not in item.metadata]
         if len(items) < 2:
             raise DataError(
                 f"{dataset.about} holds {len(items)} text; the instrument test needs at least 2,"
@@ -181,7 +189,8 @@ class InstrumentDataset:
             notes.append(Finding("instrument_items.made_by", {"makers": makers}))
         cues = {cue: [*self.edits.cues[cue].named] for cue in self.cues}
         grouped = zip(drawn, _groups(drawn), strict=True)
-        return [_plain(item, group, cues) for item, group in grouped], notes
+        texts = [_plain(item, group, cues) for item, group in grouped]
+        return texts, translations, notes
 
     def _copies(self, text: Item, place: int, unmade: dict[str, int]) -> Iterator[Item]:
         """A text and its edited copies; `unmade` counts those that change nothing or cannot be
@@ -378,6 +387,32 @@ def _groups(texts: Sequence[Item]) -> list[str]:
     heads = heads_of(marks)
     first = {head: item.id for head, item in reversed([*zip(heads, texts, strict=True)])}
     return [first[head] for head in heads]
+
+
+def _translations(items: Sequence[Item]) -> Mapping[str, Item]:
+    """The items that say of which text they are a translation, by its id. Raises DataError."""
+    known = {item.id for item in items if TRANSLATION_OF not in item.metadata}
+    found = dict[str, Item]()
+    for item in items:
+        if TRANSLATION_OF in item.metadata:
+            of = str(item.metadata[TRANSLATION_OF])
+            if of not in known:
+                raise DataError(
+                    f"{item.place}: `{TRANSLATION_OF}` is {of!r}, and no text has this id. Name a"
+                    " text of the same file, or leave the row out."
+                )
+            found[of] = item
+    return found
+
+
+def _translated(text: Item, translation: Item) -> Item:
+    """The translation of a text, which ought to score as the text does."""
+    told = {"edit": f"{CUE}.translation", "expected": "same", "original": text.id}
+    made = _item(text, translation.id, dict(translation.inputs), told)
+    spoken = translation.metadata.get("language")
+    known = {key: value for key, value in made.metadata.items() if key != "language"}
+    known |= {} if spoken is None else {"language": spoken}
+    return made.model_copy(update={"metadata": known})
 
 
 def _plain(item: Item, group: str, named: Mapping[str, list[str]]) -> Item:

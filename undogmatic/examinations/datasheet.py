@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from undogmatic.records.card import setting
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, InstrumentTest, JudgeView
 from undogmatic.records.examination import Examination
+from undogmatic.records.records import Way
 from undogmatic.records.results import Subject, Told, Weight
 from undogmatic.safety.orders import speaks_to_its_judge
 from undogmatic.safety.outside import brief, read_yaml
@@ -37,10 +38,7 @@ _FORMS = {
     "date": r"\b(?:19|20)\d\d\b|\b(?:today|yesterday|hoje|ontem)\b",
     "lookalike": r"[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z]",
 }
-_WAYS = frozenset(
-    "again words language levels_reversed criteria_reversed examples_reversed letters"
-    " letters_turned".split()
-)
+_WAYS = frozenset(get_args(Way))
 """Other ways of asking about the same text, which hang on no text."""
 _LISTS = {"authority": "names_authority", "confidence": "boosts"}
 
