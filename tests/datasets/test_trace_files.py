@@ -291,6 +291,19 @@ def test_a_table_beside_it_speaks_of_steps(tmp_path: Path) -> None:
         assert left.values == {"n": 57, "all": 60}
 
 
+def test_a_table_of_runs_is_joined_by_its_column_run(tmp_path: Path) -> None:
+    path = own_file(tmp_path / "runs.jsonl")
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text(
+        "".join(as_jsonl(t.replace(assessments=()) for t in read_traces(path))), encoding="utf-8"
+    )
+    table = tmp_path / "said.csv"
+    table.write_text("run,judge,human\nr0,1,1\nr1,0,1\n", encoding="utf-8")
+    for unit in (None, "run"):
+        found = read_table([bare, table], TableOptions(unit=unit))
+        assert list(found.verdicts["item"]) == ["r0", "r1"] and len(found.labels) == 2
+
+
 def test_where_nobody_says_anything_it_is_told() -> None:
     with pytest.raises(DataError, match=r"says anything of a step.*'agents_session/0'.*--unit run"):
         read_table(HERE / "agents_session.jsonl", TableOptions(unit="step"))

@@ -160,11 +160,21 @@ def _read(
     for n in sorted(range(len(given)), key=lambda n: n in traced):
         only = named if n in traced and len(traced) < len(given) else None
         frames[n] = read_frame(given[n], options.sheet, called=called, unit=options.unit, only=only)
+        if traced and n not in traced and options.item is None and options.unit in (None, "run"):
+            frames[n] = _by_run(frames[n])
         if n not in traced and named is not None:
             (own,) = with_ids([frames[n]], options.item, CHECK)
             column = column_of(own.cells, ITEM, options.item)
             named = None if column is None else named | set(map(str, own.cells[column].dropna()))
     return [frames[n] for n in range(len(given))]
+
+
+def _by_run(frame: Frame) -> Frame:
+    """A table beside traces, where a run is an item: its column `run` has the ids if no other has
+    them."""
+    if "run" not in frame.cells or column_of(frame.cells, ITEM, None) is not None:
+        return frame
+    return frame._replace(cells=frame.cells.rename(columns={"run": "item"}))
 
 
 def _has_traces(source: str | Path | pd.DataFrame) -> bool:
