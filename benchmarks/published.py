@@ -568,6 +568,7 @@ RULES = {
     "docs/instrument.md": ("How the answer is reached",),
     "docs/intervals.md": ("How often intervals hold the truth",),
     "docs/mlflow.md": ("What a run looks like in MLflow",),
+    "docs/judges.md": ("Distributions add up",),
     "docs/precedents.md": ("The grammar", "From the tables that courts publish"),
     "docs/trace_files.md": ("The tools",),
     "docs/probe.md": ("What it computes",),
