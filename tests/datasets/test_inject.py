@@ -346,3 +346,21 @@ def test_the_command_writes_runs_and_counts(
     with pytest.raises(SystemExit):
         main(["inject", "none.jsonl"])
     assert "`TRACES` is 'none.jsonl', which does not exist" in capsys.readouterr().err
+
+
+def test_the_runs_that_are_read_are_never_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("".join(as_jsonl([run_of(("user", "Say hello."))])), encoding="utf-8")
+    before = mine.read_bytes()
+    for words, said in (
+        (["mine.jsonl", "--out", "mine.jsonl"], "--out"),
+        (["mine.jsonl", "--out", "made.txt"], "it must end in .jsonl"),
+        (["gone.jsonl"], "Name one that exists"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(["inject", *words])
+        assert ended.value.code == 2 and said in capsys.readouterr().err
+    assert mine.read_bytes() == before and not (tmp_path / "made.txt").exists()

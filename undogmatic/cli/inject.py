@@ -10,6 +10,9 @@ from typing import Any
 
 from undogmatic.cli.doors import add_language
 from undogmatic.cli.numbers import whole
+from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import keep_apart, named
+from undogmatic.safety.outside import brief
 
 TEXTS = Path(__file__).with_name("inject.texts.yaml")
 OUT = "injected.jsonl"
@@ -50,6 +53,10 @@ def _inject(typed: argparse.Namespace) -> None:
     file = SHIPPED
     if typed.traces is not None:
         file = existing_file(typed.traces, "TRACES", (".jsonl", ".json", ".eval"))
+    out = Path(typed.out)
+    if out.suffix != ".jsonl":
+        raise ConfigError(f"`--out` is {brief(typed.out)}; it must end in .jsonl.")
+    keep_apart(named("TRACES", file), named("--out", out))
     faults = Faults()
     traces, edited = clean_runs(read_traces(file, faults))
     if not traces:
@@ -61,7 +68,7 @@ def _inject(typed: argparse.Namespace) -> None:
         unmade.update(family.unmade)
         made.update(str(run.metadata["edit"]) for run in family.runs if run.metadata["edit"])
         runs += family.runs
-    write(Path(typed.out), as_jsonl(runs))
+    write(out, as_jsonl(runs))
     words = Words(typed.language, [TEXTS])
 
     def say(key: str, **values: Any) -> None:
@@ -78,5 +85,5 @@ def _inject(typed: argparse.Namespace) -> None:
             print(f"  {made[name]:>5}  {name}: {words.text(f'edits.{name}')}")
     if unmade:
         say("left_out", n=unmade.total())
-    command = f"{JUDGE} dataset.path={as_typed(Path(typed.out))}"
+    command = f"{JUDGE} dataset.path={as_typed(out)}"
     say("next", command=command)

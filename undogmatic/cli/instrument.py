@@ -89,14 +89,17 @@ def _instrument(typed: argparse.Namespace) -> None:
 
 def _check(typed: argparse.Namespace) -> None:
     """Raise ConfigError where two options say what is judged."""
-    said = {"--items": typed.items, "--against": typed.against}
-    said |= {"--texts": typed.texts, "--n": typed.n}
-    written = {"--write-wordings": typed.write_wordings, "--write-texts": typed.write_texts}
-    options = [option for option, value in written.items() if value is not None]
-    options += [option for option, value in said.items() if value is not None]
-    if options and options[0] in written and options[1:] not in ([], ["--n"]):
-        raise ConfigError(f"`{options[0]}` and `{options[1]}` are given. Leave one out.")
-    first, *others = [option for option, value in said.items() if value is not None] or [""]
+    options = {
+        "--write-wordings": typed.write_wordings,
+        "--write-texts": typed.write_texts,
+        "--items": typed.items,
+        "--against": typed.against,
+        "--texts": typed.texts,
+        "--n": typed.n,
+    }
+    first, *others = [option for option, value in options.items() if value is not None] or [""]
+    if first.startswith("--write") and others not in ([], ["--n"]):
+        raise ConfigError(f"`{first}` and `{others[0]}` are given. Leave one out.")
     if others and first in ("--items", "--against"):
         raise ConfigError(
             f"`{first}` and `{others[0]}` are given; the items of an earlier run are used as they"

@@ -88,7 +88,7 @@ def existing_file(path: str, key: str, patterns: Sequence[str], folder: bool = F
     typed = f"{key} FILE" if key.startswith("--") else f"{key}=FILE"
     way = (
         f"Name one that exists ({kinds})"
-        if key == "FILE"
+        if key.isupper()  # what stands in the command without an option
         else f"Override it with `{typed}` ({kinds})"
     )
     raise ConfigError(f"`{key}` is {brief(path)}, which {what}. {listing} {way}.")
