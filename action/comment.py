@@ -63,11 +63,20 @@ def main() -> None:
     except urllib.error.HTTPError as error:
         refused = error.code in (401, 403, 404)
         warn(
-            RIGHT.format(status=error.code) if refused else f"the API answered {error.code}", token
+            RIGHT.format(status=error.code)
+            if refused
+            else f"the API answered {error.code}",
+            token,
         )
     except urllib.error.URLError as error:
         warn(f"the API cannot be reached ({error.reason})", token)
-    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        http.client.HTTPException,
+    ) as error:
         warn(f"something is not as it should be ({type(error).__name__})", token)
 
 
@@ -119,7 +128,9 @@ def earlier(api: Api, comments: str, mark: str) -> int | None:
         found = api("GET", f"{comments}?per_page={PER_PAGE}&page={page}")
         for each in found:
             user = each.get("user") or {}
-            mine = user.get("type") == "Bot" if own is None else user.get("login") == own
+            mine = (
+                user.get("type") == "Bot" if own is None else user.get("login") == own
+            )
             if mine and (each.get("body") or "").startswith(mark):
                 return int(each["id"])
         if len(found) < PER_PAGE:

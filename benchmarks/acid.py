@@ -52,7 +52,9 @@ def lexicon(texts: Sequence[str]) -> list[int]:
     stars = []
     for text in texts:
         words = re.findall(r"[a-z]+", text.lower())
-        sum_of = sum(word in PLEASANT for word in words) - sum(word in UNPLEASANT for word in words)
+        sum_of = sum(word in PLEASANT for word in words) - sum(
+            word in UNPLEASANT for word in words
+        )
         stars.append(int(np.clip(3 + sum_of, 1, 5)))
     return stars
 
@@ -75,7 +77,9 @@ class RealSet:
     judges: Sequence[str]
     people: Sequence[str]
     options: Mapping[str, Any]
-    programs: Mapping[str, Callable[[Sequence[str]], list[int]]] = field(default_factory=dict)
+    programs: Mapping[str, Callable[[Sequence[str]], list[int]]] = field(
+        default_factory=dict
+    )
     part: tuple[str, str] | None = None
     in_place: bool = False
 
@@ -90,10 +94,22 @@ class RealSet:
         return rows.reset_index(drop=True)
 
 
-LLMS = ("gpt-4o", "gemini_pro", "gemini_flash", "llama-31", "gpt-4o-mini", "mistral-v03")
+LLMS = (
+    "gpt-4o",
+    "gemini_pro",
+    "gemini_flash",
+    "llama-31",
+    "gpt-4o-mini",
+    "mistral-v03",
+)
 TEN = tuple(f"human_{n}" for n in range(1, 11))
 STARS = {"kind": "ordered", "scale": "1<2<3<4<5", "item": "item_id", "text": "review"}
-ASPECTS = {"kind": "unordered", "item": "item_id", "text": "review", "group": "document"}
+ASPECTS = {
+    "kind": "unordered",
+    "item": "item_id",
+    "text": "review",
+    "group": "document",
+}
 SETS: dict[str, RealSet] = {
     "cebab_stars": RealSet(
         "cebab_stars.csv", LLMS, TEN, STARS, {"lexicon": lexicon}, in_place=True
@@ -115,13 +131,23 @@ SETS: dict[str, RealSet] = {
         "lesion.csv",
         ("gemini_pro", "gpt-4o"),
         TEN[:6],
-        {"kind": "ordered", "scale": "0<1<2<3<4<5<6", "item": "item_id", "group": "document"},
+        {
+            "kind": "ordered",
+            "scale": "0<1<2<3<4<5<6",
+            "item": "item_id",
+            "group": "document",
+        },
     ),
     "umass_v1": RealSet(
         "umass_v1.csv",
         ("GPT-4", "Llama3-70B", "Contains", "EM", "Gemma-2B"),
         ("HumanJudgement",),
-        {"kind": "pass_fail", "group": "question", "text": "response", "system": "model"},
+        {
+            "kind": "pass_fail",
+            "group": "question",
+            "text": "response",
+            "system": "model",
+        },
     ),
     "babe_test": RealSet(
         "babe_test.csv",
@@ -150,7 +176,11 @@ def one(name: str, judge: str, items: int, seed: int) -> tuple[str, str, str, fl
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         rows = rows.iloc[np.argsort(place[codes], kind="stable")[:items]].sort_index()
-    kept = [column for column in rows if column in (judge, *people) or column not in _voices(name)]
+    kept = [
+        column
+        for column in rows
+        if column in (judge, *people) or column not in _voices(name)
+    ]
     # Of few items somebody may have labelled none.
     rows = rows[kept].dropna(axis=1, how="all")
     people = [person for person in people if person in rows]
@@ -161,7 +191,12 @@ def one(name: str, judge: str, items: int, seed: int) -> tuple[str, str, str, fl
         return "error", str(error)[:80], "", time.process_time() - start
     took = time.process_time() - start
     rival = answer.rival.key.removeprefix("surface.")
-    return answer.standing, answer.verdict.key.removeprefix("check.verdict_"), rival, took
+    return (
+        answer.standing,
+        answer.verdict.key.removeprefix("check.verdict_"),
+        rival,
+        took,
+    )
 
 
 @functools.lru_cache
@@ -173,7 +208,14 @@ def _voices(name: str) -> set[str]:
     own = SETS[name]
     others = {"majority", "synth", "magpie", "babe"} if name == "babe_test" else set()
     if name == "umass_v1":
-        others = {"Mistral-7B", "Llama-7B", "Llama-13B", "Llama3-8B", "Llama-70B", "JudgeLM"}
+        others = {
+            "Mistral-7B",
+            "Llama-7B",
+            "Llama-13B",
+            "Llama3-8B",
+            "Llama-70B",
+            "JudgeLM",
+        }
     return {*own.judges, *own.people, *own.programs, *others} | set(LLMS)
 
 
@@ -193,7 +235,9 @@ def measured(
                         continue
                     seeds = range(draws if n else 1)
                     ask = functools.partial(one, name, judge, n)
-                    standings, rules, rivals, seconds = zip(*workers.map(ask, seeds), strict=True)
+                    standings, rules, rivals, seconds = zip(
+                        *workers.map(ask, seeds), strict=True
+                    )
                     yield {
                         "set": name,
                         "judge": judge,
@@ -226,8 +270,12 @@ def tables() -> str:
         ]
         for judge, own in rows.groupby("judge", sort=False):
             by_size = own.set_index("items")
-            yes = [f"{by_size['yes'][n]:.0%}" if n in by_size.index else "-" for n in sizes]
-            last = by_size["first line"][0 if 0 in by_size.index else max(by_size.index)]
+            yes = [
+                f"{by_size['yes'][n]:.0%}" if n in by_size.index else "-" for n in sizes
+            ]
+            last = by_size["first line"][
+                0 if 0 in by_size.index else max(by_size.index)
+            ]
             lines.append(f"| {judge} | {' | '.join(yes)} | {last} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
@@ -237,7 +285,9 @@ def write_page() -> None:
     """Put the tables between the marks of the page."""
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}{tables()}{END}{rest.partition(END)[2]}", encoding="utf-8")
+    PAGE.write_text(
+        f"{before}{BEGIN}{tables()}{END}{rest.partition(END)[2]}", encoding="utf-8"
+    )
 
 
 def main() -> None:
@@ -249,8 +299,12 @@ def main() -> None:
     parser.add_argument("--judges", nargs="+", default=[])
     parser.add_argument("--items", nargs="+", type=int, default=list(ITEMS))
     parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--write", action="store_true", help="keep the rows in benchmarks/results")
-    parser.add_argument("--page", action="store_true", help=f"make {PAGE.name} of the results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep the rows in benchmarks/results"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help=f"make {PAGE.name} of the results"
+    )
     given = parser.parse_args()
     if given.page:
         write_page()
@@ -262,7 +316,9 @@ def main() -> None:
         print(*(f"{name}={value}" for name, value in row.items()), flush=True)
         if given.write:
             before = [pd.read_csv(RESULTS)] if RESULTS.exists() else []
-            rows = pd.concat([*before, pd.DataFrame([row])]).drop_duplicates(KEYS, keep="last")
+            rows = pd.concat([*before, pd.DataFrame([row])]).drop_duplicates(
+                KEYS, keep="last"
+            )
             rows.sort_values(KEYS).to_csv(RESULTS, index=False)
 
 

@@ -58,7 +58,9 @@ def edited(parent: Prompt, more: float, draw: np.random.Generator) -> Prompt:
     return Prompt(agrees, parent.worth * (1 - wrong) + (1 - parent.worth) * right)
 
 
-def session(first: Prompt, seen: NDArray[np.bool_], worth: float, seed: int) -> list[Prompt]:
+def session(
+    first: Prompt, seen: NDArray[np.bool_], worth: float, seed: int
+) -> list[Prompt]:
     """The first prompt and all edits in order, each made from the best so far by the texts that
     are seen; and the best of all last."""
     draw = np.random.default_rng([seed, 3])
@@ -70,11 +72,15 @@ def session(first: Prompt, seen: NDArray[np.bool_], worth: float, seed: int) -> 
     return [*tried, course[-1]]
 
 
-def exceeds(first: Prompt, edit: Prompt, held: NDArray[np.bool_], look: int) -> tuple[float, Look]:
+def exceeds(
+    first: Prompt, edit: Prompt, held: NDArray[np.bool_], look: int
+) -> tuple[float, Look]:
     """By how much what a look reports exceeds the agreement on fresh texts of the prompt that it is
     reported of, and the look."""
     groups = [str(n) for n in range(int(held.sum()))]
-    found = answer(list(zip(first.agrees[held], edit.agrees[held], strict=True)), groups, look)
+    found = answer(
+        list(zip(first.agrees[held], edit.agrees[held], strict=True)), groups, look
+    )
     of_first = look > 1 and found.answer != "yes"
     return found.reported - (first.worth if of_first else edit.worth), found
 
@@ -94,9 +100,12 @@ def trial(n: int, worth: float, seed: int) -> dict[str, float]:
     row |= {"one_look": excess, "yes": float(look.answer == "yes")}
     row["gained"] = best.worth - FIRST
     places = {str(place): str(place) for place in np.flatnonzero(tuning)}
-    agrees = [{place: float(edit.agrees[int(place)]) for place in places} for edit in tried]
+    agrees = [
+        {place: float(edit.agrees[int(place)]) for place in places} for edit in tried
+    ]
     row["noise_said"] = float(fit(agrees, places).is_noise)
-    *tried, _ = session(first, held, worth, seed)  # who looks after each edit tunes on it
+    # who looks after each edit tunes on it
+    *tried, _ = session(first, held, worth, seed)
     place = int(np.argmax([edit.agrees[held].mean() for edit in tried[1:]]))
     row["every_look"] = exceeds(first, tried[1 + place], held, 1 + place)[0]
     return row

@@ -22,17 +22,27 @@ from undogmatic.examinations.pairs import Pairs
 from undogmatic.records.records import Item
 
 RESULTS = Path(__file__).parent / "results" / "arranged.csv"
-KINDS = ("first letter", "last word", "place of a verb", "alliteration", "order of sentences")
+KINDS = (
+    "first letter",
+    "last word",
+    "place of a verb",
+    "alliteration",
+    "order of sentences",
+)
 _VERBS = ("falando", "comendo", "partindo", "seguindo", "olhando", "correndo")
 _EARLY = "bcdlm"
 
 
 def arranged(kind: str, high: bool, draw: np.random.Generator) -> str:
     """One text of random words whose arrangement tells its side."""
-    words = [str(word) for word in draw.choice(WORDS, max(12, int(draw.normal(50, 12))))]
+    words = [
+        str(word) for word in draw.choice(WORDS, max(12, int(draw.normal(50, 12))))
+    ]
     middle = len(words) // 2
     if kind == "first letter":
-        words[0] = str(draw.choice([word for word in WORDS if (word[0] in _EARLY) == high]))
+        words[0] = str(
+            draw.choice([word for word in WORDS if (word[0] in _EARLY) == high])
+        )
     elif kind == "last word":
         words[-1] = "assim" if high else "portanto"
     elif kind == "place of a verb":

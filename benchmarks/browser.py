@@ -16,7 +16,12 @@ CHROMIUM = next(
         None,
         map(
             shutil.which,
-            ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell"),
+            (
+                "chromium",
+                "chromium-browser",
+                "google-chrome",
+                "chromium-headless-shell",
+            ),
         ),
     ),
     None,
@@ -48,15 +53,22 @@ class Browser:
         """The result of a method of the protocol; what the browser tells meanwhile is kept in
         `events`."""
         self.number += 1
-        await self.socket.send_json({"id": self.number, "method": method, "params": parameters})
-        while (told := await self.socket.receive_json(timeout=60)).get("id") != self.number:
+        await self.socket.send_json(
+            {"id": self.number, "method": method, "params": parameters}
+        )
+        while (told := await self.socket.receive_json(timeout=60)).get(
+            "id"
+        ) != self.number:
             self.events.append(told)
         return told["result"]
 
     async def js(self, expression: str) -> Any:
         """The value of an expression; of a promise, what it comes to."""
         told = await self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+            "Runtime.evaluate",
+            expression=expression,
+            returnByValue=True,
+            awaitPromise=True,
         )
         if "exceptionDetails" in told:
             raise AssertionError(f"{expression[:200]}: {told['exceptionDetails']}")
@@ -93,7 +105,9 @@ class Browser:
             deviceScaleFactor=1,
             mobile=False,
         )
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        scheme = [
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        ]
         await self.call("Emulation.setEmulatedMedia", features=scheme)
 
     async def picture(self, path: Path, whole: bool = False) -> None:
@@ -109,8 +123,15 @@ async def browsing(url: str = "about:blank") -> AsyncIterator[Browser]:
 
     # Its helpers may write there for a moment after the browser has ended.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        command = [str(CHROMIUM), *_OPTIONS, f"--user-data-dir={profile}", "about:blank"]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [
+            str(CHROMIUM),
+            *_OPTIONS,
+            f"--user-data-dir={profile}",
+            "about:blank",
+        ]
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             port_file = Path(profile) / "DevToolsActivePort"
             for _ in range(1500):

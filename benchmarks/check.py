@@ -111,7 +111,8 @@ _PORTUGUESE = {
     ),
 }
 LANGUAGES = [
-    {name: part.split("|") for name, part in own.items()} for own in (_ENGLISH, _PORTUGUESE)
+    {name: part.split("|") for name, part in own.items()}
+    for own in (_ENGLISH, _PORTUGUESE)
 ]
 CITATIONS = {  # word, and the share of texts that cite it
     "Súmula {n} applies": 0.12,
@@ -123,8 +124,26 @@ CITATIONS = {  # word, and the share of texts that cite it
     "Ibidem": 0.02,
     "Statute {n} says so": 0.02,
 }
-CITED = ("súmula", "article", "precedent", "supreme", "doctrine", "tema", "ibidem", "statute")
-CITED_BY_REAL = ("súmula", "art", "precedente", "supremo", "doutrina", "tema", "stj", "lei")
+CITED = (
+    "súmula",
+    "article",
+    "precedent",
+    "supreme",
+    "doctrine",
+    "tema",
+    "ibidem",
+    "statute",
+)
+CITED_BY_REAL = (
+    "súmula",
+    "art",
+    "precedente",
+    "supremo",
+    "doutrina",
+    "tema",
+    "stj",
+    "lei",
+)
 
 
 class World(NamedTuple):
@@ -153,12 +172,16 @@ UNLABELLED = {"rules"}
 def pool(name: str) -> tuple[list[str], Array]:
     """The texts of a pool, and 1 for the labels above the middle."""
     if name == "rules":
-        facts = pd.read_json(ROOT.parent / "shared" / "data" / "temas_facts.jsonl", lines=True)
-        return [f"{one.rule_pt} {one.reasons_pt}" for one in facts.itertuples()], np.zeros(
-            len(facts), dtype=np.intp
+        facts = pd.read_json(
+            ROOT.parent / "shared" / "data" / "temas_facts.jsonl", lines=True
         )
+        return [
+            f"{one.rule_pt} {one.reasons_pt}" for one in facts.itertuples()
+        ], np.zeros(len(facts), dtype=np.intp)
     own = pd.read_json(
-        ROOT / "data" / ("trait/items.jsonl" if name == "traits" else "curated/labelled.jsonl"),
+        ROOT
+        / "data"
+        / ("trait/items.jsonl" if name == "traits" else "curated/labelled.jsonl"),
         lines=True,
     )
     if name == "traits":
@@ -168,14 +191,18 @@ def pool(name: str) -> tuple[list[str], Array]:
     return list(own["text"]), _top(own["label"])
 
 
-def world(n: int, rng: Rng, worded: float = 0.0, source: int | str | None = None) -> World:
+def world(
+    n: int, rng: Rng, worded: float = 0.0, source: int | str | None = None
+) -> World:
     """Invent `n` texts, or draw them from a pool; with `worded` above 0, citations and length go
     with the meaning so far, or the meaning is the label of the pool."""
     if isinstance(source, str):
         texts, labels = pool(source)
         rows = rng.choice(len(texts), n, replace=False)
         meaning = labels[rows] if worded else rng.integers(2, size=n)
-        return World(source, [texts[row] for row in rows], meaning, rng.integers(5, size=n))
+        return World(
+            source, [texts[row] for row in rows], meaning, rng.integers(5, size=n)
+        )
     chosen = int(rng.integers(2)) if source is None else source
     meaning = rng.integers(2, size=n)
     texts = [_text(LANGUAGES[chosen], int(good), rng, worded) for good in meaning]
@@ -191,11 +218,14 @@ def _text(own: dict[str, list[str]], good: int, rng: Rng, worded: float) -> str:
     lean = worded * (1 if good else -1)
     number = max(1, int(rng.poisson(5 * (1 + 0.5 * lean))) + 1)
     parts = [
-        one("filler").format(month=one("month"), n=rng.integers(2, 900)) for _ in range(number)
+        one("filler").format(month=one("month"), n=rng.integers(2, 900))
+        for _ in range(number)
     ]
     for cited, share in CITATIONS.items():
         if rng.random() < share * (1 + 1.6 * lean):
-            parts.insert(int(rng.integers(len(parts) + 1)), cited.format(n=rng.integers(2, 900)))
+            parts.insert(
+                int(rng.integers(len(parts) + 1)), cited.format(n=rng.integers(2, 900))
+            )
     parts.insert(int(rng.integers(len(parts) + 1)), core)
     return " ".join(part[0].upper() + part[1:] + "." for part in parts)
 
@@ -227,10 +257,16 @@ def _any_words(k: int) -> Callable[[World, Rng], Array]:
 
     def judge(made: World, rng: Rng) -> Array:
         often = Counter(
-            word for text in made.texts for word in set(re.findall(r"[^\W\d]{4,}", text.lower()))
+            word
+            for text in made.texts
+            for word in set(re.findall(r"[^\W\d]{4,}", text.lower()))
         )
         n = len(made.texts)
-        words = [word for word, times in sorted(often.items()) if 0.03 * n <= times <= 0.2 * n]
+        words = [
+            word
+            for word, times in sorted(often.items())
+            if 0.03 * n <= times <= 0.2 * n
+        ]
         chosen = list(rng.permutation(words)[:k])
         while len(chosen) > 1 and np.mean(_found(made.texts, chosen) > 0) > 0.6:
             chosen.pop()
@@ -261,7 +297,9 @@ def _tfidf(n: int) -> Callable[[World, Rng], Array]:
         known = len(pool(made.source)[0]) if isinstance(made.source, str) else n
         other = world(min(n, known) or len(made.texts), rng, GIVEN_AWAY, made.source)
         vectors = TfidfVectorizer()
-        fitted = RidgeClassifier(1.0).fit(vectors.fit_transform(other.texts), other.meaning)
+        fitted = RidgeClassifier(1.0).fit(
+            vectors.fit_transform(other.texts), other.meaning
+        )
         return np.asarray(fitted.predict(vectors.transform(made.texts)))
 
     return judge
@@ -280,16 +318,25 @@ FAKES: dict[str, Callable[[World, Rng], Array]] = {
     "length": lambda made, rng: _top([len(text.split()) for text in made.texts]),
     "length_band": (
         lambda made, rng: (
-            1 - _top([abs(len(t) - np.median([*map(len, made.texts)])) for t in made.texts])
+            1
+            - _top(
+                [abs(len(t) - np.median([*map(len, made.texts)])) for t in made.texts]
+            )
         )
     ),
     "regex_1": _regex(1),
     "regex_3": _regex(3),
     "regex_8": _regex(8),
     "regex_rare_5": _regex(5, 3),
-    "upper_case": lambda made, rng: _top([sum(c.isupper() for c in text) for text in made.texts]),
-    "digits": lambda made, rng: _top([sum(c.isdigit() for c in text) for text in made.texts]),
-    "first_word": lambda made, rng: np.array([int(text[0].lower() < "m") for text in made.texts]),
+    "upper_case": lambda made, rng: _top(
+        [sum(c.isupper() for c in text) for text in made.texts]
+    ),
+    "digits": lambda made, rng: _top(
+        [sum(c.isdigit() for c in text) for text in made.texts]
+    ),
+    "first_word": lambda made, rng: np.array(
+        [int(text[0].lower() < "m") for text in made.texts]
+    ),
     "any_words_3": _any_words(3),
     "any_words_8": _any_words(8),
     "vowels": _share("[aeiouáéíóúâêôãõ]"),
@@ -312,8 +359,18 @@ PAIRED: dict[str, Callable[[World, Rng], Array]] = {
 }
 """What a judge of two texts goes by: it chooses the text with more of it, the first of equal
 ones."""
-GOOD = {"good": 0.0, "good_worded": WORDED, "pair_good": 0.0, "pair_good_worded": WORDED}
-MEANING = {"tfidf": GIVEN_AWAY, "tfidf_1000": GIVEN_AWAY, "coin": 0.0, "constant": 0.0} | {
+GOOD = {
+    "good": 0.0,
+    "good_worded": WORDED,
+    "pair_good": 0.0,
+    "pair_good_worded": WORDED,
+}
+MEANING = {
+    "tfidf": GIVEN_AWAY,
+    "tfidf_1000": GIVEN_AWAY,
+    "coin": 0.0,
+    "constant": 0.0,
+} | {
     "pair_always_first": 0.0,
     "pair_coin": 0.0,
 }
@@ -347,12 +404,22 @@ def table(
         ]
     )
     said = said.assign(
-        judge="judge", criterion="quality", repeat=0, confidence=np.nan, reason=None, place="file:1"
+        judge="judge",
+        criterion="quality",
+        repeat=0,
+        confidence=np.nan,
+        reason=None,
+        place="file:1",
     )
     said["verdict"] = said["verdict"].astype(float)
     parts = [
         pd.DataFrame(
-            {"item": items, "criterion": "quality", "rater": f"r{k}", "label": own.astype(float)}
+            {
+                "item": items,
+                "criterion": "quality",
+                "rater": f"r{k}",
+                "label": own.astype(float),
+            }
         )
         for k, own in enumerate(labels)
     ]
@@ -371,7 +438,9 @@ def table(
     )
 
 
-def made_table(name: str, n: int, noise: float, seed: int, source: str = INVENTED) -> Evidence:
+def made_table(
+    name: str, n: int, noise: float, seed: int, source: str = INVENTED
+) -> Evidence:
     """The file of one judge: texts, its verdicts, and labels that are as kind to it as can be."""
     rng = np.random.default_rng([seed, n, sum(map(ord, name))])
     worded = GOOD.get(name, MEANING.get(name, 0.0))
@@ -383,11 +452,15 @@ def made_table(name: str, n: int, noise: float, seed: int, source: str = INVENTE
         orders = AS_GIVEN, SWAPPED
         # Where both mean the same, something else that no word says makes one better.
         better = worlds[1].meaning - worlds[0].meaning
-        truth = np.where(better == 0, rng.integers(2, size=n), better > 0).astype(np.intp)
+        truth = np.where(better == 0, rng.integers(2, size=n), better > 0).astype(
+            np.intp
+        )
     if name in GOOD:
         mistakes = (1 - np.sqrt(0.8)) / 2  # two who mistake so many agree in 0.9
         people = [turned(truth, mistakes, rng) for _ in range(2)]
-        return table(worlds, {order: turned(truth, mistakes, rng) for order in orders}, people)
+        return table(
+            worlds, {order: turned(truth, mistakes, rng) for order in orders}, people
+        )
     if name == "pair_always_first":
         return table(worlds, {AS_GIVEN: truth * 0, SWAPPED: truth * 0 + 1}, [truth])
     if name in PAIRED:
@@ -396,10 +469,14 @@ def made_table(name: str, n: int, noise: float, seed: int, source: str = INVENTE
     else:
         verdicts = FAKES[name](worlds[0], rng)
     labels = truth if name in MEANING else turned(verdicts, WRONG, rng)
-    return table(worlds, {order: turned(verdicts, noise, rng) for order in orders}, [labels])
+    return table(
+        worlds, {order: turned(verdicts, noise, rng) for order in orders}, [labels]
+    )
 
 
-def one(case: tuple[str, int, float, str], whole: bool, seed: int) -> tuple[bool, str, str, float]:
+def one(
+    case: tuple[str, int, float, str], whole: bool, seed: int
+) -> tuple[bool, str, str, float]:
     """Whether the first sentence believes one judge of one seed, the sentence's name, what else
     could explain the agreement, and the seconds that a core took for the latter. Unless `whole`,
     the other parts of the check are left out where the rival alone forbids belief
@@ -422,18 +499,26 @@ def one(case: tuple[str, int, float, str], whole: bool, seed: int) -> tuple[bool
 
 
 def believed(
-    seeds: int, judges: Sequence[str], items: Sequence[int], texts: Sequence[str], whole: bool
+    seeds: int,
+    judges: Sequence[str],
+    items: Sequence[int],
+    texts: Sequence[str],
+    whole: bool,
 ) -> Iterator[dict[str, object]]:
     """A row per texts, judge, number of items and noise: how often the first sentence believes it,
     and why else not."""
     with ProcessPoolExecutor(os.cpu_count()) as workers:
         for source, name, n in itertools.product(texts, judges, items):
-            if source in UNLABELLED and (name.endswith("good_worded") or name.startswith("tfidf")):
+            if source in UNLABELLED and (
+                name.endswith("good_worded") or name.startswith("tfidf")
+            ):
                 continue
             for noise in (0.0,) if name in UNTURNED else (0.0, 0.1):
                 found = list(
                     workers.map(
-                        partial(one, (name, n, noise, source), whole), range(seeds), chunksize=5
+                        partial(one, (name, n, noise, source), whole),
+                        range(seeds),
+                        chunksize=5,
                     )
                 )
                 sure, sentences, rivals, seconds = zip(*found, strict=True)
@@ -463,20 +548,30 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--judges", nargs="+", default=[*GOOD, *FAKES, *PAIRED])
     parser.add_argument("--items", nargs="+", type=int, default=list(ITEMS))
-    parser.add_argument("--texts", nargs="+", default=[INVENTED], choices=[INVENTED, *POOLS])
     parser.add_argument(
-        "--whole", action="store_true", help="run every part of the check for every judge"
+        "--texts", nargs="+", default=[INVENTED], choices=[INVENTED, *POOLS]
     )
     parser.add_argument(
-        "--write", action="store_true", help=f"replace the rows of these judges in {RESULTS.name}"
+        "--whole",
+        action="store_true",
+        help="run every part of the check for every judge",
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help=f"replace the rows of these judges in {RESULTS.name}",
     )
     given = parser.parse_args()
     keys = ["texts", "judge", "items", "noise"]
-    for row in believed(given.seeds, given.judges, given.items, given.texts, given.whole):
+    for row in believed(
+        given.seeds, given.judges, given.items, given.texts, given.whole
+    ):
         print(*(f"{name}={value}" for name, value in row.items()), flush=True)
         if given.write:
             before = [pd.read_csv(RESULTS)] if RESULTS.exists() else []
-            rows = pd.concat([*before, pd.DataFrame([row])]).drop_duplicates(keys, keep="last")
+            rows = pd.concat([*before, pd.DataFrame([row])]).drop_duplicates(
+                keys, keep="last"
+            )
             rows.sort_values(keys).to_csv(RESULTS, index=False)
 
 

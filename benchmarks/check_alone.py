@@ -55,12 +55,21 @@ def trial(right: Callable[[Array], Array], n: int, seed: int, items: int = 2) ->
     truth = rng.integers(0, 2, doubt.size).astype(float)
     verdicts = np.where(rng.random(doubt.size) < right(doubt), truth, 1 - truth)
     names = [f"i{k}" for k in range(doubt.size)]
-    said = pd.DataFrame({"item": names, "judge": "j", "criterion": "c", "repeat": 0, "order": None})
+    said = pd.DataFrame(
+        {"item": names, "judge": "j", "criterion": "c", "repeat": 0, "order": None}
+    )
     said = said.assign(verdict=verdicts, confidence=1 - doubt, reason=None, place="")
-    labels = pd.DataFrame({"item": names[:n], "criterion": "c", "rater": "r", "label": truth[:n]})
+    labels = pd.DataFrame(
+        {"item": names[:n], "criterion": "c", "rater": "r", "label": truth[:n]}
+    )
     about = pd.DataFrame({"group": names}, index=pd.Index(names, name="item"))
     table = Evidence(
-        "pass_fail", said, labels, about, categories=("fail", "pass"), selection="random"
+        "pass_fail",
+        said,
+        labels,
+        about,
+        categories=("fail", "pass"),
+        selection="random",
     )
     told, options = Told(), CheckOptions()
     examination.ask([alone.DECIDES_ALONE], table.of("j", "c"), options, told)
@@ -84,7 +93,10 @@ def best(right: Callable[[Array], Array], rate: float = 0.9) -> float:
     """The largest share with the promised rate."""
     shares = np.linspace(0.001, 1, 1000)
     return float(
-        max((share for share in shares if rate_up_to(right, share) >= rate - 1e-9), default=0.0)
+        max(
+            (share for share in shares if rate_up_to(right, share) >= rate - 1e-9),
+            default=0.0,
+        )
     )
 
 

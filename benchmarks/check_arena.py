@@ -51,7 +51,9 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     rows = pd.read_csv(options.table).dropna(subset=["oracle_label", "judge_score"])
-    scores, labels = (rows[name].to_numpy(np.float64) for name in ("judge_score", "oracle_label"))
+    scores, labels = (
+        rows[name].to_numpy(np.float64) for name in ("judge_score", "oracle_label")
+    )
     table = pd.DataFrame(
         [
             row
@@ -65,19 +67,31 @@ def main() -> None:
 
 
 def compare(
-    scores: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], n: int, seeds: int, cje: str | None
+    scores: np.ndarray[Any, Any],
+    labels: np.ndarray[Any, Any],
+    n: int,
+    seeds: int,
+    cje: str | None,
 ) -> list[dict[str, Any]]:
     """One row per estimator: coverage of the mean of all labels, median width, spread of the
     estimates."""
     draws = [
-        np.random.default_rng(seed).choice(scores.size, n, replace=False) for seed in range(seeds)
+        np.random.default_rng(seed).choice(scores.size, n, replace=False)
+        for seed in range(seeds)
     ]
-    found: dict[str, list[tuple[float, float, float]]] = {"corrected": [], "labels_only": []}
+    found: dict[str, list[tuple[float, float, float]]] = {
+        "corrected": [],
+        "labels_only": [],
+    }
     for drawn in draws:
         own = np.full(scores.size, np.nan)
         own[drawn] = labels[drawn]
         judged = corrected.Judged(
-            scores, own, np.full(scores.size, np.nan), np.arange(scores.size), scores.size
+            scores,
+            own,
+            np.full(scores.size, np.nan),
+            np.arange(scores.size),
+            scores.size,
         )
         ours = corrected.mean(judged, "random", (0, 1), these_items=True).estimate
         assert ours is not None
@@ -93,7 +107,11 @@ def compare(
             "draws": [drawn.tolist() for drawn in draws],
         }
         told = subprocess.run(
-            [cje, "-c", CJE], input=json.dumps(given), capture_output=True, text=True, check=True
+            [cje, "-c", CJE],
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            check=True,
         )
         answer = json.loads(told.stdout.splitlines()[-1])
         found[f"cje-eval {answer['version']}"] = [tuple(one) for one in answer["found"]]
@@ -113,7 +131,8 @@ def compare(
         }
         table.append(row | {"mean_estimate": value.mean(), "spread": value.std()})
     return [
-        {key: round(v, 4) if isinstance(v, float) else v for key, v in row.items()} for row in table
+        {key: round(v, 4) if isinstance(v, float) else v for key, v in row.items()}
+        for row in table
     ]
 
 

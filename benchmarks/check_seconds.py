@@ -47,11 +47,16 @@ def seconds(words: list[str], times: int) -> tuple[float, float]:
     """Median seconds on the clock and of the processor of a command."""
     clock, processor = [], []
     for _ in range(times):
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        before, start = (
+            resource.getrusage(resource.RUSAGE_CHILDREN),
+            time.perf_counter(),
+        )
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         clock.append(time.perf_counter() - start)
-        processor.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        processor.append(
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        )
     return statistics.median(clock), statistics.median(processor)
 
 
@@ -71,11 +76,16 @@ def main() -> None:
             "undogmatic check, 1,000 verdicts": ([*command, "check", str(small)], 3),
             "undogmatic check, 100,000 verdicts": ([*command, "check", str(large)], 30),
         }
-        print(f"{'':36}{'clock s':>9}{'processor s':>13}{'limit s':>9}{'of the limit':>14}")
+        print(
+            f"{'':36}{'clock s':>9}{'processor s':>13}{'limit s':>9}{'of the limit':>14}"
+        )
         for name, (words, limit) in rows.items():
             clock, processor = seconds(words, times)
             share = "" if limit is None else f"{clock / limit:.2f}"
-            print(f"{name:36}{clock:9.2f}{processor:13.2f}{limit or '':>9}{share:>14}", flush=True)
+            print(
+                f"{name:36}{clock:9.2f}{processor:13.2f}{limit or '':>9}{share:>14}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

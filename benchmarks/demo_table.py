@@ -90,4 +90,6 @@ if __name__ == "__main__":
     table = list(rows())
     writer = csv.DictWriter(sys.stdout, list(table[0])[:-1], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: cell for name, cell in row.items() if name != "truth"} for row in table)
+    writer.writerows(
+        {name: cell for name, cell in row.items() if name != "truth"} for row in table
+    )

@@ -49,7 +49,10 @@ from undogmatic.stats.ranking import (
 )
 
 RESULTS = Path(__file__).parent / "results" / "distill.csv"
-NAMES = {name: [f"embeddings={name}"] for name in ("letters", "e5", "shallow", "states", "mixed")}
+NAMES = {
+    name: [f"embeddings={name}"]
+    for name in ("letters", "e5", "shallow", "states", "mixed")
+}
 NAMES["shallow, 2 blocks"] = ["embeddings=shallow", "embeddings.parts.0.blocks=[2]"]
 COLD_RATE = "texts per second, from cold"
 METHODS: tuple[Method, ...] = ("kernel ridge",)
@@ -90,7 +93,9 @@ def figures(who: str, split: str, scores: np.ndarray, lesson: Lesson) -> list[Ro
     the hard pairs."""
     groups = groups_of(lesson.items)
     names = np.array([groups[item.id] for item in lesson.items], dtype=object)
-    own = np.array([item.metadata["part"] not in ("pairs", "theses") for item in lesson.items])
+    own = np.array(
+        [item.metadata["part"] not in ("pairs", "theses") for item in lesson.items]
+    )
     rows: list[Row] = []
 
     def add(figure: str, n: int, estimate: Any) -> None:
@@ -114,14 +119,19 @@ def figures(who: str, split: str, scores: np.ndarray, lesson: Lesson) -> list[Ro
         error = mean_absolute_error(truth[among], scores[among], groups=group, span=100)
         add(f"mean absolute error against {name}", n, error)
     frame = pd.DataFrame(
-        {"pair": [i.pair for i in lesson.items], "condition": [i.condition for i in lesson.items]}
+        {
+            "pair": [i.pair for i in lesson.items],
+            "condition": [i.condition for i in lesson.items],
+        }
     )
     by_pair = frame.assign(score=scores, group=names)[
         frame["condition"].isin(["imitation", "explanation"])
     ]
     wide = by_pair.pivot(index="pair", columns="condition", values="score")
     units = by_pair.groupby("pair")["group"].first().reindex(wide.index).tolist()
-    right = share_in_direction((wide["imitation"] - wide["explanation"]).to_numpy(), groups=units)
+    right = share_in_direction(
+        (wide["imitation"] - wide["explanation"]).to_numpy(), groups=units
+    )
     add("hard pairs in the right order", len(wide), right.estimate)
     rows.append(
         _row(who, "hard pairs with one score for both texts", right.n_ties)
@@ -140,7 +150,8 @@ def development(names: Sequence[str]) -> list[Row]:
     vectors = {name: opened(name)[0] for name in {*names, "states"}}
     texts = list(map(Folding.learnt(lesson.texts).read, lesson.texts))
     read = {
-        name: (made.vectors(texts), alike(made.widths(texts[0]))) for name, made in vectors.items()
+        name: (made.vectors(texts), alike(made.widths(texts[0])))
+        for name, made in vectors.items()
     }
     folds = fold_codes(lesson.items)[0] % 4
     whos = ["teacher", *(f"student on {name}" for name in names)]
@@ -156,12 +167,14 @@ def development(names: Sequence[str]) -> list[Row]:
                 read[who.partition(" on ")[2]],
                 lesson.labels if who.startswith("probe") else teacher,
             )
-            told[who][out] = learn(of[~out], truth[~out], folds[~out], "kernel ridge", divisors)[
-                0
-            ].raw(of[out])
+            told[who][out] = learn(
+                of[~out], truth[~out], folds[~out], "kernel ridge", divisors
+            )[0].raw(of[out])
     held_out = replace(lesson, scores=told["teacher"])
     rows = [
-        row for who, scores in told.items() for row in figures(who, "development", scores, held_out)
+        row
+        for who, scores in told.items()
+        for row in figures(who, "development", scores, held_out)
     ]
     return [row for row in rows if "error" not in row["figure"]]
 
@@ -181,10 +194,12 @@ def test(names: Sequence[str], speeds: bool = True) -> Iterator[list[Row]]:
         rows = figures(who, "test", placed.scores, asked)
         rows.append(beside_the_probe(who, placed.scores, asked))
         known = np.isfinite(asked.labels)
-        inside = ((placed.limits[0] <= asked.labels) & (asked.labels <= placed.limits[1]))[
-            known
-        ].mean()
-        rows.append(_row(who, "coverage of people's labels by the 90 % interval", float(inside)))
+        inside = (
+            (placed.limits[0] <= asked.labels) & (asked.labels <= placed.limits[1])
+        )[known].mean()
+        rows.append(
+            _row(who, "coverage of people's labels by the 90 % interval", float(inside))
+        )
         if not speeds:
             yield rows
             continue
@@ -207,7 +222,9 @@ def beside_the_probe(who: str, scores: np.ndarray, asked: Lesson) -> Row:
     texts."""
     groups = groups_of(asked.items)
     own = [
-        n for n, item in enumerate(asked.items) if item.metadata["part"] not in ("pairs", "theses")
+        n
+        for n, item in enumerate(asked.items)
+        if item.metadata["part"] not in ("pairs", "theses")
     ]
     names = [groups[asked.items[n].id] for n in own]
     sides = [
@@ -223,7 +240,10 @@ def beside_the_probe(who: str, scores: np.ndarray, asked: Lesson) -> Row:
         )
     ]
     found = difference(sides[0], sides[1])
-    row = {"figure": "Spearman with people, labelled texts, less the probe's", "n": len(own)}
+    row = {
+        "figure": "Spearman with people, labelled texts, less the probe's",
+        "n": len(own),
+    }
     return (
         {"who": who, "split": "test"}
         | row
@@ -241,13 +261,19 @@ def measured(who: str) -> dict[str, float]:
 def speed(who: str) -> dict[str, float]:
     """Texts per second of the processor from cold, with one thread and the model loaded; memory;
     and, of a student, the rate with the vectors on the disk's cache and in memory."""
-    texts = [item.text for item in CuratedDataset(parts=["labelled", "pairs"], split="test").load()]
+    texts = [
+        item.text
+        for item in CuratedDataset(parts=["labelled", "pairs"], split="test").load()
+    ]
     some = texts[:: len(texts) // COLD]
     score = probe_score() if who == "probe" else alone(who, cache=False)
     score(texts[1:2])  # loads the model
     found = {COLD_RATE: _rate(score, some)}
     # without its parent's
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    status = dict(
+        line.split(":", 1)
+        for line in Path("/proc/self/status").read_text().splitlines()
+    )
     found["memory of the process at most, MB"] = int(status["VmHWM"].split()[0]) / 1024
     if who != "probe":
         alone(who, cache=True)(texts)
@@ -284,7 +310,9 @@ def probe_score() -> Any:
         async def read() -> None:
             for text in some:
                 probe.estimate(
-                    await text_features(probe, model, text), rubric.minimum, rubric.maximum
+                    await text_features(probe, model, text),
+                    rubric.minimum,
+                    rubric.maximum,
                 )
 
         asyncio.run(read())
@@ -307,25 +335,41 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--test", action="store_true", help="the test texts and the speeds")
     parser.add_argument(
-        "--on", nargs="+", choices=NAMES, default=list(NAMES), help="embeddings (default: all)"
+        "--test", action="store_true", help="the test texts and the speeds"
     )
-    parser.add_argument("--no-speeds", action="store_true", help="with --test: measure no speeds")
+    parser.add_argument(
+        "--on",
+        nargs="+",
+        choices=NAMES,
+        default=list(NAMES),
+        help="embeddings (default: all)",
+    )
+    parser.add_argument(
+        "--no-speeds", action="store_true", help="with --test: measure no speeds"
+    )
     parser.add_argument(
         "--speed", metavar="FILE", help="of one student, or of the word probe, as JSON"
     )
-    parser.add_argument("--write", action="store_true", help=f"keep them in {RESULTS.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"keep them in {RESULTS.name}"
+    )
     typed = parser.parse_args()
     if typed.speed:
         print(json.dumps(speed(typed.speed)))
         return
-    for rows in test(typed.on, not typed.no_speeds) if typed.test else [development(typed.on)]:
+    for rows in (
+        test(typed.on, not typed.no_speeds) if typed.test else [development(typed.on)]
+    ):
         table = pd.DataFrame(rows)
         print(table.round(4).to_string(index=False), flush=True)
         if typed.write:
-            whole = pd.concat([table, pd.read_csv(RESULTS)] if RESULTS.exists() else [table])
-            whole.drop_duplicates(["who", "split", "figure"]).round(4).to_csv(RESULTS, index=False)
+            whole = pd.concat(
+                [table, pd.read_csv(RESULTS)] if RESULTS.exists() else [table]
+            )
+            whole.drop_duplicates(["who", "split", "figure"]).round(4).to_csv(
+                RESULTS, index=False
+            )
 
 
 if __name__ == "__main__":

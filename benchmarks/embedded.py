@@ -61,11 +61,15 @@ def pipeline(items: list[Item], overrides: list[str]) -> Callable[[], None]:
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
             _, judged = asyncio.run(
-                LocalEngine(cache=False).arun(Recipe({}, parts), items, Journals(Path(folder)))
+                LocalEngine(cache=False).arun(
+                    Recipe({}, parts), items, Journals(Path(folder))
+                )
             )
             failed = [j.outcome for j in judged if j.score is None]
             if failed:
-                raise SystemExit(f"{len(failed)} judgments failed, the first: {failed[0]}")
+                raise SystemExit(
+                    f"{len(failed)} judgments failed, the first: {failed[0]}"
+                )
 
     return run
 
@@ -85,7 +89,11 @@ def spent(work: Callable[[], object]) -> Spent:
 
 
 def compare(
-    name: str, count: int, rounds: int, ours: Callable[[], None], bare: Callable[[], object]
+    name: str,
+    count: int,
+    rounds: int,
+    ours: Callable[[], None],
+    bare: Callable[[], object],
 ) -> None:
     """Warm up both, then alternate; print medians and the median of the paired ratios."""
     ours()
@@ -94,7 +102,8 @@ def compare(
     print(name)
     for unit, by in (("clock", 0), ("processor", 1)):
         mine, theirs = (
-            statistics.median(count / pair[side][by] for pair in pairs) for side in (0, 1)
+            statistics.median(count / pair[side][by] for pair in pairs)
+            for side in (0, 1)
         )
         ratios = [theirs[by] / mine[by] for mine, theirs in pairs]
         each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
@@ -114,11 +123,15 @@ def by_ray(items: list[Item], rounds: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             journals = Journals(Path(folder))
             noted = engine.adrain(
-                recipe, items, journals, on_record=lambda _: moments.append(time.perf_counter())
+                recipe,
+                items,
+                journals,
+                on_record=lambda _: moments.append(time.perf_counter()),
             )
             asyncio.run(noted)
             scores = [
-                judgment.score for judgment in journals.results(items, recipe.build().judges, 1)[1]
+                judgment.score
+                for judgment in journals.results(items, recipe.build().judges, 1)[1]
             ]
         return (len(items) - 1) / (moments[-1] - moments[0]), moments[0] - began, scores
 
@@ -132,7 +145,8 @@ def by_ray(items: list[Item], rounds: int) -> None:
             assert own == theirs and None not in own
             pairs.append((there, here))
             print(
-                f"ray {there:.2f}/s (its first after {first:.0f} s), local {here:.2f}/s", flush=True
+                f"ray {there:.2f}/s (its first after {first:.0f} s), local {here:.2f}/s",
+                flush=True,
             )
     ratios = [there / here for there, here in pairs]
     shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
@@ -149,11 +163,13 @@ def main() -> None:
     )
     parser.add_argument("--texts", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--ray", action="store_true", help="engine=ray against engine=local")
+    parser.add_argument(
+        "--ray", action="store_true", help="engine=ray against engine=local"
+    )
     given = parser.parse_args()
-    items = CuratedDataset(parts=["labelled"], split="development").load()[:: 1000 // given.texts][
-        : given.texts
-    ]
+    items = CuratedDataset(parts=["labelled"], split="development").load()[
+        :: 1000 // given.texts
+    ][: given.texts]
     texts = [item.text for item in items]
 
     if given.ray:
@@ -164,17 +180,27 @@ def main() -> None:
     readout, prompts = Recipe(compose_config(overrides)).build().readout, []
     for item in items:
         inputs = shown_inputs(item, readout.rubric) | readout.given
-        turns = readout.adapter.format(readout.predict.signature, readout.predict.demos, inputs)
+        turns = readout.adapter.format(
+            readout.predict.signature, readout.predict.demos, inputs
+        )
         prompts.append([turn["content"] for turn in turns])
     logprobs = pipeline(items, overrides)
 
     def against(
-        name: str, ours: Callable[[], None], ask: Callable[[Any], object], asked: Sequence[Any]
+        name: str,
+        ours: Callable[[], None],
+        ask: Callable[[Any], object],
+        asked: Sequence[Any],
     ) -> None:
-        compare(name, len(items), given.rounds, ours, lambda: [ask(one) for one in asked])
+        compare(
+            name, len(items), given.rounds, ours, lambda: [ask(one) for one in asked]
+        )
 
     against(
-        "probe / bare prefill of the same tokens", probe, llama.read, [[text] for text in texts]
+        "probe / bare prefill of the same tokens",
+        probe,
+        llama.read,
+        [[text] for text in texts],
     )
     against(
         "log-probabilities, eight demonstrations / bare prefill of the same tokens",

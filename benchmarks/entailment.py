@@ -44,7 +44,9 @@ from undogmatic.safety.paths import data_folder
 RESULTS = Path(__file__).with_name("results") / "entailment.csv"
 BLOCKS = (7, 9)
 LEAST, ALIGNED, SURE = 0.9, 0.45, 0.9
-NEGATIONS = set("not no never nobody neither não nunca nenhum nenhuma ninguém nem".split())
+NEGATIONS = set(
+    "not no never nobody neither não nunca nenhum nenhuma ninguém nem".split()
+)
 
 
 class Pair(NamedTuple):
@@ -74,7 +76,14 @@ def pairs() -> list[Pair]:
         for _, row in json_lines(folder / "entailment.jsonl")
     ]
     others = [
-        Pair(row["reference"], row["summary"], row["wrong"], "-", "outcomes", row["language"])
+        Pair(
+            row["reference"],
+            row["summary"],
+            row["wrong"],
+            "-",
+            "outcomes",
+            row["language"],
+        )
         for _, row in json_lines(folder / "outcomes.jsonl")
     ]
     return own + others
@@ -91,7 +100,9 @@ def states(some: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
         found: np.ndarray = await model.pooled(text, View(blocks=BLOCKS, before=before))
         return found
 
-    found = np.stack(asyncio.run(read_all(model, list(map(str, range(len(asked)))), engine, read)))
+    found = np.stack(
+        asyncio.run(read_all(model, list(map(str, range(len(asked)))), engine, read))
+    )
     return found[: len(some)], found[len(some) :]
 
 
@@ -100,7 +111,9 @@ def overlap(some: Sequence[Pair]) -> np.ndarray:
     rows = []
     for pair in some:
         first, second = (set(re.findall(r"\w+", text.lower())) for text in pair[:2])
-        digits, known = (set(re.findall(r"\d+", text)) for text in (pair.hypothesis, pair.premise))
+        digits, known = (
+            set(re.findall(r"\d+", text)) for text in (pair.hypothesis, pair.premise)
+        )
         both = len(first & second)
         rows.append(
             [
@@ -122,7 +135,9 @@ def ruled(some: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
     vectors = dict(zip(texts, embeddings.vectors(texts), strict=True))
     named, costs = [], []
     for pair in some:
-        cosine = np.array([[vectors[pair.premise] @ vectors[pair.hypothesis]]], dtype=np.float64)
+        cosine = np.array(
+            [[vectors[pair.premise] @ vectors[pair.hypothesis]]], dtype=np.float64
+        )
         found = contradictions([pair.premise], [pair.hypothesis], cosine, ALIGNED)
         kinds = [one.kind for one in found if one is not None]
         named.append(bool(kinds))
@@ -170,7 +185,8 @@ def table(parts_wanted: Sequence[str]) -> pd.DataFrame:
     some = pairs()
     truth = np.array([pair.contradicted for pair in some])
     parts, authors, languages = (
-        np.array([getattr(pair, name) for pair in some]) for name in ("part", "author", "language")
+        np.array([getattr(pair, name) for pair in some])
+        for name in ("part", "author", "language")
     )
     joint, alone = states(some)
     chances: Mapping[str, np.ndarray] = {
@@ -182,7 +198,10 @@ def table(parts_wanted: Sequence[str]) -> pd.DataFrame:
         }.items()
     }
     known = parts == "development"
-    accused = {name: odds >= threshold(odds[known], truth[known]) for name, odds in chances.items()}
+    accused = {
+        name: odds >= threshold(odds[known], truth[known])
+        for name, odds in chances.items()
+    }
     accused["rules, named"], accused["rules"] = ruled(some)
     accused["rules or states"] = accused["rules"] | accused["states"]
     rows = []
@@ -190,7 +209,10 @@ def table(parts_wanted: Sequence[str]) -> pd.DataFrame:
         for language in ("en", "pt"):
             inside = (parts == part) & (languages == language)
             for name, found in accused.items():
-                right, named = int((found & truth & inside).sum()), int((found & inside).sum())
+                right, named = (
+                    int((found & truth & inside).sum()),
+                    int((found & inside).sum()),
+                )
                 wrong = int((truth & inside).sum())
                 area = (
                     round(roc_auc_score(truth[inside], chances[name][inside]), 3)
@@ -219,8 +241,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--test", action="store_true", help="also the test authors and outcomes")
-    parser.add_argument("--write", action="store_true", help=f"keep it in {RESULTS.name}")
+    parser.add_argument(
+        "--test", action="store_true", help="also the test authors and outcomes"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"keep it in {RESULTS.name}"
+    )
     given = parser.parse_args()
     wanted = ["development", *(["test", "outcomes"] if given.test else [])]
     found = table(wanted)

@@ -50,7 +50,9 @@ def remembered() -> Iterator[None]:
     all judges of a world: they do not depend on the scores."""
     known: dict[object, Any] = {}
 
-    def once(function: Callable[..., Any], key: Callable[..., object]) -> Callable[..., Any]:
+    def once(
+        function: Callable[..., Any], key: Callable[..., object]
+    ) -> Callable[..., Any]:
         def call(*given: Any) -> Any:
             name = (function, key(*given))
             if name not in known:
@@ -64,23 +66,31 @@ def remembered() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(np.linalg, "eigh", eigh))
         stack.enter_context(mock.patch.object(surface, "kernels", kernels))
-        stack.enter_context(mock.patch.object(patterns, "count", functools.cache(patterns.count)))
+        stack.enter_context(
+            mock.patch.object(patterns, "count", functools.cache(patterns.count))
+        )
         yield
 
 
-def one_world(judges: Sequence[str], world: str, n: int, seed: int) -> list[Standing | None]:
+def one_world(
+    judges: Sequence[str], world: str, n: int, seed: int
+) -> list[Standing | None]:
     """The standing of each judge on one draw of texts and scores."""
     return on_items(judges, made_up(n, seed, WORLDS[world]), seed)
 
 
-def on_items(judges: Sequence[str], items: Sequence[Item], seed: int) -> list[Standing | None]:
+def on_items(
+    judges: Sequence[str], items: Sequence[Item], seed: int
+) -> list[Standing | None]:
     """The standing of each judge on these texts."""
     analysis, table = shipped_analysis(), judged(items, [0.0] * len(items))
     pairs = analysis.matched(table)
     found = []
     with remembered():
         for name in judges:
-            said = (FAKES | GOOD)[name](items, np.random.default_rng((seed, len(items))))
+            said = (FAKES | GOOD)[name](
+                items, np.random.default_rng((seed, len(items)))
+            )
             by_id = {item.id: score for item, score in zip(items, said, strict=True)}
             given = Pairs(
                 {
@@ -88,7 +98,9 @@ def on_items(judges: Sequence[str], items: Sequence[Item], seed: int) -> list[St
                     for c, side in pairs.sides.items()
                 }
             )
-            found.append(analysis.ruling(table, given, np.random.default_rng(0)).standing)
+            found.append(
+                analysis.ruling(table, given, np.random.default_rng(0)).standing
+            )
     return found
 
 
@@ -101,7 +113,9 @@ def shipped_analysis() -> AbAnalysis:
 
 def _scores(ids: Iterable[str], said: dict[str, float | FailureKind]) -> list[float]:
     """NaN where the judge failed."""
-    return [float("nan") if isinstance(said[id_], str) else float(said[id_]) for id_ in ids]
+    return [
+        float("nan") if isinstance(said[id_], str) else float(said[id_]) for id_ in ids
+    ]
 
 
 def main() -> None:
@@ -109,8 +123,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--pairs", type=int, nargs="+", default=list(PAIRS))
-    parser.add_argument("--worlds", nargs="+", choices=list(WORLDS), default=list(WORLDS))
-    parser.add_argument("--judges", nargs="+", choices=[*FAKES, *GOOD], default=[*FAKES, *GOOD])
+    parser.add_argument(
+        "--worlds", nargs="+", choices=list(WORLDS), default=list(WORLDS)
+    )
+    parser.add_argument(
+        "--judges", nargs="+", choices=[*FAKES, *GOOD], default=[*FAKES, *GOOD]
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -118,10 +136,14 @@ def main() -> None:
     old = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
     rows = {(row["world"], row["pairs"], row["judge"]): row for row in old}
     given.out.parent.mkdir(exist_ok=True)
-    with ProcessPoolExecutor(given.processes, initializer=threadpool_limits, initargs=(1,)) as pool:
+    with ProcessPoolExecutor(
+        given.processes, initializer=threadpool_limits, initargs=(1,)
+    ) as pool:
         for n in given.pairs:
             for world in given.worlds:
-                enough = defaultdict(int, {key: row["seeds"] for key, row in rows.items()})
+                enough = defaultdict(
+                    int, {key: row["seeds"] for key, row in rows.items()}
+                )
                 wanted = [
                     name
                     for name in given.judges
@@ -131,18 +153,27 @@ def main() -> None:
                     continue
                 counts: dict[str, Counter[str | None]] = defaultdict(Counter)
                 for found in pool.map(
-                    partial(one_world, wanted, world, n), range(given.seeds), chunksize=2
+                    partial(one_world, wanted, world, n),
+                    range(given.seeds),
+                    chunksize=2,
                 ):
                     for name, standing in zip(wanted, found, strict=True):
                         counts[name][standing] += 1
                 for name in wanted:
-                    row = {"world": world, "pairs": n, "judge": name, "seeds": given.seeds}
+                    row = {
+                        "world": world,
+                        "pairs": n,
+                        "judge": name,
+                        "seeds": given.seeds,
+                    }
                     rows[world, n, name] = row | {
                         standing: counts[name][standing] for standing in STANDINGS
                     }
                     if name in GOOD or counts[name]["supported"]:
                         print(
-                            "  ".join(str(value) for value in rows[world, n, name].values()),
+                            "  ".join(
+                                str(value) for value in rows[world, n, name].values()
+                            ),
                             flush=True,
                         )
                 print(f"{world}, {n} pairs: {len(wanted)} judges done", flush=True)

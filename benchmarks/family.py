@@ -72,7 +72,12 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
         score = np.round(score / 25) * 25 if world == "levels" else score
         error, width = np.abs(score - label), 30 + 10 * np.abs(noise())
         items = pd.DataFrame(
-            {"unit": [f"group {g}" for g in group], "score": score, "truth": label, "error": error},
+            {
+                "unit": [f"group {g}" for g in group],
+                "score": score,
+                "truth": label,
+                "error": error,
+            },
             index,
         )
         items["right"] = (error <= 30).astype(float)
@@ -87,7 +92,10 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
             label=label,
             seconds=np.exp(noise()),
         )
-        config = {"rubric": RUBRIC, "analysis": {"treatment": "naked", "baseline": "explained"}}
+        config = {
+            "rubric": RUBRIC,
+            "analysis": {"treatment": "naked", "baseline": "explained"},
+        }
         # so that correlations with labels are compared, too
         facts = {
             "dataset_digest": "same",
@@ -113,19 +121,31 @@ def wrong(found: Family) -> tuple[bool, bool, bool]:
     return bool((table["p_holm"] < ALPHA).any()), bool(shown.any()), bool(without.any())
 
 
-def results(seeds: int, n_jobs: int, worlds: Sequence[str]) -> Iterator[dict[str, object]]:
+def results(
+    seeds: int, n_jobs: int, worlds: Sequence[str]
+) -> Iterator[dict[str, object]]:
     """A row per world and size."""
     for world in worlds:
         for n_pairs in SIZES:
             errors = np.array(
-                [wrong(family(null_sweep(world, n_pairs, n_jobs, seed))) for seed in range(seeds)]
+                [
+                    wrong(family(null_sweep(world, n_pairs, n_jobs, seed)))
+                    for seed in range(seeds)
+                ]
             )
             shares = dict(
                 zip(
-                    ("error", "shown", "missed"), errors.mean(axis=0).round(4).tolist(), strict=True
+                    ("error", "shown", "missed"),
+                    errors.mean(axis=0).round(4).tolist(),
+                    strict=True,
                 )
             )
-            yield {"world": world, "pairs": n_pairs, "jobs": n_jobs, "sweeps": seeds} | shares
+            yield {
+                "world": world,
+                "pairs": n_pairs,
+                "jobs": n_jobs,
+                "sweeps": seeds,
+            } | shares
 
 
 def main() -> None:

@@ -49,7 +49,8 @@ SHARES = {
     "hostile": 0.01,
 }
 
-TIMEOUT = 5.0  # seconds in which an answer must come; what hangs does so for twice as long
+# seconds in which an answer must come; what hangs does so for twice as long
+TIMEOUT = 5.0
 
 
 class Storm(StubServer):
@@ -72,9 +73,9 @@ class Storm(StubServer):
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         mark = hashlib.sha256(await request.read()).hexdigest()
         self.sent[mark] += 1
-        kind = self._dice.choices([*SHARES, "none"], [*SHARES.values(), 1 - sum(SHARES.values())])[
-            0
-        ]
+        kind = self._dice.choices(
+            [*SHARES, "none"], [*SHARES.values(), 1 - sum(SHARES.values())]
+        )[0]
         self.faulty[kind] += 1
         self.well[mark] += kind == "none"
         self.due = (
@@ -103,7 +104,12 @@ class Found(NamedTuple):
 
 
 def storm(
-    count: int, in_flight: int, resumes: int, seed: int, folder: Path, timeout: float = TIMEOUT
+    count: int,
+    in_flight: int,
+    resumes: int,
+    seed: int,
+    folder: Path,
+    timeout: float = TIMEOUT,
 ) -> Found:
     """Judge `count` items in it."""
     todo, clock = items(count, f"storm {seed}"), time.perf_counter()
@@ -115,8 +121,15 @@ def storm(
             if _run(f"{server.url}/v1", todo, in_flight, folder, timeout):
                 break
         journals = Journals(folder)
-        records = [journals.judgments.done.get((item.id, "score", "overall", 0)) for item in todo]
-        failures = [r.outcome for r in records if r is not None and isinstance(r.outcome, Failure)]
+        records = [
+            journals.judgments.done.get((item.id, "score", "overall", 0))
+            for item in todo
+        ]
+        failures = [
+            r.outcome
+            for r in records
+            if r is not None and isinstance(r.outcome, Failure)
+        ]
         return Found(
             lost=sum(record is None for record in records),
             paid_twice=sum(max(0, times - 1) for times in server.well.values()),
@@ -130,19 +143,27 @@ def storm(
         )
 
 
-def _run(url: str, todo: list[Item], in_flight: int, folder: Path, timeout: float) -> bool:
+def _run(
+    url: str, todo: list[Item], in_flight: int, folder: Path, timeout: float
+) -> bool:
     """One run or its resumption; whether nothing is missing any more."""
     model = ChatModel("stub", url)
     rubric, prompt = component("rubric", "shame"), component("prompt", "anchored_pt")
     readout = component("readout", "structured")
     readout.bind(model, prompt, rubric)
     hashes = dict.fromkeys(("prompt_hash", "program_hash", "config_hash"), "0" * 64)
-    provenance = Provenance(model=model.name, readout=readout.name, prompt=prompt.id, **hashes)
-    parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
+    provenance = Provenance(
+        model=model.name, readout=readout.name, prompt=prompt.id, **hashes
+    )
+    parts = Parts(
+        rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),)
+    )
     limits = PacedLimits(concurrency=in_flight, timeout=timeout, backoff=0.01)
     engine = LocalEngine(limits, cache_dir=str(folder / "cache"))
     try:
-        _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
+        _, judgments = asyncio.run(
+            engine.arun(Recipe({}, parts), todo, Journals(folder))
+        )
     except RunStopped as error:
         print(f"stopped: {error}", flush=True)
         return False
@@ -159,23 +180,37 @@ def main() -> None:
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--resumes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = storm(options.items, options.in_flight, options.resumes, options.seed, Path(folder))
+        found = storm(
+            options.items,
+            options.in_flight,
+            options.resumes,
+            options.seed,
+            Path(folder),
+        )
     print(
         f"{options.items} items, {found.calls} calls in {found.runs} runs, {found.seconds:.0f} s:"
         f" {found.lost} lost, {found.paid_twice} paid twice, {found.uncounted} not counted,"
         f" {found.untyped} failures without a kind"
     )
     if options.write:
-        row = {"seed": options.seed, "items": options.items, "in_flight": options.in_flight}
+        row = {
+            "seed": options.seed,
+            "items": options.items,
+            "in_flight": options.in_flight,
+        }
         row |= {"calls": found.calls, "runs": found.runs, "lost": found.lost}
         row |= {"paid_twice": found.paid_twice, "uncounted": found.uncounted}
         row |= {"untyped": found.untyped, "failed": found.failures.total()}
         row |= {"answers": json.dumps(found.faulty)}
         stored.keep("faults", ("seed", "items", "in_flight"), [row])
-    print(f"answers: {json.dumps(found.faulty)}\nfailures that stay: {json.dumps(found.failures)}")
+    print(
+        f"answers: {json.dumps(found.faulty)}\nfailures that stay: {json.dumps(found.failures)}"
+    )
 
 
 if __name__ == "__main__":

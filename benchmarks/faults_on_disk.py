@@ -31,7 +31,9 @@ def main() -> None:
     )
     parser.add_argument("--tracking", choices=("none", "mlflow"), default="none")
     parser.add_argument("--every", type=int, default=1, help="only every N-th place")
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     given = parser.parse_args()
     words = ["run", *WORDS[:-1], f"tracking={given.tracking}"]
     _preload(given.tracking)
@@ -39,7 +41,12 @@ def main() -> None:
     try:
         undisturbed = run([*words, "hydra.run.dir=r"], _fresh(place / "whole"))
         assert undisturbed.status == 0, undisturbed.stderr
-        expected, writes, tried, bad = results(place / "whole" / "r"), len(undisturbed.places), 0, 0
+        expected, writes, tried, bad = (
+            results(place / "whole" / "r"),
+            len(undisturbed.places),
+            0,
+            0,
+        )
         print(f"tracking={given.tracking}: {writes} writes")
         for fault in (FULL, FORBIDDEN, KILLED):
             before = tried, bad
@@ -47,17 +54,24 @@ def main() -> None:
                 why = _tried(words, _fresh(place / "w"), fault, at, expected)
                 tried, bad = tried + 1, bad + (why is not None)
                 if why is not None:
-                    print(f"{fault} at {at} ({undisturbed.places[at - 1]}): {why}", flush=True)
+                    print(
+                        f"{fault} at {at} ({undisturbed.places[at - 1]}): {why}",
+                        flush=True,
+                    )
             row = {"tracking": given.tracking, "fault": fault, "writes": writes}
             row |= {"tried": tried - before[0], "wrong": bad - before[1]}
             if given.write:
                 stored.keep("faults_on_disk", ("tracking", "fault"), [row])
-        print(f"{tried} faults tried, {bad} ended badly, {time.perf_counter() - started:.0f} s")
+        print(
+            f"{tried} faults tried, {bad} ended badly, {time.perf_counter() - started:.0f} s"
+        )
     finally:
         shutil.rmtree(place)
 
 
-def _tried(words: list[str], folder: Path, fault: str, at: int, expected: object) -> str | None:
+def _tried(
+    words: list[str], folder: Path, fault: str, at: int, expected: object
+) -> str | None:
     """What was wrong, if anything."""
     ended = run([*words, "hydra.run.dir=r"], folder, fault, at)
     finished = ended.status == 0 and (folder / "r" / "run.json").is_file()

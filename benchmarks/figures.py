@@ -48,7 +48,9 @@ def main() -> None:
             for kind, (data, _) in DATA.items():
                 figure = FigureData("it", kind, data)
                 spent[kind].append(1000 * seconds_of(figure, words, path))
-    print(f"the first figure of a process, libraries and fonts included: {loading:.0f} ms")
+    print(
+        f"the first figure of a process, libraries and fonts included: {loading:.0f} ms"
+    )
     print(f"{'kind':14}{'first':>8}{'again':>8}   ms of a processor")
     first = [times[0] for times in spent.values()]
     again = [statistics.median(times[1:]) for times in spent.values()]

@@ -69,11 +69,15 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--all", action="store_true", help="try each door")
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     options = parser.parse_args()
     options.doors = DOORS if options.all else options.doors
     if unknown := [name for name in options.doors if name not in DOORS]:
-        parser.error(f"no such door: {', '.join(unknown)}. There are: {', '.join(DOORS)}.")
+        parser.error(
+            f"no such door: {', '.join(unknown)}. There are: {', '.join(DOORS)}."
+        )
     if not options.doors:
         print("\n".join(DOORS))
         return 0
@@ -92,7 +96,10 @@ def main() -> int:
             if wrong:
                 print(f"{name}: found something", flush=True)
                 return 1
-            print(f"{name}: {count:,} cases in {options.minutes:g} min, nothing found", flush=True)
+            print(
+                f"{name}: {count:,} cases in {options.minutes:g} min, nothing found",
+                flush=True,
+            )
     return 0
 
 

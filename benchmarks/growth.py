@@ -84,12 +84,19 @@ def _run(folder: Path) -> list[str]:
         "dataset=texts",
         f"dataset.path={folder / 'rows.csv'}",
     ]
-    return _cli("run", *plain, "dataset.label_scale=[fail,pass]", f"hydra.run.dir={folder / 'run'}")
+    return _cli(
+        "run",
+        *plain,
+        "dataset.label_scale=[fail,pass]",
+        f"hydra.run.dir={folder / 'run'}",
+    )
 
 
 DOORS = {
     "check": Door(
-        lambda folder: _cli("check", str(folder / "rows.csv"), "--card", str(folder / "card.json")),
+        lambda folder: _cli(
+            "check", str(folder / "rows.csv"), "--card", str(folder / "card.json")
+        ),
         made="card.json",
     ),
     "gate": Door(
@@ -104,7 +111,12 @@ DOORS = {
     "report": Door(lambda folder: _cli("report", str(folder / "run")), before="run"),
     "distill": Door(
         lambda folder: _cli(
-            *["distill", str(folder / "run"), "--out", str(folder / "student.safetensors")],
+            *[
+                "distill",
+                str(folder / "run"),
+                "--out",
+                str(folder / "student.safetensors"),
+            ],
             *["--most", "300", "embeddings=letters", "tracking=none"],
         ),
         before="run",
@@ -113,7 +125,8 @@ DOORS = {
         lambda folder: _cli("precedents", str(folder / "rows.csv"), "--text", "text")
     ),
     "label": Door(
-        lambda folder: _cli("label", str(folder / "rows.csv"), "--no-browser"), serves=True
+        lambda folder: _cli("label", str(folder / "rows.csv"), "--no-browser"),
+        serves=True,
     ),
 }
 
@@ -125,7 +138,9 @@ def table(path: Path, n: int) -> Path:
     syllables = [first + last for first in "bcdfglmnprstvz" for last in "aeiou"]
     words = [
         "".join(parts)
-        for parts in islice(product(syllables, ("ra", "men", "to"), syllables), 0, None, 5)
+        for parts in islice(
+            product(syllables, ("ra", "men", "to"), syllables), 0, None, 5
+        )
     ][:3000]
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
@@ -135,8 +150,12 @@ def table(path: Path, n: int) -> Path:
             drawn = rng.integers(len(words), size=(size, 2 * LENGTH)).tolist()
             label = rng.random(size) < 0.5
             verdict = label != (rng.random(size) < 0.1)
-            for k, own, human, judge in zip(count(begin), drawn, label, verdict, strict=False):
-                text = " ".join(words[word] for word in list(dict.fromkeys(own))[:LENGTH])
+            for k, own, human, judge in zip(
+                count(begin), drawn, label, verdict, strict=False
+            ):
+                text = " ".join(
+                    words[word] for word in list(dict.fromkeys(own))[:LENGTH]
+                )
                 cited = f" Tema {k % 900 + 1}" if k % 10 == 0 else ""
                 rows.writerow(
                     [
@@ -148,7 +167,9 @@ def table(path: Path, n: int) -> Path:
     return path
 
 
-def used_by(words: Sequence[str], serves: bool = False, statuses: Sequence[int] = (0,)) -> Used:
+def used_by(
+    words: Sequence[str], serves: bool = False, statuses: Sequence[int] = (0,)
+) -> Used:
     """What a command takes. One that serves a page is asked for it once, and interrupted. Exits
     where it fails."""
     with tempfile.TemporaryFile() as said:
@@ -158,7 +179,12 @@ def used_by(words: Sequence[str], serves: bool = False, statuses: Sequence[int] 
         if serves:
             assert process.stdout is not None
             address = next(
-                (line.strip() for line in process.stdout if line.strip().startswith(b"http")), b""
+                (
+                    line.strip()
+                    for line in process.stdout
+                    if line.strip().startswith(b"http")
+                ),
+                b"",
             )
             if address:
                 urllib.request.urlopen(address.decode()).read()
@@ -182,12 +208,15 @@ def measured(door: str, n: int, place: Path) -> Used:
     if not folder.exists():
         folder.mkdir()
         table(folder / "rows.csv", n)
-        (folder / "gate.yaml").write_text("figures: {agreement.kappa: {at_least: 0.6}}\n")
+        (folder / "gate.yaml").write_text(
+            "figures: {agreement.kappa: {at_least: 0.6}}\n"
+        )
     before = DOORS[door].before
     if before and not (folder / DOORS[before].made).exists():
         used_by(DOORS[before].words(folder))
     if door == "run":
-        shutil.rmtree(folder / "run", ignore_errors=True)  # or it would find all of it judged
+        # or it would find all of it judged
+        shutil.rmtree(folder / "run", ignore_errors=True)
     return used_by(DOORS[door].words(folder), DOORS[door].serves, DOORS[door].statuses)
 
 
@@ -216,7 +245,8 @@ def growth(
                 ):
                     before = least.get(size, used)
                     least[size] = Used(
-                        min(before.seconds, used.seconds), min(before.megabytes, used.megabytes)
+                        min(before.seconds, used.seconds),
+                        min(before.megabytes, used.megabytes),
                     )
                 found = times(*(least[size].seconds for size in sizes), n)
                 if found <= limit:
@@ -230,13 +260,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--doors", nargs="+", choices=list(DOORS), default=list(DOORS))
-    parser.add_argument("--small", action="store_true", help="few rows, for continuous integration")
     parser.add_argument(
-        "--limit", type=float, metavar="TIMES", help="from how many times on the exit status is 1"
+        "--small", action="store_true", help="few rows, for continuous integration"
     )
-    parser.add_argument("--sizes", nargs="+", type=int, help="measure doors at these sizes")
     parser.add_argument(
-        "--write", action="store_true", help="keep what --sizes measured in benchmarks/results"
+        "--limit",
+        type=float,
+        metavar="TIMES",
+        help="from how many times on the exit status is 1",
+    )
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, help="measure doors at these sizes"
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="keep what --sizes measured in benchmarks/results",
     )
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
@@ -245,10 +284,14 @@ def main() -> None:
         if chosen.sizes:
             measure(chosen.doors, chosen.sizes, chosen.write, Path(place))
         else:
-            compare(chosen.doors, SMALL if chosen.small else N, chosen.limit, Path(place))
+            compare(
+                chosen.doors, SMALL if chosen.small else N, chosen.limit, Path(place)
+            )
 
 
-def measure(doors: Sequence[str], sizes: Sequence[int], keep: bool, place: Path) -> None:
+def measure(
+    doors: Sequence[str], sizes: Sequence[int], keep: bool, place: Path
+) -> None:
     """Print what doors take at these sizes, and keep it."""
     kept = {(row["door"], row["rows"]): row for row in results()}
     print(f"{'door':12}{'rows':>10}{'processor s':>13}{'MB':>7}")
@@ -258,7 +301,9 @@ def measure(doors: Sequence[str], sizes: Sequence[int], keep: bool, place: Path)
         used = measured(door, size, place)
         figures = f"{used.seconds:.1f}", f"{used.megabytes:.0f}"
         print(f"{door:12}{size:>10,}{figures[0]:>13}{figures[1]:>7}", flush=True)
-        kept[door, str(size)] = dict(zip(COLUMNS, (door, str(size), *figures), strict=True))
+        kept[door, str(size)] = dict(
+            zip(COLUMNS, (door, str(size), *figures), strict=True)
+        )
         if keep:
             write(list(kept.values()))
 
@@ -271,9 +316,14 @@ def compare(doors: Sequence[str], n: int, limit: float | None, place: Path) -> N
     )
     for door, least, found in growth(doors, n, limit or FAULT, place):
         few, at_n, at_4n = (least[size] for size in sorted(least))
-        seconds = f"{few.seconds:>9.1f}{at_n.seconds:>8.1f}{at_4n.seconds:>8.1f}{found:>7.1f}"
+        seconds = (
+            f"{few.seconds:>9.1f}{at_n.seconds:>8.1f}{at_4n.seconds:>8.1f}{found:>7.1f}"
+        )
         peaks = f"{at_n.megabytes:>9.0f}{at_4n.megabytes:>11.0f}"
-        print(f"{door:12}{n:>8,}{seconds}{peaks}{'  a fault' if found > FAULT else ''}", flush=True)
+        print(
+            f"{door:12}{n:>8,}{seconds}{peaks}{'  a fault' if found > FAULT else ''}",
+            flush=True,
+        )
         above += [door] if limit is not None and found > limit else []
     if above:
         sys.exit(
@@ -296,7 +346,9 @@ def write(rows: list[dict[str, str]]) -> None:
         stored = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         stored.writeheader()
         stored.writerows(
-            sorted(rows, key=lambda row: ([*DOORS].index(row["door"]), int(row["rows"])))
+            sorted(
+                rows, key=lambda row: ([*DOORS].index(row["door"]), int(row["rows"]))
+            )
         )
 
 

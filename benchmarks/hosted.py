@@ -61,13 +61,16 @@ TEXT = (
 def items(count: int, salt: str) -> list[Item]:
     """Texts of 200 to 1,000 characters, all different."""
     return [
-        Item(id=str(n), text=f"{salt}-{n}: " + TEXT.format(n=n) * (1 + n % 5)) for n in range(count)
+        Item(id=str(n), text=f"{salt}-{n}: " + TEXT.format(n=n) * (1 + n % 5))
+        for n in range(count)
     ]
 
 
 def component(group: str, name: str, **parts: Any) -> Any:
     """One shipped config, built."""
-    node: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / group / f"{name}.yaml"))
+    node: Any = OmegaConf.to_container(
+        OmegaConf.load(conf_folder() / group / f"{name}.yaml")
+    )
     return build(node, group, **parts)
 
 
@@ -82,7 +85,8 @@ class Pace(NamedTuple):
     def since(cls, clock: float, processor: float, calls: int) -> Pace:
         """From the clocks' readings at the start."""
         return cls(
-            calls / (time.perf_counter() - clock), (time.process_time() - processor) * 1e3 / calls
+            calls / (time.perf_counter() - clock),
+            (time.process_time() - processor) * 1e3 / calls,
         )
 
     def __str__(self) -> str:
@@ -92,11 +96,15 @@ class Pace(NamedTuple):
 async def bare(url: str, payloads: list[dict[str, Any]], in_flight: int) -> Pace:
     """A plain client."""
     queue = list(payloads)
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0)
+    ) as session:
 
         async def work() -> None:
             while queue:
-                async with session.post(f"{url}/chat/completions", json=queue.pop()) as reply:
+                async with session.post(
+                    f"{url}/chat/completions", json=queue.pop()
+                ) as reply:
                     (await reply.json())["choices"][0]["message"]["content"]
 
         clock, processor = time.perf_counter(), time.process_time()
@@ -118,8 +126,12 @@ def pipeline(url: str, todo: list[Item], in_flight: int | None, folder: Path) ->
         program_hash="0" * 64,
         config_hash="0" * 64,
     )
-    parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
-    engine = LocalEngine(PacedLimits(concurrency=in_flight), cache_dir=str(folder / "cache"))
+    parts = Parts(
+        rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),)
+    )
+    engine = LocalEngine(
+        PacedLimits(concurrency=in_flight), cache_dir=str(folder / "cache")
+    )
     clock, processor = time.perf_counter(), time.process_time()
     _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
     pace = Pace.since(clock, processor, len(todo))
@@ -156,7 +168,8 @@ def whole(url: str, count: int, in_flight: int, folder: Path) -> dict[str, float
         table, drawn = csv.writer(file), random.Random(0)
         table.writerow(["id", "text"])
         table.writerows(
-            [n, " ".join(drawn.choices(WORDS, k=drawn.randint(30, 150)))] for n in range(count)
+            [n, " ".join(drawn.choices(WORDS, k=drawn.randint(30, 150)))]
+            for n in range(count)
         )
     run = folder / "run"
     words = [
@@ -175,7 +188,14 @@ def whole(url: str, count: int, in_flight: int, folder: Path) -> dict[str, float
         "tracking=mlflow",
         f"tracking.uri=sqlite:///{folder}/mlflow.db",
     ]
-    command = [sys.executable, "-m", "undogmatic.cli", "run", *words, f"hydra.run.dir={run}"]
+    command = [
+        sys.executable,
+        "-m",
+        "undogmatic.cli",
+        "run",
+        *words,
+        f"hydra.run.dir={run}",
+    ]
     clock, reached = time.perf_counter(), list[tuple[float, float]]()
     with (
         (folder / "said.txt").open("w") as said,
@@ -209,7 +229,10 @@ def whole(url: str, count: int, in_flight: int, folder: Path) -> dict[str, float
 
 def keep(what: str, figures: dict[str, float]) -> None:
     """Store figures of one kind of measurement."""
-    rows = [{"what": what, "figure": name, "value": f"{n:.4g}"} for name, n in figures.items()]
+    rows = [
+        {"what": what, "figure": name, "value": f"{n:.4g}"}
+        for name, n in figures.items()
+    ]
     stored.keep("hosted", ("what", "figure"), rows)
 
 
@@ -227,9 +250,12 @@ def beside_bare(url: str, options: argparse.Namespace, folder: Path) -> None:
         ours.append(pipeline(url, todo, options.in_flight, folder / str(n)))
         payloads = payloads_of(todo, folder / str(n))
         plain.append(asyncio.run(bare(url, payloads, options.in_flight)))
-        print(f"round {n + 1}: bare client {plain[-1]}, pipeline {ours[-1]}", flush=True)
+        print(
+            f"round {n + 1}: bare client {plain[-1]}, pipeline {ours[-1]}", flush=True
+        )
     client, own = (
-        Pace(*map(statistics.median, zip(*paces, strict=True))) for paces in (plain, ours)
+        Pace(*map(statistics.median, zip(*paces, strict=True)))
+        for paces in (plain, ours)
     )
     print(
         f"median of {options.rounds}: bare client {client}, pipeline {own}, ratio"
@@ -237,9 +263,14 @@ def beside_bare(url: str, options: argparse.Namespace, folder: Path) -> None:
         f" {options.in_flight / options.latency:.0f}/s)"
     )
     if options.write:
-        shares = [mine.rate / other.rate for mine, other in zip(ours, plain, strict=True)]
+        shares = [
+            mine.rate / other.rate for mine, other in zip(ours, plain, strict=True)
+        ]
         figures = {"calls": options.items, "rounds": options.rounds}
-        figures |= {"bare: calls a second": client.rate, "bare: processor ms": client.cpu}
+        figures |= {
+            "bare: calls a second": client.rate,
+            "bare: processor ms": client.cpu,
+        }
         figures |= {"ours: calls a second": own.rate, "ours: processor ms": own.cpu}
         keep("beside bare", figures | {"best ratio of a round": max(shares)})
 
@@ -261,11 +292,21 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=float, default=None, help="calls a second that the server takes"
     )
-    parser.add_argument("--whole", action="store_true", help="measure the command `undogmatic run`")
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--whole", action="store_true", help="measure the command `undogmatic run`"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     options = parser.parse_args()
 
-    command = [sys.executable, "-m", "tests.stub_server", "--latency", str(options.latency)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.stub_server",
+        "--latency",
+        str(options.latency),
+    ]
     command += ["--limit", str(options.limit)] if options.limit is not None else []
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
@@ -288,7 +329,9 @@ def main() -> None:
                     keep("limit", limited | {"rate": reached.rate})
                 return
             if options.whole:
-                spent = whole(url, options.items, options.in_flight, Path(folder) / "whole")
+                spent = whole(
+                    url, options.items, options.in_flight, Path(folder) / "whole"
+                )
                 if options.write:
                     keep("whole", spent)
                 return

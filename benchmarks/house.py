@@ -33,7 +33,9 @@ from scipy.sparse.csgraph import connected_components
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "undogmatic"
-HOUSE: dict[str, Any] = yaml.safe_load((ROOT / "tests" / "house.yaml").read_text(encoding="utf-8"))
+HOUSE: dict[str, Any] = yaml.safe_load(
+    (ROOT / "tests" / "house.yaml").read_text(encoding="utf-8")
+)
 ABOUT: dict[str, str] = HOUSE["rooms"]
 """What each room is for."""
 ROOMS: list[str] = list(ABOUT)
@@ -58,7 +60,10 @@ def _name(path: Path) -> str:
 @functools.cache
 def trees() -> dict[str, ast.Module]:
     """The syntax tree of every module."""
-    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
+    return {
+        name: ast.parse(path.read_text(encoding="utf-8"))
+        for name, path in modules().items()
+    }
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -72,7 +77,9 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports name their module in full"
-            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+            yield from (
+                (f"{node.module}.{alias.name}", node.lineno) for alias in node.names
+            )
         elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {
             "import_module",
             "__import__",
@@ -88,7 +95,11 @@ def upward(tree: ast.AST, module: str) -> dict[str, str]:
     for name, line in imported(tree):
         package, _, rest = name.partition(".")
         other = rest.split(".")[0]
-        if package == "undogmatic" and other != room and ROOMS.index(other) > ROOMS.index(room):
+        if (
+            package == "undogmatic"
+            and other != room
+            and ROOMS.index(other) > ROOMS.index(room)
+        ):
             above[f"{module}:{other}"] = (
                 f"line {line} of {module} imports {name}: {other} lies above {room}"
             )
@@ -100,15 +111,21 @@ def arrows(parsed: Mapping[str, ast.Module]) -> dict[str, set[str]]:
     found = {}
     for module, tree in parsed.items():
         names = {name.removeprefix("undogmatic.") for name, _ in imported(tree)}
-        targets = {name if name in parsed else name.rpartition(".")[0] for name in names}
-        found[module] = {target for target in targets if target in parsed and target != module}
+        targets = {
+            name if name in parsed else name.rpartition(".")[0] for name in names
+        }
+        found[module] = {
+            target for target in targets if target in parsed and target != module
+        }
     return found
 
 
 def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
     """The groups of modules that can all be reached from each other."""
     count, groups = connected_components(
-        csr_array([[other in arrows[name] for other in arrows] for name in arrows], dtype=int),
+        csr_array(
+            [[other in arrows[name] for other in arrows] for name in arrows], dtype=int
+        ),
         connection="strong",
     )
     together: list[list[str]] = [[] for _ in range(count)]
@@ -135,7 +152,11 @@ def patches(tree: ast.Module) -> list[str]:
     ]
     targets += [
         ast.Attribute(
-            node.args[0], ast.unparse(node.args[1]), ast.Store(), lineno=node.lineno, col_offset=0
+            node.args[0],
+            ast.unparse(node.args[1]),
+            ast.Store(),
+            lineno=node.lineno,
+            col_offset=0,
         )
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
@@ -145,7 +166,8 @@ def patches(tree: ast.Module) -> list[str]:
     return [
         f"{ast.unparse(target)}, line {target.lineno}"
         for target in targets
-        if isinstance(target, ast.Attribute) and ast.unparse(target).split(".")[0] in foreign
+        if isinstance(target, ast.Attribute)
+        and ast.unparse(target).split(".")[0] in foreign
     ]
 
 
@@ -179,7 +201,13 @@ def lines(folder: Path) -> int:
 
 LONG = 100
 """Characters of a line from which on it is counted as long, where it has more."""
-LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+LAYOUT = {
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
 
 
 class Density(NamedTuple):
@@ -210,7 +238,8 @@ class Density(NamedTuple):
             comprehensions=sum(isinstance(node, COMPREHENSIONS) for node in nodes),
             filled=sum(bool(text.strip()) for text in texts),
             code=len(covered - _documented(nodes)),
-            comments=len(comments - covered),  # behind code on its line, it is no line of its own
+            # behind code on its line, it is no line of its own
+            comments=len(comments - covered),
             long=sum(len(text) > LONG for text in texts),
         )
 
@@ -246,7 +275,9 @@ def dense(counted: Density) -> dict[str, float]:
         "nodes per line of code": counted.nodes / counted.code,
         f"lines past {LONG} characters, in 100": 100 * counted.long / counted.filled,
         "comments, in 100 lines": 100 * counted.comments / counted.filled,
-        "comprehensions, in 100 lines of code": 100 * counted.comprehensions / counted.code,
+        "comprehensions, in 100 lines of code": 100
+        * counted.comprehensions
+        / counted.code,
     }
 
 
@@ -261,7 +292,9 @@ def beside(names: list[str]) -> None:
         if found is None or not found.submodule_search_locations:
             raise SystemExit(f"the package {name} is not installed here.")
         print()
-        for what, number in dense(density(Path(found.submodule_search_locations[0]))).items():
+        for what, number in dense(
+            density(Path(found.submodule_search_locations[0]))
+        ).items():
             print(f"{f'{name}: {what}':53} {number:7.1f}")
 
 
@@ -272,13 +305,23 @@ def room_arrows(arrows: Mapping[str, set[str]]) -> set[tuple[str, str]]:
         parts = module.split(".")
         return ".".join(parts[:2]) if parts[0] == "constructs" else parts[0]
 
-    pairs = {(room(module), room(other)) for module, others in arrows.items() for other in others}
+    pairs = {
+        (room(module), room(other))
+        for module, others in arrows.items()
+        for other in others
+    }
     return {(one, other) for one, other in pairs if one != other}
 
 
 TABLE = "data/check/demo.csv"
 DOORS = {
-    "seconds of `check` on a table": ["undogmatic.cli", "check", TABLE, "--judge", "judge_keyword"],
+    "seconds of `check` on a table": [
+        "undogmatic.cli",
+        "check",
+        TABLE,
+        "--judge",
+        "judge_keyword",
+    ],
     "seconds of `run dataset=verdicts` on it": [
         "undogmatic.run",
         "dataset=verdicts",
@@ -314,7 +357,9 @@ def _processor(*words: str) -> float:
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     known = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, *words], cwd=ROOT, env=known, capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=known, capture_output=True, check=True
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -397,22 +442,36 @@ def table() -> dict[str, float]:
             and any("constructs" in other for other, _ in imported(tree))
             for name, tree in parsed.items()
         ),
-        "patches of other people's code": sum(len(patches(tree)) for tree in parsed.values()),
-        "types with ends outside stats/estimate.py": sum(
-            len(with_ends(tree)) for name, tree in parsed.items() if f"undogmatic.{name}" != NOUNS
+        "patches of other people's code": sum(
+            len(patches(tree)) for tree in parsed.values()
         ),
-        "functions called verdict": sum(functions(tree, "verdict") for tree in parsed.values()),
-        "functions called measured": sum(functions(tree, "measured") for tree in parsed.values()),
+        "types with ends outside stats/estimate.py": sum(
+            len(with_ends(tree))
+            for name, tree in parsed.items()
+            if f"undogmatic.{name}" != NOUNS
+        ),
+        "functions called verdict": sum(
+            functions(tree, "verdict") for tree in parsed.values()
+        ),
+        "functions called measured": sum(
+            functions(tree, "measured") for tree in parsed.values()
+        ),
     }
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--walk", action="store_true", help="also follow the config through a run")
-    parser.add_argument("--seconds", action="store_true", help="also measure both doors")
+    parser.add_argument(
+        "--walk", action="store_true", help="also follow the config through a run"
+    )
+    parser.add_argument(
+        "--seconds", action="store_true", help="also measure both doors"
+    )
     others = "also measure these installed packages, e.g. httpx dspy"
-    parser.add_argument("--beside", nargs="+", default=[], metavar="PACKAGE", help=others)
+    parser.add_argument(
+        "--beside", nargs="+", default=[], metavar="PACKAGE", help=others
+    )
     draw = "only draw the picture of the rooms, and write their table"
     parser.add_argument("--picture", action="store_true", help=draw)
     typed = parser.parse_args()
@@ -425,7 +484,10 @@ def main() -> None:
     counted = table()
     if typed.walk:
         rooms, climbs = walk()
-        counted |= {"modules that the config passes": len(rooms), "climbs on its way": climbs}
+        counted |= {
+            "modules that the config passes": len(rooms),
+            "climbs on its way": climbs,
+        }
     if typed.seconds:
         counted |= seconds()
     print(f"{'':45} {'now':>7} {'at most':>8}")

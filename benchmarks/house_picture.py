@@ -18,7 +18,10 @@ from benchmarks import house
 
 PICTURE = house.ROOT / "docs" / "architecture.svg"
 PAGE = house.ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- rooms: python -m benchmarks.house --picture -->", "<!-- end of rooms -->"
+BEGIN, END = (
+    "<!-- rooms: python -m benchmarks.house --picture -->",
+    "<!-- end of rooms -->",
+)
 
 STORY = ("config", "dataset", "judge", "evidence", "examinations", "answer", "report")
 """What a run goes through."""
@@ -98,7 +101,9 @@ def picture() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"'
         ' font-family="system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif">'
     )
-    title = "<title>The steps of a run and of a check, and the rooms of the package</title>"
+    title = (
+        "<title>The steps of a run and of a check, and the rooms of the package</title>"
+    )
     marker = (
         '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7"'
         f' markerHeight="7" orient="auto"><path d="M0 0L10 5L0 10z" fill="{QUIET}"/></marker></defs>'
@@ -150,7 +155,13 @@ def _floor(rooms: Sequence[str], y: float, imported: set[str]) -> Iterator[str]:
 
 
 def _box(
-    x: float, y: float, width: float, height: float, fill: str, line: str, dashed: bool = False
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    fill: str,
+    line: str,
+    dashed: bool = False,
 ) -> str:
     dashes = ' stroke-dasharray="5 4"' if dashed else ""
     return (

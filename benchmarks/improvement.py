@@ -52,7 +52,11 @@ def ranked(metric: str, n: int, effect: float, draw: np.random.Generator) -> Mea
 
     Half of the variance of what else moves a text's score is common to both programs.
     """
-    label = draw.normal(0, 1, n) if metric == "rank_correlation" else np.arange(n) % 2 * 2.0 - 1
+    label = (
+        draw.normal(0, 1, n)
+        if metric == "rank_correlation"
+        else np.arange(n) % 2 * 2.0 - 1
+    )
     common = draw.normal(0, 1, n)
 
     def scores(more: float) -> Array:
@@ -72,7 +76,9 @@ def ranked(metric: str, n: int, effect: float, draw: np.random.Generator) -> Mea
             AFTER: scores(effect),
         }
     )
-    return Measured(metric, values, True, False, (-10.0, 10.0), Margin(0.0, "default", SPAN), COSTS)
+    return Measured(
+        metric, values, True, False, (-10.0, 10.0), Margin(0.0, "default", SPAN), COSTS
+    )
 
 
 def earned(metric: str, n: int, effect: float, draw: np.random.Generator) -> Measured:
@@ -82,18 +88,31 @@ def earned(metric: str, n: int, effect: float, draw: np.random.Generator) -> Mea
         return ranked(metric, n, effect, draw)
     if metric == "pair_order":
         turned = draw.random(n)
-        up, down = turned < TURNED / 2 + effect / 2, turned > 1 - TURNED / 2 + effect / 2
+        up, down = (
+            turned < TURNED / 2 + effect / 2,
+            turned > 1 - TURNED / 2 + effect / 2,
+        )
         before = np.where(up, 0.0, np.where(down, 1.0, draw.choice([0.0, 1.0], n)))
         after = np.where(up, 1.0, np.where(down, 0.0, before))
         ends = (0.0, 1.0)
     else:
         text = draw.normal(0, 20, n)
         noise = draw.normal(0, SPREADS[metric], n)
-        middle, ends = (-40.0, (-SPAN, 0.0)) if metric == "error" else (0.0, (-SPAN, SPAN))
+        middle, ends = (
+            (-40.0, (-SPAN, 0.0)) if metric == "error" else (0.0, (-SPAN, SPAN))
+        )
         before, after = middle + text / 2, middle + text / 2 + noise + effect
-    values = pd.DataFrame({"group": np.arange(n).astype(str), BEFORE: before, AFTER: after})
+    values = pd.DataFrame(
+        {"group": np.arange(n).astype(str), BEFORE: before, AFTER: after}
+    )
     return Measured(
-        metric, values, False, metric == "error", ends, Margin(0.0, "default", SPAN), COSTS
+        metric,
+        values,
+        False,
+        metric == "error",
+        ends,
+        Margin(0.0, "default", SPAN),
+        COSTS,
     )
 
 
@@ -104,7 +123,8 @@ def announced(metric: str, n: int, power: float, seeds: int) -> float:
     for seed in range(seeds):
         draw = np.random.default_rng([seed, n, 7])
         metrics = improvement(earned(metric, n, 0.0, draw), draw, target=power).metrics
-        said.append(metrics.get("improvement.detectable", np.inf))  # none that is possible
+        # none that is possible
+        said.append(metrics.get("improvement.detectable", np.inf))
     return float(np.median(said))
 
 
@@ -158,18 +178,26 @@ def look(seeds: int, looks: int) -> pd.DataFrame:
                 before = first.values[BEFORE].to_numpy()
                 for k in range(looks):
                     tried = replace(
-                        first, values=first.values.assign(**{AFTER: another(metric, before, draw)})
+                        first,
+                        values=first.values.assign(
+                            **{AFTER: another(metric, before, draw)}
+                        ),
                     )
                     for way, number in enumerate((k + 1, 1)):
                         found = improvement(tried, draw, looks=number).verdict
                         better[way, seed, k] = (
-                            found is not None and found.key == "improvement.verdict_better"
+                            found is not None
+                            and found.key == "improvement.verdict_better"
                         )
             by_then = np.maximum.accumulate(better, axis=2).mean(axis=1)
             for k in sorted({1, 2, 5, 10, looks} & set(range(1, looks + 1))):
                 row = {"metric": metric, "groups": n, "looks": k, "seeds": seeds}
                 rows.append(
-                    row | {"any_better": by_then[0, k - 1], "at_one_level": by_then[1, k - 1]}
+                    row
+                    | {
+                        "any_better": by_then[0, k - 1],
+                        "at_one_level": by_then[1, k - 1],
+                    }
                 )
                 print(rows[-1], flush=True)
     return pd.DataFrame(rows).round(4)
@@ -183,6 +211,13 @@ if __name__ == "__main__":
     parser.add_argument("--looks", type=int, default=0)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    table = look(arguments.seeds, arguments.looks) if arguments.looks else run(arguments.seeds)
+    table = (
+        look(arguments.seeds, arguments.looks)
+        if arguments.looks
+        else run(arguments.seeds)
+    )
     if arguments.write:
-        table.to_csv(RESULTS / ("looks.csv" if arguments.looks else "improvement.csv"), index=False)
+        table.to_csv(
+            RESULTS / ("looks.csv" if arguments.looks else "improvement.csv"),
+            index=False,
+        )

@@ -19,7 +19,11 @@ import numpy as np
 
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset, families
+from undogmatic.constructs.shame.curated import (
+    CuratedDataset,
+    DevelopmentDataset,
+    families,
+)
 from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all
 from undogmatic.readouts.probe import (
@@ -41,11 +45,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seen", action="store_true", help="the families of the development texts")
     parser.add_argument(
-        "--texts", type=int, default=TEXTS, help=f"how many test texts (default: {TEXTS})"
+        "--seen", action="store_true", help="the families of the development texts"
     )
-    parser.add_argument("--shipped", action="store_true", help="the shipped probe alone")
+    parser.add_argument(
+        "--texts",
+        type=int,
+        default=TEXTS,
+        help=f"how many test texts (default: {TEXTS})",
+    )
+    parser.add_argument(
+        "--shipped", action="store_true", help="the shipped probe alone"
+    )
     given = parser.parse_args()
     chosen = settings(compose_config(["model=local"]))
     rubric, engine = build(chosen.rubric, "rubric"), build(chosen.engine, "engine")
@@ -55,19 +66,25 @@ def main() -> None:
     async def whole_text(text: str) -> np.ndarray:
         # By the pieces that the shipped probe reads, so that a text goes through the model once for
         # both.
-        read = await text_pieces(model, as_read(text, shipped.about.folding, once=False), VIEWS)
+        read = await text_pieces(
+            model, as_read(text, shipped.about.folding, once=False), VIEWS
+        )
         return np.average(read.states.astype(np.float64), axis=0, weights=read.tokens)
 
     names = ["shipped"] if given.shipped else ["fitted on texts alone", "shipped"]
     plain: Probe | None = None
     if not given.shipped:
         known = DevelopmentDataset().load()
-        features = asyncio.run(read_all(model, [item.text for item in known], engine, whole_text))
+        features = asyncio.run(
+            read_all(model, [item.text for item in known], engine, whole_text)
+        )
         plain = fit_probe(np.stack(features), known, rubric, origin(model, VIEWS))
 
     def scores(texts: list[str]) -> list[np.ndarray]:
         read = asyncio.run(
-            read_all(model, texts, engine, lambda text: text_features(shipped, model, text))
+            read_all(
+                model, texts, engine, lambda text: text_features(shipped, model, text)
+            )
         )
         by_shipped = _scores(shipped, np.stack(read))
         if plain is None:
@@ -77,7 +94,8 @@ def main() -> None:
 
     parts: Any = ["labelled", "adversarial", "controls", "theses", "pairs"]
     items = sorted(
-        CuratedDataset(parts=parts, split="test").load(), key=lambda item: digest(item.id)
+        CuratedDataset(parts=parts, split="test").load(),
+        key=lambda item: digest(item.id),
     )[: given.texts]
     groups = list(map(groups_of(items).__getitem__, (item.id for item in items)))
     about = shipped.about
@@ -94,11 +112,16 @@ def main() -> None:
     whole = np.zeros((len(kinds), len(names)))
     for n, family in enumerate(kinds):
         cells = []
-        for k, after in enumerate(scores([family.into(item.text, item.id) for item in items])):
+        for k, after in enumerate(
+            scores([family.into(item.text, item.id) for item in items])
+        ):
             moved = after - before[k]
             mean = means.interval(np.abs(moved), groups=groups, bounds=(0, 100))
             whole[n, k] = mean.value
-            cells += [f"{mean.value:.1f} [{mean.low:.1f}, {mean.high:.1f}]", f"{moved.mean():+.1f}"]
+            cells += [
+                f"{mean.value:.1f} [{mean.low:.1f}, {mean.high:.1f}]",
+                f"{moved.mean():+.1f}",
+            ]
         print(f"| {family.name} | {' | '.join(cells)} |", flush=True)
     for what, found in (
         (f"mean of the {len(kinds)}", whole.mean(axis=0)),

@@ -51,7 +51,12 @@ FAULTS = {
 }
 """Each fault, and the items that it moves."""
 ORIGIN = Provenance(
-    model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h"
+    model="m",
+    readout="r",
+    prompt="p",
+    prompt_hash="h",
+    program_hash="h",
+    config_hash="h",
 )
 
 
@@ -115,16 +120,23 @@ def _judges() -> dict[Judge, tuple[Asked, ...]]:
             goal = {"least": 0.9} if size > 1 else {"most": 0.05}
             asked = (_found(fault, **goal), CLEAN)
             judges[Judge(f"{fault} of {size:g} margins", fault, size)] = asked
-    stepped = Judge("authority of 1.5 margins, in steps of 10", "authority", 1.5, step=10)
+    stepped = Judge(
+        "authority of 1.5 margins, in steps of 10", "authority", 1.5, step=10
+    )
     judges[stepped] = (_found("authority"), CLEAN)
-    scatters = Judge("paraphrase up or down by 3 margins", "paraphrase", 3.0, scatters=True)
+    scatters = Judge(
+        "paraphrase up or down by 3 margins", "paraphrase", 3.0, scatters=True
+    )
     judges[scatters] = (Asked("found", _accused, least=0.9), CLEAN)
     judges |= {
         Judge("clean"): (ACCUSED, Asked("clean", _clean, least=0.8)),
         Judge("clean, hardly any noise", noise=0.02): (ACCUSED, CLEAN),
         Judge("clean, noise of a margin", noise=1.0): (ACCUSED, CLEAN),
         Judge("clean, in steps of 10", step=10): (ACCUSED, CLEAN),
-        Judge("always the same", constant=True): (Asked("accused", _accused, least=0.9), CLEAN),
+        Judge("always the same", constant=True): (
+            Asked("accused", _accused, least=0.9),
+            CLEAN,
+        ),
     }
     return judges
 
@@ -153,7 +165,11 @@ def evidence(n: int) -> RunEvidence:
     zero = Verdict(score=0.0)
     judgments = [
         Judgment(
-            item_id=item.id, judge="score", outcome=zero, cost=Cost(calls=1), provenance=ORIGIN
+            item_id=item.id,
+            judge="score",
+            outcome=zero,
+            cost=Cost(calls=1),
+            provenance=ORIGIN,
         )
         for item in items
     ]
@@ -211,10 +227,14 @@ def main() -> None:
     """Print, and keep, how often each was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     chosen = parser.parse_args()
     kept = []
-    print(f"{'judge':42}{'texts':>6}  {'what':8}{'share':>7}  interval        goal   reached")
+    print(
+        f"{'judge':42}{'texts':>6}  {'what':8}{'share':>7}  interval        goal   reached"
+    )
     for judge, asked in _judges().items():
         for n in (40, 60):
             draws = 1 if judge.constant else chosen.draws
@@ -224,11 +244,24 @@ def main() -> None:
                 share = hits / draws
                 ends = stats.binomtest(hits, draws).proportion_ci(0.95)
                 # A judge is to be called clean at 60 texts.
-                goal = each._replace(least=None) if each.what == "clean" and n < 60 else each
+                goal = (
+                    each._replace(least=None)
+                    if each.what == "clean" and n < 60
+                    else each
+                )
                 wanted = "" if goal.least is None else f">= {goal.least:g}"
                 wanted = wanted if goal.most is None else f"<= {goal.most:g}"
                 met = goal.reached(share)
-                row = (judge.name, n, draws, each.what, share, ends.low, ends.high, wanted)
+                row = (
+                    judge.name,
+                    n,
+                    draws,
+                    each.what,
+                    share,
+                    ends.low,
+                    ends.high,
+                    wanted,
+                )
                 kept.append((*row, "" if met is None else "yes" if met else "no"))
                 print(
                     f"{judge.name:42}{n:>6}  {each.what:8}{share:>7.1%}  [{ends.low:.1%},"

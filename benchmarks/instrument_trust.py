@@ -45,9 +45,23 @@ JUDGES: dict[str, list[str]] = {
     "boosters": ["model=fake", "model.kind=boosters"],
     "few connectives": ["model=fake", "model.kind=connectives", "model.reverse=true"],
     "hedges": ["model=fake", "model.kind=hedges"],
-    "embedded, asked for a level": ["model=local", "readout=logprobs", "prompt=demos_pt"],
+    "embedded, asked for a level": [
+        "model=local",
+        "readout=logprobs",
+        "prompt=demos_pt",
+    ],
 }
-COLUMNS = ("judge", "effects", "worst", "right_orders", "blank", "agreement", "low", "high", "n")
+COLUMNS = (
+    "judge",
+    "effects",
+    "worst",
+    "right_orders",
+    "blank",
+    "agreement",
+    "low",
+    "high",
+    "n",
+)
 MEASURES = ("effects", "worst", "right_orders", "blank")
 QUIET = ["tracking=none", "engine.max_failures=1"]
 
@@ -55,13 +69,20 @@ QUIET = ["tracking=none", "engine.max_failures=1"]
 def run(words: list[str], folder: Path) -> dict[str, float]:
     """The metrics of a run of these words."""
     config, choices = composed([*words, *QUIET], ())
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         run_experiment(config, choices, folder)
-    found: dict[str, float] = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    found: dict[str, float] = json.loads(
+        (folder / "metrics.json").read_text(encoding="utf-8")
+    )
     return found
 
 
-def agreement(scores: pd.DataFrame, labels: dict[str, float]) -> tuple[float, float, float, int]:
+def agreement(
+    scores: pd.DataFrame, labels: dict[str, float]
+) -> tuple[float, float, float, int]:
     """Spearman's correlation of scores with labels, with its interval (Fisher; texts as they are),
     and the number of texts."""
     known = scores[scores["score"].notna()]
@@ -77,7 +98,9 @@ def fisher(value: float, n: int) -> tuple[float, float]:
     if n < 5 or abs(value) >= 1:
         return np.nan, np.nan
     half = 1.96 * np.sqrt((1 + value**2 / 2) / (n - 3))
-    return float(np.tanh(np.arctanh(value) - half)), float(np.tanh(np.arctanh(value) + half))
+    return float(np.tanh(np.arctanh(value) - half)), float(
+        np.tanh(np.arctanh(value) + half)
+    )
 
 
 def judged(words: list[str], texts: int, folder: Path) -> dict[str, Any]:
@@ -110,10 +133,16 @@ def _settings(words: list[str]) -> Any:
 def main() -> None:
     """Print, and keep, what the test finds of each judge, beside its agreement with people."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--judges", type=int, default=len(JUDGES), help="so many of them")
+    parser.add_argument(
+        "--judges", type=int, default=len(JUDGES), help="so many of them"
+    )
     parser.add_argument("--texts", type=int, default=40)
-    parser.add_argument("--model", type=Path, help="a GGUF file of an instruction model")
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--model", type=Path, help="a GGUF file of an instruction model"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     chosen = parser.parse_args()
     judges = dict([*JUDGES.items()][: chosen.judges])
     if chosen.model is not None:
@@ -135,7 +164,10 @@ def main() -> None:
         known = table[[measure, "agreement"]].dropna()
         value = float(stats.spearmanr(known[measure], known["agreement"]).statistic)
         low, high = fisher(value, len(known))
-        print(f"rank correlation of {measure} with agreement, {len(known)} judges:", end=" ")
+        print(
+            f"rank correlation of {measure} with agreement, {len(known)} judges:",
+            end=" ",
+        )
         print(f"{value:.2f} [{low:.2f}, {high:.2f}]")
     if chosen.write:
         table.round(4).to_csv(RESULTS, index=False)

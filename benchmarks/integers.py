@@ -49,11 +49,15 @@ def judge(parts: Parts, items: list[Item]) -> Pass:
     with tempfile.TemporaryDirectory() as folder:
         clock = time.perf_counter()
         _, judged = asyncio.run(
-            LocalEngine(cache=False).arun(Recipe({}, parts), items, Journals(Path(folder)))
+            LocalEngine(cache=False).arun(
+                Recipe({}, parts), items, Journals(Path(folder))
+            )
         )
         seconds = time.perf_counter() - clock
     found = list(judged)
-    return Pass(len(items) / seconds, sum(each.cost.calls for each in found) / seconds, found)
+    return Pass(
+        len(items) / seconds, sum(each.cost.calls for each in found) / seconds, found
+    )
 
 
 def speed(count: int, rounds: int) -> None:
@@ -61,7 +65,9 @@ def speed(count: int, rounds: int) -> None:
     items = CuratedDataset(parts=["labelled"], split="development").load()
     items = items[:: max(1, len(items) // count)][:count]
     own = Recipe(
-        compose_config(["readout=integers", "readout.minimum_mass=0", "prompt=demos_pt"])
+        compose_config(
+            ["readout=integers", "readout.minimum_mass=0", "prompt=demos_pt"]
+        )
     ).build()
     others = {
         "logprobs (the same examples)": [
@@ -105,7 +111,9 @@ def shapes(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
         "flat": rng.uniform(0.2, 1, (n, 101)),
         "multiples of 5": fives,
     }
-    return {name: odds / odds.sum(axis=1, keepdims=True) for name, odds in found.items()}
+    return {
+        name: odds / odds.sum(axis=1, keepdims=True) for name, odds in found.items()
+    }
 
 
 def followed(odds: np.ndarray, most: int) -> float | None:
@@ -147,9 +155,12 @@ def split(n: int = 200) -> None:
             failed = sum(each is None for each in found)
             error = f"{np.mean(errors):.2f}" if errors else "-"
             said.append(
-                f"{most} followed {error}" + (f" ({failed / n:.0%} failed)" if failed else "")
+                f"{most} followed {error}"
+                + (f" ({failed / n:.0%} failed)" if failed else "")
             )
-        tens = np.array([min(95.0, 10.0 * int(str(number)[0]) + 4.5) for number in range(101)])
+        tens = np.array(
+            [min(95.0, 10.0 * int(str(number)[0]) + 4.5) for number in range(101)]
+        )
         said.append(f"first digit as tens {np.abs(rows @ tens - truth).mean():.2f}")
         levels = np.array([0.0, 25.0, 50.0, 75.0, 100.0])
         nearest = levels[np.abs(np.arange(101)[:, None] - levels).argmin(axis=1)]
@@ -162,13 +173,20 @@ def reference() -> None:
     if not REFERENCE.is_file():
         print(f"no reference data: {REFERENCE} not found")
         return
-    rows = [json.loads(line) for line in REFERENCE.read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line) for line in REFERENCE.read_text(encoding="utf-8").splitlines()
+    ]
     items = [
-        Item(id=row["id"], inputs={"question": row["prompt"], "response": row["response"]})
+        Item(
+            id=row["id"],
+            inputs={"question": row["prompt"], "response": row["response"]},
+        )
         for row in rows
     ]
     for experiment, key in (("trait", "judge_trait"), ("coherence", "judge_coherence")):
-        judged = judge(Recipe(compose_config([f"experiment={experiment}"])).build(), items).judged
+        judged = judge(
+            Recipe(compose_config([f"experiment={experiment}"])).build(), items
+        ).judged
         scores = {each.item_id: each.score for each in judged}
         both = [
             (scores[row["id"]], row[key], row["prompt"])

@@ -94,12 +94,19 @@ class Judging:
     """
 
     def __init__(
-        self, words: Sequence[str], folder: str, questions: int, begun: str, batch: bool = False
+        self,
+        words: Sequence[str],
+        folder: str,
+        questions: int,
+        begun: str,
+        batch: bool = False,
     ) -> None:
         self.words, self.folder, self.questions = words, folder, questions
         self.begun, self.batch = begun, batch
 
-    def tried(self, kills: int, sent: signal.Signals, draw: random.Random, found: Kills) -> None:
+    def tried(
+        self, kills: int, sent: signal.Signals, draw: random.Random, found: Kills
+    ) -> None:
         """Kill and resume it so many times."""
         with StubServer(latency=LATENCY, batch_seconds=2.0) as stub, scratch() as place:
             base = [word.replace("SERVER", stub.url) for word in self.words]
@@ -111,7 +118,14 @@ class Judging:
                 stub.requests.clear()
                 words = [*base, f"engine.cache_dir={place / f'cache{number}'}"]
                 why = self._one(
-                    stub, place / f"cut{number}", words, lasts, expected, sent, draw, found
+                    stub,
+                    place / f"cut{number}",
+                    words,
+                    lasts,
+                    expected,
+                    sent,
+                    draw,
+                    found,
                 )
                 tell(found, why)
 
@@ -134,7 +148,10 @@ class Judging:
             pause = draw.uniform(0, 3.0) if found.tried % 2 else draw.uniform(0, 0.05)
         elif found.tried % 2:
             after = draw.randint(1, self.questions - 1)
-            seen, pause = (lambda: len(stub.requests) >= after), draw.uniform(0, LATENCY)
+            seen, pause = (
+                (lambda: len(stub.requests) >= after),
+                draw.uniform(0, LATENCY),
+            )
         else:
             seen, pause = (lambda: True), draw.uniform(0.1, 1.0) * lasts
         wait(process, seen)
@@ -151,7 +168,9 @@ class Judging:
         there = (folder / self.begun).is_file()
         status = run(place, [*words, f"run.resume={folder.name}"] if there else first)
         asked = Counter(map(mark, stub.requests))
-        twice = Counter({each: n - 1 for each, n in asked.items() if n > 1 and each in before})
+        twice = Counter(
+            {each: n - 1 for each, n in asked.items() if n > 1 and each in before}
+        )
         lost = (kept & set(twice)) | (kept - in_journals(folder))
         found.items += len(asked)
         found.lost += len(lost)
@@ -163,14 +182,18 @@ class Judging:
             return "other results"
         allowed = 0 if self.batch else IN_FLIGHT
         if twice.total() > allowed:
-            return f"{twice.total()} asked again, where {allowed} may have been under way"
+            return (
+                f"{twice.total()} asked again, where {allowed} may have been under way"
+            )
         return wrong or ("lost what was judged" if lost else "")
 
 
 class Labelling:
     """`undogmatic label`, while somebody labels without a pause."""
 
-    def tried(self, kills: int, sent: signal.Signals, draw: random.Random, found: Kills) -> None:
+    def tried(
+        self, kills: int, sent: signal.Signals, draw: random.Random, found: Kills
+    ) -> None:
         """Kill the page so many times, and open it again."""
         with scratch() as place:
             each = 150
@@ -182,7 +205,9 @@ class Labelling:
             for _ in range(kills):
                 process, page = opened(place, command)
                 given: dict[str, str] = {}
-                worker = threading.Thread(target=_label, args=(page, todo, given, draw.random()))
+                worker = threading.Thread(
+                    target=_label, args=(page, todo, given, draw.random())
+                )
                 worker.start()
                 time.sleep(draw.uniform(0, 0.3))
                 process.send_signal(sent)
@@ -190,16 +215,28 @@ class Labelling:
                 worker.join(PATIENCE)
                 acknowledged |= given
                 why = ended_wrongly(process.returncode, said, sent)
-                with (place / "texts.labels.csv").open(encoding="utf-8", newline="") as file:
+                with (place / "texts.labels.csv").open(
+                    encoding="utf-8", newline=""
+                ) as file:
                     there = {row["item"]: row["label"] for row in csv.DictReader(file)}
-                missing = [item for item, own in acknowledged.items() if there.get(item) != own]
-                made_up = [own for own in there.values() if own not in ("pass", "fail", "")]
+                missing = [
+                    item for item, own in acknowledged.items() if there.get(item) != own
+                ]
+                made_up = [
+                    own for own in there.values() if own not in ("pass", "fail", "")
+                ]
                 found.items, found.lost = len(acknowledged), found.lost + len(missing)
                 why = why or (f"{len(missing)} labels lost" if missing else "")
-                tell(found, why or (f"labels that nobody gave: {made_up}" if made_up else ""))
+                tell(
+                    found,
+                    why or (f"labels that nobody gave: {made_up}" if made_up else ""),
+                )
                 todo = [item for item in todo if item not in there]
-            process, page = opened(place, command)  # it opens, and goes on with what is left
-            assert page.ask("/about")["done"] == len(there), "the page counts other labels"
+            # it opens, and goes on with what is left
+            process, page = opened(place, command)
+            assert page.ask("/about")["done"] == len(there), (
+                "the page counts other labels"
+            )
             process.kill()
             process.communicate()
 
@@ -220,17 +257,30 @@ def _label(page: Page, todo: Sequence[str], given: dict[str, str], seed: float) 
 class Aligning:
     """`undogmatic align`, while an edited prompt is run."""
 
-    def tried(self, kills: int, sent: signal.Signals, draw: random.Random, found: Kills) -> None:
+    def tried(
+        self, kills: int, sent: signal.Signals, draw: random.Random, found: Kills
+    ) -> None:
         """Kill the page so many times, and go on on the one that is opened next."""
         with StubServer(latency=LATENCY) as stub, scratch() as place:
             texts = [f"Text {k} {'x' * (k * 13 % 90)}" for k in range(TEXTS)]
             put(
                 place / "t.jsonl",
-                [{"id": f"t{k}", "text": text, "label": k % 101} for k, text in enumerate(texts)],
+                [
+                    {"id": f"t{k}", "text": text, "label": k % 101}
+                    for k, text in enumerate(texts)
+                ],
             )
-            words = ["run", "model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts"]
+            words = [
+                "run",
+                "model=gpt",
+                f"model.api_base={stub.url}/v1",
+                "dataset=texts",
+            ]
             words += ["dataset.path=t.jsonl", "analysis=none", "tracking=none"]
-            words += [f"engine.concurrency={IN_FLIGHT}", f"engine.cache_dir={place / 'cache'}"]
+            words += [
+                f"engine.concurrency={IN_FLIGHT}",
+                f"engine.cache_dir={place / 'cache'}",
+            ]
             assert run(place, [*words, "hydra.run.dir=first"]) == 0
             for number in range(kills):
                 stub.requests.clear()
@@ -245,9 +295,15 @@ class Aligning:
                 said = process.communicate(timeout=PATIENCE)[1]
                 why = ended_wrongly(process.returncode, said, sent)
                 before = Counter(map(mark, stub.requests))
-                answered = {mark(each) for each in stub.requests if each.answered < killed}
+                answered = {
+                    mark(each) for each in stub.requests if each.answered < killed
+                }
                 process, page = opened(place, ["align", "first", "--no-browser"])
-                kept = [own for own in page.ask("/state")["edits"] if own["text"] == edit["text"]]
+                kept = [
+                    own
+                    for own in page.ask("/state")["edits"]
+                    if own["text"] == edit["text"]
+                ]
                 found.items, found.lost = found.items + 1, found.lost + (not kept)
                 made = page.ask("/run", edit)["number"]
                 wait(process, lambda page=page: not page.ask("/state")["jobs"])
@@ -255,25 +311,52 @@ class Aligning:
                 process.send_signal(signal.SIGINT)
                 process.communicate(timeout=PATIENCE)
                 asked = Counter(map(mark, stub.requests))
-                twice = {each: n - 1 for each, n in asked.items() if n > 1 and each in before}
+                twice = {
+                    each: n - 1 for each, n in asked.items() if n > 1 and each in before
+                }
                 again = sum(twice.values())
                 found.asked_again += again
-                found.answered_before += sum(n for each, n in twice.items() if each in answered)
+                found.answered_before += sum(
+                    n for each, n in twice.items() if each in answered
+                )
                 why = why or ("" if kept else "the edit is lost")
                 why = why or ("" if is_run else "the edit is not run")
-                tell(found, why or ("" if again <= IN_FLIGHT else f"{again} asked again"))
+                tell(
+                    found, why or ("" if again <= IN_FLIGHT else f"{again} asked again")
+                )
 
 
 class ByRay:
     """A run by Ray on two machines, of which the run or a worker is killed."""
 
-    def tried(self, kills: int, sent: signal.Signals, draw: random.Random, found: Kills) -> None:
+    def tried(
+        self, kills: int, sent: signal.Signals, draw: random.Random, found: Kills
+    ) -> None:
         """Kill it, or one of its workers, as soon as the server has had so many questions."""
-        with StubServer(latency=LATENCY) as stub, two_machines() as machines, scratch() as place:
-            words = ["run", "model=gpt", f"model.api_base={stub.url}/v1", f"run.limit={TEXTS}"]
-            words += ["analysis=none", "tracking=none", "engine=ray", "engine.workers=2"]
-            words += [f"engine.address={machines.address}", f"engine.concurrency={IN_FLIGHT}"]
-            assert run(place, [*words, "engine.cache=false", "hydra.run.dir=whole"]) == 0
+        with (
+            StubServer(latency=LATENCY) as stub,
+            two_machines() as machines,
+            scratch() as place,
+        ):
+            words = [
+                "run",
+                "model=gpt",
+                f"model.api_base={stub.url}/v1",
+                f"run.limit={TEXTS}",
+            ]
+            words += [
+                "analysis=none",
+                "tracking=none",
+                "engine=ray",
+                "engine.workers=2",
+            ]
+            words += [
+                f"engine.address={machines.address}",
+                f"engine.concurrency={IN_FLIGHT}",
+            ]
+            assert (
+                run(place, [*words, "engine.cache=false", "hydra.run.dir=whole"]) == 0
+            )
             expected = comparable(place / "whole")
             for number in range(kills):
                 stub.requests.clear()
@@ -294,17 +377,24 @@ class ByRay:
                 if victim == process.pid:
                     status = run(place, [*own, f"run.resume={folder.name}"])
                 asked = Counter(map(mark, stub.requests))
-                twice = {each: n - 1 for each, n in asked.items() if n > 1 and each in before}
-                answered = {mark(each) for each in stub.requests if each.answered < killed}
+                twice = {
+                    each: n - 1 for each, n in asked.items() if n > 1 and each in before
+                }
+                answered = {
+                    mark(each) for each in stub.requests if each.answered < killed
+                }
                 unsure = Ledger(folder / LEDGER, ()).calls - len(stub.requests)
                 found.items += TEXTS
                 found.lost += len(kept & set(twice)) + len(kept - in_journals(folder))
                 found.asked_again += sum(twice.values())
-                found.answered_before += sum(n for each, n in twice.items() if each in answered)
+                found.answered_before += sum(
+                    n for each, n in twice.items() if each in answered
+                )
                 wrong = {
                     "ended badly": status != 0,
                     "other results": status == 0 and comparable(folder) != expected,
-                    "more asked again than was under way": sum(twice.values()) > IN_FLIGHT,
+                    "more asked again than was under way": sum(twice.values())
+                    > IN_FLIGHT,
                     "asked again what was judged": bool(kept & set(twice)),
                     "counts other calls": not 0 <= unsure <= IN_FLIGHT,
                 }
@@ -312,13 +402,27 @@ class ByRay:
 
 
 _HOSTED = ["model=gpt", "model.api_base=SERVER/v1", f"engine.concurrency={IN_FLIGHT}"]
-_BATCH = ["engine=batch", "engine.poll=0.2", "tracking=none", "analysis=none", f"run.limit={TEXTS}"]
+_BATCH = [
+    "engine=batch",
+    "engine.poll=0.2",
+    "tracking=none",
+    "analysis=none",
+    f"run.limit={TEXTS}",
+]
 _HALF = [f"run.limit={TEXTS // 2}", "analysis=none", "tracking=none"]
-_LEARN = ["optimizer=labeled_fewshot", "dataset=theses", "tracking=none", "run.limit=20"]
+_LEARN = [
+    "optimizer=labeled_fewshot",
+    "dataset=theses",
+    "tracking=none",
+    "run.limit=20",
+]
 _LEARN += ["dataset.conditions=[authority_only,explained_only]"]
 DOORS: dict[str, Any] = {
     "run": Judging(
-        ["run", *_HOSTED, f"run.limit={TEXTS}", "analysis=none"], "hydra.run.dir", TEXTS, "run.json"
+        ["run", *_HOSTED, f"run.limit={TEXTS}", "analysis=none"],
+        "hydra.run.dir",
+        TEXTS,
+        "run.json",
     ),
     "sweep": Judging(
         ["run", "-m", "prompt=anchored_pt,anchored_en", *_HOSTED, *_HALF],
@@ -359,11 +463,15 @@ def comparable(folder: Path) -> object:
     found: dict[str, object] = {}
     for journal in sorted(folder.rglob(JOURNAL)):
         scores, metrics, judged = results(journal.parent)
-        rows = [{k: v for k, v in row.items() if not CLOCKS.search(k)} for row in scores]
+        rows = [
+            {k: v for k, v in row.items() if not CLOCKS.search(k)} for row in scores
+        ]
         own = {k: v for k, v in metrics.items() if not CLOCKS.search(k)}
         found[str(journal.relative_to(folder))] = (rows, own, sorted(judged))
     for name in ("program.json", "splits.json"):
-        found |= {name: (folder / name).read_text()} if (folder / name).is_file() else {}
+        found |= (
+            {name: (folder / name).read_text()} if (folder / name).is_file() else {}
+        )
     return found, (folder / "report.html").is_file()
 
 
@@ -386,7 +494,11 @@ class Page:
 
     def ask(self, path: str, body: object = None) -> Any:
         """What it answers. Raises ValueError where that is no success."""
-        headers = {"X-Token": self.token, "Host": self.host, "Origin": f"http://{self.host}"}
+        headers = {
+            "X-Token": self.token,
+            "Host": self.host,
+            "Origin": f"http://{self.host}",
+        }
         connection = http.client.HTTPConnection(self.host, timeout=60)
         try:
             sent = None if body is None else json.dumps(body).encode()
@@ -424,7 +536,11 @@ def started(place: Path, words: Sequence[str]) -> subprocess.Popen[bytes]:
     """A command that judges, begun."""
     line = [sys.executable, "-m", f"undogmatic.{words[0]}", *words[1:]]
     return subprocess.Popen(
-        line, cwd=place, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        line,
+        cwd=place,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
 
 
@@ -472,12 +588,18 @@ def main() -> None:
     usual = [name for name in DOORS if name != "ray"]
     parser.add_argument("doors", nargs="*", metavar="DOOR", help=", ".join(DOORS))
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--signal", choices=("KILL", "INT", "TERM", "HUP"), default="KILL")
+    parser.add_argument(
+        "--signal", choices=("KILL", "INT", "TERM", "HUP"), default="KILL"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     given = parser.parse_args()
     if unknown := [name for name in given.doors if name not in DOORS]:
-        parser.error(f"no such door: {', '.join(unknown)}. There are: {', '.join(DOORS)}.")
+        parser.error(
+            f"no such door: {', '.join(unknown)}. There are: {', '.join(DOORS)}."
+        )
     # what was started in the background is deaf to these, and so would be what it starts
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -485,7 +607,10 @@ def main() -> None:
         found = Kills(name, given.signal, seed=given.seed)
         sent = signal.Signals[f"SIG{given.signal}"]
         DOORS[name].tried(given.kills, sent, random.Random(given.seed), found)
-        print(", ".join(f"{key} {value}" for key, value in asdict(found).items()), flush=True)
+        print(
+            ", ".join(f"{key} {value}" for key, value in asdict(found).items()),
+            flush=True,
+        )
         if given.write:
             stored.keep("kills", ("door", "signal"), [asdict(found)])
 

@@ -50,7 +50,9 @@ def judged(
     OmegaConf.save(compose_config(["experiment=instrument", *words]), composed)
     n = len(labels) // PART
     table = draw(str(folder), n, 0).table
-    rows = pd.DataFrame(list(map(json.loads, table.read_text(encoding="utf-8").splitlines())))
+    rows = pd.DataFrame(
+        list(map(json.loads, table.read_text(encoding="utf-8").splitlines()))
+    )
     chances = rows["inclusion_probability"].to_numpy()
     off = np.abs(rows["verdict"] - rows["item"].map(labels)).to_numpy()
     ranks = float(stats.spearmanr(chances, off).statistic)
@@ -61,15 +63,24 @@ def judged(
         spreads.append(float(np.std(means)))
         biases.append(float(np.mean(means) - off.mean()))
     low, high = fisher(ranks, off.size)
-    found = {"correlation": ranks, "low": low, "high": high, "ratio": spreads[0] / spreads[1]}
+    found = {
+        "correlation": ranks,
+        "low": low,
+        "high": high,
+        "ratio": spreads[0] / spreads[1],
+    }
     return found | {"bias": biases[0], "n": off.size, "drawn": n}
 
 
 def main() -> None:
     """Print, and keep, what the draw is worth."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--judges", type=int, default=len(NAMES), help="so many of them")
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--judges", type=int, default=len(NAMES), help="so many of them"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     chosen = parser.parse_args()
     items = load(_settings(["dataset=labelled", "analysis=none"])).labelled.items
     known = [item for item in items if item.label is not None]
@@ -78,10 +89,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         texts = Path(made, "texts.jsonl")
         rows = [{"id": i.id, "text": i.text, "group": i.pair or i.id} for i in known]
-        texts.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        texts.write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
         for judge in NAMES[: chosen.judges]:
             folder = Path(made, judge)
-            table.append({"judge": judge} | judged(JUDGES[judge], labels, texts, folder))
+            table.append(
+                {"judge": judge} | judged(JUDGES[judge], labels, texts, folder)
+            )
             print(table[-1], flush=True)
     if chosen.write:
         pd.DataFrame(table).round(4).to_csv(RESULTS, index=False)

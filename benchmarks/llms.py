@@ -33,7 +33,9 @@ def first_sentence(text: str) -> str:
     paragraphs = re.split(r"\n\s*\n", text)
     plain = (each.strip("\n") for each in paragraphs)
     paragraph = next((each for each in plain if re.match(r"[A-Za-z*`\[\"]", each)), "")
-    paragraph = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"\s+", " ", paragraph))
+    paragraph = re.sub(
+        r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"\s+", " ", paragraph)
+    )
     found = re.match(r".*?(?:[.?](?= [A-Z`\"])|[.?:]$)", paragraph.replace("**", ""))
     return re.sub(r":$", ".", found[0]) if found else paragraph
 
@@ -44,7 +46,9 @@ def text_of(name: str) -> str:
     if not notebook.is_file():
         return (DOCS / name).read_text(encoding="utf-8")
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return "\n\n".join(
+        "".join(c["source"]) for c in cells if c["cell_type"] == "markdown"
+    )
 
 
 def address(name: str) -> str:

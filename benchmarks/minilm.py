@@ -29,7 +29,9 @@ Read = Callable[[Sequence[str]], Any]
 def texts(count: int) -> list[str]:
     """Distinct sentences of many lengths."""
     rows = json_lines(data_folder() / "curated" / "labelled.jsonl")
-    found = dict.fromkeys(each for _, row in rows for each in sentences(str(row["text"]), 10))
+    found = dict.fromkeys(
+        each for _, row in rows for each in sentences(str(row["text"]), 10)
+    )
     return list(found)[:count]
 
 
@@ -76,7 +78,9 @@ def main() -> None:
         )
         print(f"{name:22} {by}: sentences, {threads} thread(s)")
     if other is None:
-        print("sentence-transformers is not installed: pip install 'undogmatic[nli]' to compare.")
+        print(
+            "sentence-transformers is not installed: pip install 'undogmatic[nli]' to compare."
+        )
     else:
         clock, processor = best["sentence-transformers"] / best["int8"]
         print(

@@ -50,7 +50,9 @@ _BOLD = str.maketrans(
 def without_accents(text: str) -> str:
     """The text as it is typed on a keyboard without accents."""
     return "".join(
-        char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char)
+        char
+        for char in unicodedata.normalize("NFD", text)
+        if not unicodedata.combining(char)
     )
 
 
@@ -72,7 +74,9 @@ TYPED: dict[str, Callable[[str], str]] = {
     "soft hyphens": "\u00ad".join,
     "full-width letters": lambda text: text.translate(_WIDE),
     "missing accents": without_accents,
-    "accents as characters of their own (NFD)": lambda text: unicodedata.normalize("NFD", text),
+    "accents as characters of their own (NFD)": lambda text: unicodedata.normalize(
+        "NFD", text
+    ),
     "other spaces": respaced,
 }
 """Ways of typing the same words."""
@@ -89,7 +93,8 @@ def texts_of(split: str, most: int) -> list[Item]:
     parts: Any = ["labelled", "adversarial", "controls", "theses", "pairs"]
     chosen: Any = split
     return sorted(
-        CuratedDataset(parts=parts, split=chosen).load(), key=lambda item: digest(item.id)
+        CuratedDataset(parts=parts, split=chosen).load(),
+        key=lambda item: digest(item.id),
     )[:most]
 
 
@@ -102,7 +107,10 @@ def judges(names: Sequence[str]) -> dict[str, Callable[[list[str]], np.ndarray]]
     def tfidf(texts: list[str]) -> np.ndarray:
         return np.asarray(np.clip(100 * fitted(1.0).predict(texts), 0, 100))
 
-    known: dict[str, Callable[[list[str]], np.ndarray]] = {"patterns": patterns, "tfidf": tfidf}
+    known: dict[str, Callable[[list[str]], np.ndarray]] = {
+        "patterns": patterns,
+        "tfidf": tfidf,
+    }
     if "probe" in names:
         chosen = settings(compose_config(["model=local", "model.threads=1"]))
         rubric, engine = build(chosen.rubric, "rubric"), build(chosen.engine, "engine")
@@ -111,10 +119,18 @@ def judges(names: Sequence[str]) -> dict[str, Callable[[list[str]], np.ndarray]]
 
         def probe(texts: list[str]) -> np.ndarray:
             read = asyncio.run(
-                read_all(model, texts, engine, lambda text: text_features(shipped, model, text))
+                read_all(
+                    model,
+                    texts,
+                    engine,
+                    lambda text: text_features(shipped, model, text),
+                )
             )
             return np.array(
-                [shipped.estimate(row, rubric.minimum, rubric.maximum).score for row in read]
+                [
+                    shipped.estimate(row, rubric.minimum, rubric.maximum).score
+                    for row in read
+                ]
             )
 
         known["probe"] = probe
@@ -127,10 +143,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--texts", type=int, default=TEXTS, help=f"how many of each split (default: {TEXTS})"
+        "--texts",
+        type=int,
+        default=TEXTS,
+        help=f"how many of each split (default: {TEXTS})",
     )
     parser.add_argument("--judges", nargs="+", default=["probe", "patterns", "tfidf"])
-    parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"keep the table in {RESULTS.name}"
+    )
     given = parser.parse_args()
     rows = []
     family = citing()
@@ -140,7 +161,10 @@ def main() -> None:
             known = groups_of(items)
             groups = [known[item.id] for item in items]
             before = score([item.text for item in items])
-            typed = {way: [change(item.text) for item in items] for way, change in TYPED.items()}
+            typed = {
+                way: [change(item.text) for item in items]
+                for way, change in TYPED.items()
+            }
             typed[CITATION] = [family.into(item.text, item.id) for item in items]
             for way, texts in typed.items():
                 moved = score(texts) - before
@@ -161,7 +185,9 @@ def main() -> None:
                 rows.append(row)
     table = pd.DataFrame(rows)
     columns = list(dict.fromkeys((row["judge"], row["split"]) for row in rows))
-    print(f"| movement (shift) | {' | '.join(f'{judge}, {split}' for judge, split in columns)} |")
+    print(
+        f"| movement (shift) | {' | '.join(f'{judge}, {split}' for judge, split in columns)} |"
+    )
     print(f"|---|{'---|' * len(columns)}")
     for way, own in table.groupby("typed", sort=False):
         cells = [

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("undogmatic", "conf", "data", "tests", "docs", "benchmarks", "pyproject.toml", "README.md")
+PARTS = (
+    "undogmatic",
+    "conf",
+    "data",
+    "tests",
+    "docs",
+    "benchmarks",
+    "pyproject.toml",
+    "README.md",
+)
 
 
 class Fault(NamedTuple):
@@ -45,8 +54,8 @@ FAULTS = {
     ),
     "matched pairs never decide": Fault(
         "undogmatic/examinations/rivals.py",
-        "telling and n_groups >= likely.fewest)",
-        "False)",
+        "telling and n_groups >= likely.fewest\n",
+        "False\n",
         ("tests/examinations/test_rivals.py",),
     ),
     "no correction in sweeps": Fault(
@@ -141,7 +150,12 @@ def caught(fault: Fault, folder: Path) -> bool:
             *fault.tests,
         ]
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
@@ -160,7 +174,9 @@ def main() -> None:
         for part in PARTS:
             source = ROOT / part
             if source.is_dir():
-                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    source, folder / part, ignore=shutil.ignore_patterns("__pycache__")
+                )
             else:
                 shutil.copy(source, folder / part)
         for what in given.only:

@@ -71,8 +71,13 @@ def pairs(split: str) -> list[Pair]:
 def told(some: Sequence[Pair]) -> list[Told]:
     """What the rules say of each pair, with the embeddings that ship."""
     embeddings = MiniLMEmbeddings()
-    divided = [(sentences(pair.reference, LEAST), sentences(pair.summary, LEAST)) for pair in some]
-    embeddings.vectors([sentence for both in divided for side in both for sentence in side])
+    divided = [
+        (sentences(pair.reference, LEAST), sentences(pair.summary, LEAST))
+        for pair in some
+    ]
+    embeddings.vectors(
+        [sentence for both in divided for side in both for sentence in side]
+    )
     found = []
     for pair, (reference, summary) in zip(some, divided, strict=True):
         similarity = embeddings.vectors(reference) @ embeddings.vectors(summary).T
@@ -124,7 +129,9 @@ def totals(frame: pd.DataFrame) -> pd.DataFrame:
                     "found": f"{right} of {wrong.n.sum()}",
                     "false_alarms": f"{alarms} of {faithful.n.sum()}",
                     "precision": (
-                        round(right / (right + alarms), 3) if right + alarms else float("nan")
+                        round(right / (right + alarms), 3)
+                        if right + alarms
+                        else float("nan")
                     ),
                 }
             )
@@ -135,8 +142,12 @@ def main() -> None:
     """Print the tables, and keep the first where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--split", nargs="+", choices=["dev", "test"], default=["dev"])
-    parser.add_argument("--rows", action="store_true", help="every pair that is judged wrongly")
-    parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
+    parser.add_argument(
+        "--rows", action="store_true", help="every pair that is judged wrongly"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"keep the table in {RESULTS.name}"
+    )
     given = parser.parse_args()
     found = [each for split in given.split for each in told(pairs(split))]
     for each in found if given.rows else ():
@@ -144,7 +155,9 @@ def main() -> None:
             said = [(one.kind, one.expected, one.said) for one in each.accusations]
             print(each.pair.id, each.pair.reference, each.pair.summary, said, sep=" | ")
     frame = table(found)
-    print(frame.to_string(index=False), totals(frame).to_string(index=False), sep="\n\n")
+    print(
+        frame.to_string(index=False), totals(frame).to_string(index=False), sep="\n\n"
+    )
     if given.write:
         frame.to_csv(RESULTS, index=False)
 

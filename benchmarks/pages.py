@@ -30,7 +30,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 WIDTH = 110
 """Characters of the terminal in which the commands run."""
-BLOCK = re.compile(r"(<!-- made by benchmarks\.pages: (\w+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- made by benchmarks\.pages: (\w+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL
+)
 
 
 def output(*words: str, folder: Path | None = None) -> str:
@@ -42,7 +44,11 @@ def output(*words: str, folder: Path | None = None) -> str:
     Raises:
         subprocess.CalledProcessError: It did not end well.
     """
-    known = {name: value for name, value in os.environ.items() if not name.startswith("HYDRA")}
+    known = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HYDRA")
+    }
     known |= {"PYTHONPATH": str(ROOT), "COLUMNS": str(WIDTH)}
     with tempfile.TemporaryDirectory() as new:
         done = subprocess.run(
@@ -53,14 +59,21 @@ def output(*words: str, folder: Path | None = None) -> str:
             text=True,
             check=True,
         )
-    told = [line for line in done.stderr.splitlines() if line and not line.startswith(" ")]
+    told = [
+        line for line in done.stderr.splitlines() if line and not line.startswith(" ")
+    ]
     return "\n".join([*told, done.stdout])
 
 
 def check_of_the_demo() -> str:
     """What the README's first command says."""
     whole = output(
-        "undogmatic.cli", "check", "data/check/demo.csv", "--judge", "judge_careful", folder=ROOT
+        "undogmatic.cli",
+        "check",
+        "data/check/demo.csv",
+        "--judge",
+        "judge_careful",
+        folder=ROOT,
     )
     paragraphs = whole.strip("\n").split("\n\n")
     answer = next(n for n, text in enumerate(paragraphs) if text.lstrip()[:1] in "✓✗◐?")
@@ -69,7 +82,11 @@ def check_of_the_demo() -> str:
 
 def demo(language: str = "en") -> str:
     """The middle of what `undogmatic demo` prints: which judges may be believed, and their table."""
-    paragraphs = output("undogmatic.cli", "demo", "--language", language).strip("\n").split("\n\n")
+    paragraphs = (
+        output("undogmatic.cli", "demo", "--language", language)
+        .strip("\n")
+        .split("\n\n")
+    )
     lead, _, table = next(text for text in paragraphs if "───" in text).partition("\n")
     rows = "\n".join(map(str.rstrip, table.splitlines())).rstrip()
     return f"```text\n{wrapped(lead)}\n{rows}\n```\n"
@@ -103,10 +120,15 @@ def sizes() -> str:
         "student": "a student",
         "hosted": "a hosted model (a stub server)",
     }
-    rows = ["| texts | judged by | seconds of a processor | memory at most |", "|---|---|---|---|"]
+    rows = [
+        "| texts | judged by | seconds of a processor | memory at most |",
+        "|---|---|---|---|",
+    ]
     for model, name in names.items():
         for row in runs[runs["model"] == model].sort_values("texts").itertuples():
-            rows.append(f"| {row.texts:,} | {name} | {row.processor:.0f} | {row.mb} MB |")
+            rows.append(
+                f"| {row.texts:,} | {name} | {row.processor:.0f} | {row.mb} MB |"
+            )
     return "\n".join(rows) + "\n"
 
 
@@ -140,7 +162,9 @@ def believed() -> str:
         for texts in ("invented", "held", "traits"):
             shares = stored[(stored["judge"] == judge) & (stored["texts"] == texts)]
             cells.append(
-                "-" if shares.empty else f"{shares['believed'].max():.0%}".replace("%", " %")
+                "-"
+                if shares.empty
+                else f"{shares['believed'].max():.0%}".replace("%", " %")
             )
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
@@ -166,18 +190,24 @@ def planned() -> str:
     """How often a yes came where `undogmatic plan` announced it, from `benchmarks.planned`."""
     stored = pd.read_csv(RESULTS / "planned.csv")
     chances = sorted(stored["announced"].unique())
-    heads = " | ".join(f"{chance:.0%} announced".replace("%", " %") for chance in chances)
+    heads = " | ".join(
+        f"{chance:.0%} announced".replace("%", " %") for chance in chances
+    )
     rows = [
         f"| rarer label | judge right on either | drawn | {heads} |",
         f"|---|---|---|{'---|' * len(chances)}",
     ]
-    for (rarer, right, drawn), cells in stored.groupby(["rarer", "right", "drawn"], sort=False):
+    for (rarer, right, drawn), cells in stored.groupby(
+        ["rarer", "right", "drawn"], sort=False
+    ):
         by_chance = cells.set_index("announced")
         shown = " | ".join(
             f"{by_chance['yes'][chance]:.0%} with {by_chance['labels'][chance]}"
             for chance in chances
         )
-        rows.append(f"| {rarer:.0%} | {right:.0%} | {drawn} | {shown} |".replace("%", " %"))
+        rows.append(
+            f"| {rarer:.0%} | {right:.0%} | {drawn} | {shown} |".replace("%", " %")
+        )
     return "\n".join(rows) + "\n"
 
 
@@ -231,7 +261,9 @@ def instrument(language: str = "en") -> str:
         goal = goal.replace(">=", "at least").replace("<=", "at most")
         goal += " (60)" if goals and len(goals) < len(own) else ""
         cells = " | ".join(f"{shares[n]:.1%}".replace(".0%", "%") for n in (40, 60))
-        rows.append(f"| {judge} | {asked[what]} | {goal} | {cells} |".replace("%", " %"))
+        rows.append(
+            f"| {judge} | {asked[what]} | {goal} | {cells} |".replace("%", " %")
+        )
     table = "\n".join(rows) + "\n"
     return _in_portuguese(table) if language == "pt" else table
 
@@ -242,7 +274,10 @@ def instrument_trust(language: str = "en") -> str:
     from benchmarks.instrument_trust import MEASURES, fisher
 
     stored = pd.read_csv(RESULTS / "instrument_trust.csv")
-    rows = ["| judge | effects | worst | orders | blank | agreement |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| judge | effects | worst | orders | blank | agreement |",
+        "|---|---|---|---|---|---|",
+    ]
     for one in stored.itertuples():
         interval = "" if pd.isna(one.low) else f" [{one.low:.2f}, {one.high:.2f}]"
         rows.append(
@@ -271,7 +306,11 @@ def since() -> str:
     ]
     for each in stored.itertuples():
         changes = each.before != each.after
-        agreement = f"{each.before:.0%} to {each.after:.0%}" if changes else f"{each.before:.0%}"
+        agreement = (
+            f"{each.before:.0%} to {each.after:.0%}"
+            if changes
+            else f"{each.before:.0%}"
+        )
         what = "" if each.what == "alone" else f", {each.what}"
         in_range = f"{each.range_holds:.0%}" if changes else "-"
         cells = [f"{each.items}{what}", each.periods, agreement]
@@ -297,7 +336,13 @@ def planted_defects() -> str:
     for row in stored.to_dict("records"):
         name = f"{row['least']:.1%} (`{row['of']}`)"
         counts = [f"{row[name]:.1%}" for name in ("missed", "found", "moved")]
-        cells = [str(row["runs"]), f"{row['together']:.0%}", f"{row['holds']:.1%}", name, *counts]
+        cells = [
+            str(row["runs"]),
+            f"{row['together']:.0%}",
+            f"{row['holds']:.1%}",
+            name,
+            *counts,
+        ]
         rows.append(f"| {' | '.join(cells)} |".replace("%", " %"))
     return "\n".join(rows) + "\n"
 
@@ -312,8 +357,12 @@ def aligned() -> str:
     ]
     for row in stored.to_dict("records"):
         columns = ("all", "tuning", "one_look", "every_look", "gained")
-        cells = " | ".join(f"{row[name]:+.1f}".replace("-0.0", "0.0") for name in columns)
-        shares = " | ".join(f"{row[name]:.0%}".replace("%", " %") for name in ("yes", "noise_said"))
+        cells = " | ".join(
+            f"{row[name]:+.1f}".replace("-0.0", "0.0") for name in columns
+        )
+        shares = " | ".join(
+            f"{row[name]:.0%}".replace("%", " %") for name in ("yes", "noise_said")
+        )
         worth = f"{row['worth']:.0f}" if row["worth"] else "none"
         rows.append(f"| {row['labels']} | {worth} | {cells} | {shares} |")
     return "\n".join(rows) + "\n"
@@ -352,7 +401,11 @@ def examinations() -> str:
         "|---|---|---|---|---|",
     ]
     for each in OURS:
-        asks = words.text(f"examination.asks_{each.name}").partition(" (")[2].removesuffix(")")
+        asks = (
+            words.text(f"examination.asks_{each.name}")
+            .partition(" (")[2]
+            .removesuffix(")")
+        )
         needs = "; ".join(NEEDS[need] for need in each.needs) or "-"
         of_all = set(each.kinds) == set(KINDS)
         kinds = "all" if of_all else ", ".join(f"`{kind}`" for kind in each.kinds)
@@ -404,13 +457,18 @@ PAGES = (
 def masked(text: str) -> str:
     """A text without the dates, times and run numbers that differ from run to run."""
     text = re.sub(r"\d{4}-\d{2}-\d{2}/\d{2}-\d{2}-\d{2}", "DATE/TIME", text)
-    text = re.sub(r"/#/experiments/\d+/runs/[0-9a-f]{32}", "/#/experiments/N/runs/RUN", text)
+    text = re.sub(
+        r"/#/experiments/\d+/runs/[0-9a-f]{32}", "/#/experiments/N/runs/RUN", text
+    )
     return re.sub(r"[ \t]+", " ", text)
 
 
 def stored_blocks(page: Path) -> dict[str, str]:
     """The blocks of a page by their names, as they stand there."""
-    return {name: body for _, name, body, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
+    return {
+        name: body
+        for _, name, body, _ in BLOCK.findall(page.read_text(encoding="utf-8"))
+    }
 
 
 def main() -> None:
@@ -423,7 +481,9 @@ def main() -> None:
         for name, body in stored_blocks(page).items():
             made = BLOCKS[name]()
             same = masked(made) == masked(body)
-            print(f"{page.relative_to(ROOT)}: {name} is {'as it was' if same else 'stale'}")
+            print(
+                f"{page.relative_to(ROOT)}: {name} is {'as it was' if same else 'stale'}"
+            )
             if not same and writes:
                 start = text.index(f"<!-- made by benchmarks.pages: {name} -->\n")
                 begin = text.index("\n", start) + 1

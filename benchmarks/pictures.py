@@ -48,7 +48,12 @@ RUNS: Mapping[str, tuple[str, Sequence[str]]] = {
     ),
     "distilled": (
         "A student that imitates another judge, on labelled texts.",
-        ("dataset=labelled", "run.limit=150", "model=distilled", "model.path=student.safetensors"),
+        (
+            "dataset=labelled",
+            "run.limit=150",
+            "model=distilled",
+            "model.path=student.safetensors",
+        ),
     ),
     "sweep": (
         "A sweep: which of two judges is better, item by item.",
@@ -108,10 +113,13 @@ LOOKS_OF_ANSWER = {
 }
 """The first page of the documentation shows it in the colours and in the width of its reader, and no
 more than the answer."""
-ENDS = "Math.ceil(document.querySelector('.answer').getBoundingClientRect().bottom) + 16"
+ENDS = (
+    "Math.ceil(document.querySelector('.answer').getBoundingClientRect().bottom) + 16"
+)
 BARE = "document.documentElement.style.scrollbarWidth = 'none'; scrollTo(0, 0)"
 LANGUAGES = {"en": "English", "pt": "Portuguese"}
-DARK = "_mlflow_dark_mode_toggle_enabled"  # what MLflow calls its switch in the browser's storage
+# what MLflow calls its switch in the browser's storage
+DARK = "_mlflow_dark_mode_toggle_enabled"
 QUALITY, HEIGHT = 38, 860
 
 
@@ -138,11 +146,15 @@ def served(store: Path) -> Iterator[str]:
         "--port",
         str(port),
     ]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         for _ in range(600):
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
+                urllib.request.urlopen(
+                    f"http://127.0.0.1:{port}/health", timeout=5
+                ).close()
                 break
             except OSError:
                 time.sleep(0.2)
@@ -165,7 +177,9 @@ def asked(address: str, path: str, body: Mapping[str, Any] | None = None) -> Any
 def pages(address: str) -> dict[str, str]:
     """The pages by name: those of the experiment, of its newest labelled run, and the comparison of
     its newest runs."""
-    found = asked(address, "2.0/mlflow/experiments/get-by-name?experiment_name=undogmatic")
+    found = asked(
+        address, "2.0/mlflow/experiments/get-by-name?experiment_name=undogmatic"
+    )
     experiment = found["experiment"]["experiment_id"]
     searched = {"experiment_ids": [experiment], "max_results": 50}
     runs = asked(address, "2.0/mlflow/runs/search", searched)["runs"]
@@ -173,19 +187,28 @@ def pages(address: str) -> dict[str, str]:
         run["info"]["run_id"]: {tag["key"]: tag["value"] for tag in run["data"]["tags"]}
         for run in runs
     }
-    judged = [each for each, tags in kinds.items() if tags.get("undogmatic.kind") == "run"]
+    judged = [
+        each for each, tags in kinds.items() if tags.get("undogmatic.kind") == "run"
+    ]
     jobs = [each for each in judged if "mlflow.parentRunId" in kinds[each]] or judged
-    alone = next((each for each in judged if "mlflow.parentRunId" not in kinds[each]), judged[0])
+    alone = next(
+        (each for each in judged if "mlflow.parentRunId" not in kinds[each]), judged[0]
+    )
     looked = {
         "locations": [
-            {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": experiment}}
+            {
+                "type": "MLFLOW_EXPERIMENT",
+                "mlflow_experiment": {"experiment_id": experiment},
+            }
         ]
     }
     searched = looked | {
         "filter": f"request_metadata.`mlflow.sourceRun` = '{alone}'",
         "max_results": 1,
     }
-    trace = asked(address, "3.0/mlflow/traces/search", searched)["traces"][0]["trace_id"]
+    trace = asked(address, "3.0/mlflow/traces/search", searched)["traces"][0][
+        "trace_id"
+    ]
     of_run, of_experiment = (
         f"#/experiments/{experiment}/runs/{alone}",
         f"#/experiments/{experiment}",
@@ -211,7 +234,9 @@ def pages(address: str) -> dict[str, str]:
 
 async def visited(address: str, out: Path, only: Sequence[str]) -> None:
     """Take the pictures of MLflow's pages."""
-    chosen = {name: page for name, page in pages(address).items() if not only or name in only}
+    chosen = {
+        name: page for name, page in pages(address).items() if not only or name in only
+    }
     for look, (width, dark) in LOOKS.items() if chosen else ():
         async with browsing(address) as browser:
             await browser.until("document.readyState === 'complete'")
@@ -263,7 +288,14 @@ def made(folder: Path, only: Sequence[str]) -> None:
         if (only and name not in only) or (folder / name).exists():
             continue
         if name == "distilled":
-            called(folder, "undogmatic.cli", "distill", "labelled", "--out", "student.safetensors")
+            called(
+                folder,
+                "undogmatic.cli",
+                "distill",
+                "labelled",
+                "--out",
+                "student.safetensors",
+            )
         called(
             folder,
             "undogmatic.run",
@@ -276,7 +308,10 @@ def called(folder: Path, *words: str) -> None:
     """Run one of our commands in a folder."""
     print(" ".join(words), flush=True)
     subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
 
 
@@ -289,27 +324,42 @@ def _page(folder: Path, language: str) -> Path:
 def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
     """Write every report in both languages, and take its pictures."""
     # to be named without a path
-    shutil.copy(Path(__file__).resolve().parents[1] / "data" / "check" / "demo.csv", folder)
+    shutil.copy(
+        Path(__file__).resolve().parents[1] / "data" / "check" / "demo.csv", folder
+    )
     for language in ("en", "pt"):
         for name in RUNS:
             if (folder / name).exists() and (not only or name in only):
                 called(folder, "undogmatic.cli", "report", name, "--language", language)
-                asyncio.run(looked_at(_page(folder / name, language), out, f"{name}_{language}"))
+                asyncio.run(
+                    looked_at(_page(folder / name, language), out, f"{name}_{language}")
+                )
         for name, (_, judges) in CHECKS.items():
             if not only or name in only:
                 chosen = [word for judge in judges for word in ("--judge", judge)]
-                written = ["--report", name, "--card", f"{name}.html", "--language", language]
+                written = [
+                    "--report",
+                    name,
+                    "--card",
+                    f"{name}.html",
+                    "--language",
+                    language,
+                ]
                 called(folder, "undogmatic.cli", "check", "demo.csv", *chosen, *written)
-                asyncio.run(looked_at(_page(folder / name, language), out, f"{name}_{language}"))
+                asyncio.run(
+                    looked_at(_page(folder / name, language), out, f"{name}_{language}")
+                )
                 if name == "check":
-                    asyncio.run(looked_at(folder / f"{name}.html", out, f"card_{language}"))
+                    asyncio.run(
+                        looked_at(folder / f"{name}.html", out, f"card_{language}")
+                    )
 
 
 def shown(out: Path) -> str:
     """The page that shows the pictures of a folder."""
-    told = {name: sentence for name, (sentence, _) in (*RUNS.items(), *CHECKS.items())} | {
-        "card": CARD
-    }
+    told = {
+        name: sentence for name, (sentence, _) in (*RUNS.items(), *CHECKS.items())
+    } | {"card": CARD}
     lines = [
         "# Pictures of all reports and pages",
         "",
@@ -359,13 +409,18 @@ def main() -> None:
     docs = Path(__file__).resolve().parents[1] / "docs"
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
-        "--folder", type=Path, help="where the runs lie (default: a folder that is removed again)"
+        "--folder",
+        type=Path,
+        help="where the runs lie (default: a folder that is removed again)",
     )
     parser.add_argument(
         "--out", type=Path, default=docs / "pictures", help="the folder of the pictures"
     )
     parser.add_argument(
-        "--only", nargs="*", default=[], help="names of runs, checks and pages (default: all)"
+        "--only",
+        nargs="*",
+        default=[],
+        help="names of runs, checks and pages (default: all)",
     )
     typed = parser.parse_args()
     typed.out.mkdir(parents=True, exist_ok=True)

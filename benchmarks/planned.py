@@ -44,7 +44,9 @@ def table(expected: TwoKinds, n: int, seed: int) -> tuple[pd.DataFrame, dict[str
     rows = pd.DataFrame(
         {
             "item": [f"i{k}" for k in rng.permutation(items)],
-            "text": [" ".join(rng.choice(words, rng.integers(15, 40))) for _ in range(items)],
+            "text": [
+                " ".join(rng.choice(words, rng.integers(15, 40))) for _ in range(items)
+            ],
             "judge": np.where(verdict, "fail", "pass"),
             "human": np.where(label, "fail", "pass").astype(object),
         }
@@ -60,16 +62,25 @@ def main() -> None:
     """Print, and keep, how often the answer was yes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     chosen = parser.parse_args()
     options, kept = CheckOptions(), []
     least = options.least_of("pass_fail")
-    print(f"{'rarer':>6}{'right':>7}  {'drawn':12}{'announced':>10}{'labels':>8}{'yes':>6}")
+    print(
+        f"{'rarer':>6}{'right':>7}  {'drawn':12}{'announced':>10}{'labels':>8}{'yes':>6}"
+    )
     for (rarer, right), by_verdict in product(CELLS, (False, True)):
         fewest = kinds.FEWEST_RARER if rarer < kinds.MINOR else 0
         expected = TwoKinds(rarer, right, by_verdict, fewest)
         needed = planning.labels_needed(
-            expected, least, surface.least_left, CHANCES, level=options.level, fewest=kinds.FEWEST
+            expected,
+            least,
+            surface.least_left,
+            CHANCES,
+            level=options.level,
+            fewest=kinds.FEWEST,
         )
         for chance, n in zip(CHANCES, needed, strict=True):
             if n is None:

@@ -23,7 +23,11 @@ import undogmatic.run  # noqa: F401  registers the resolver that config.yaml use
 from benchmarks import outcomes
 from undogmatic.api import judge_items
 from undogmatic.constructs.faithfulness.cases import CasesDataset
-from undogmatic.constructs.faithfulness.facts.accusations import CONTRADICTED, HEDGED, INVENTED
+from undogmatic.constructs.faithfulness.facts.accusations import (
+    CONTRADICTED,
+    HEDGED,
+    INVENTED,
+)
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import data_folder
@@ -89,14 +93,19 @@ def seen(item: Item, own: Own, faithful: Own) -> Seen:
     added: list[str] = [" ".join(each.split()) for each in item.metadata["added"]]
     new = [row for row in errors(own) if row not in errors(faithful)]
     planted = [
-        row for row in new if any(row["quote"] in each or each in row["quote"] for each in added)
+        row
+        for row in new
+        if any(row["quote"] in each or each in row["quote"] for each in added)
     ]
     missing = [row for row in omissions(own) if row not in omissions(faithful)]
     uncovered = _verdict(own["coverage"]).score < _verdict(faithful["coverage"]).score
     left_out, filler = variant.startswith("omitted"), variant == FILLER
     named = missing if left_out else [] if filler else planted
     alarms = new if left_out or filler else [row for row in new if row not in planted]
-    found, lost = bool(named) or (left_out and uncovered), composite(faithful) - composite(own)
+    found, lost = (
+        bool(named) or (left_out and uncovered),
+        composite(faithful) - composite(own),
+    )
     return Seen(item.id.split("/")[0], variant, found, named, lost, alarms)
 
 
@@ -109,7 +118,8 @@ def measured(items: Sequence[Item], found: Mapping[str, Own]) -> list[Seen]:
     """What was seen of every flawed summary, from the judgments of all by the id of the item."""
     flawed = [item for item in items if item.metadata["variant"] != FAITHFUL]
     return [
-        seen(item, found[item.id], found[f"{item.id.split('/')[0]}/{FAITHFUL}"]) for item in flawed
+        seen(item, found[item.id], found[f"{item.id.split('/')[0]}/{FAITHFUL}"])
+        for item in flawed
     ]
 
 
@@ -166,22 +176,36 @@ def accused(told: Sequence[Told], sure: float) -> list[tuple[Told, Row, bool]]:
             wrong = " ".join(each.planted.split())
             for row in _table(one, "errors"):
                 quote = " ".join(row["quote"].split())
-                right = bool(wrong) and each.kind != FILLER and (wrong in quote or quote in wrong)
+                right = (
+                    bool(wrong)
+                    and each.kind != FILLER
+                    and (wrong in quote or quote in wrong)
+                )
                 found.append((each, row, right))
     return found
 
 
-def precision(found: Sequence[tuple[Told, Row, bool]]) -> dict[str, dict[str, list[int]]]:
+def precision(
+    found: Sequence[tuple[Told, Row, bool]],
+) -> dict[str, dict[str, list[int]]]:
     """Of each kind of accusation how many are right, and how many there are, where all are DOUBTED;
     what is said of one sentence of a case in several summaries counts once."""
-    counts: dict[str, dict[str, list[int]]] = {CONTRADICTED: {}, INVENTED: {}, HEDGED: {}}
+    counts: dict[str, dict[str, list[int]]] = {
+        CONTRADICTED: {},
+        INVENTED: {},
+        HEDGED: {},
+    }
     once = {
         (told.item.id.split("/")[0], row["quote"], row["problem"]): (row, right)
         for told, row, right in found
     }
     for row, right in once.values():
         source = HEDGED if row["kind"] == "hedging" else CONTRADICTED
-        source = INVENTED if row["kind"] in ("fabricated_citation", "invented_detail") else source
+        source = (
+            INVENTED
+            if row["kind"] in ("fabricated_citation", "invented_detail")
+            else source
+        )
         own = counts[source].setdefault(row["problem"].split(":")[0], [0, 0])
         own[0], own[1] = own[0] + right, own[1] + 1
     return counts
@@ -191,7 +215,9 @@ def kept(split: str) -> dict[str, dict[str, list[int]]]:
     """The counts that facts/precision.yaml keeps of development: of the summaries, and of the pairs
     of sentences of benchmarks/outcomes.py."""
     counted = precision(accused(shipped(split) + retold(split), DOUBTED))
-    for kind, (right, every) in outcomes.counts(outcomes.told(outcomes.pairs(split))).items():
+    for kind, (right, every) in outcomes.counts(
+        outcomes.told(outcomes.pairs(split))
+    ).items():
         own = counted[CONTRADICTED].setdefault(kind, [0, 0])
         own[0], own[1] = own[0] + right, own[1] + every
     return counted
@@ -226,13 +252,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--rows", choices=("dev", "test"), help="print what was named, summary by summary"
+        "--rows",
+        choices=("dev", "test"),
+        help="print what was named, summary by summary",
     )
     parser.add_argument(
-        "--precision", action="store_true", help="print how often accusations of a kind are right"
+        "--precision",
+        action="store_true",
+        help="print how often accusations of a kind are right",
     )
     parser.add_argument(
-        "--sure", type=float, default=0.9, help="with --precision: judge.sure and nli.sure (0.9)"
+        "--sure",
+        type=float,
+        default=0.9,
+        help="with --precision: judge.sure and nli.sure (0.9)",
     )
     given = parser.parse_args()
     if given.precision:
@@ -264,8 +297,14 @@ def _print_precision(sure: float) -> None:
         print(f"# {split}")
         # Of the pairs of sentences only the development half, which the rules were mended on.
         summaries_alone = precision(accused(shipped(split) + told, DOUBTED))
-        for source, counted in (kept(split) if split == "dev" else summaries_alone).items():
-            print(f"{source}: {json.dumps(dict(sorted(counted.items())))}".replace('"', ""))
+        for source, counted in (
+            kept(split) if split == "dev" else summaries_alone
+        ).items():
+            print(
+                f"{source}: {json.dumps(dict(sorted(counted.items())))}".replace(
+                    '"', ""
+                )
+            )
         faithful = [each for each in shipped(split) + told if each.kind == FAITHFUL]
         for word, most in (("named", 5), ("at a cost", 4)):
             ids = {
@@ -280,7 +319,11 @@ def _print_precision(sure: float) -> None:
         for kind in dict.fromkeys(each.kind for each in wrong):
             own = [each.item.id for each in wrong if each.kind == kind]
             hit = {each.item.id for each, _, right in found if right}
-            paid = {each.item.id for each, row, right in found if right and row["bucket"] < 5}
+            paid = {
+                each.item.id
+                for each, row, right in found
+                if right and row["bucket"] < 5
+            }
             print(
                 f"# retold, {kind}: {len(hit & set(own))} of {len(own)} found,"
                 f" {len(paid & set(own))} at a cost"

@@ -42,7 +42,11 @@ TOGETHER = (0.0, 0.9)
 
 def truths() -> dict[str, float]:
     """The true value of each number."""
-    defects = {kind.removeprefix(DEFECT): rate for kind, rate in RATES.items() if DEFECT in kind}
+    defects = {
+        kind.removeprefix(DEFECT): rate
+        for kind, rate in RATES.items()
+        if DEFECT in kind
+    }
     mean = float(np.mean(list(defects.values())))
     known = {"recall": mean, "clean": RATES[CLEAN], "equivalent": RATES[EQUIVALENT]}
     known |= {"difference": mean - RATES[CLEAN], "difference_equivalent": 0.0}
@@ -73,11 +77,25 @@ def told_of(rng: np.random.Generator, runs: int, together: float) -> Told:
         },
         index=ids,
     )
-    said: dict[str, Any] = {"item": ids, "judge": "judge", "criterion": "overall", "repeat": 0}
-    said |= {"order": None, "verdict": passes.ravel(), "confidence": np.nan, "reason": None}
+    said: dict[str, Any] = {
+        "item": ids,
+        "judge": "judge",
+        "criterion": "overall",
+        "repeat": 0,
+    }
+    said |= {
+        "order": None,
+        "verdict": passes.ravel(),
+        "confidence": np.nan,
+        "reason": None,
+    }
     labels = pd.DataFrame({"item": [], "criterion": [], "rater": [], "label": []})
     table = Evidence(
-        "pass_fail", pd.DataFrame(said | {"place": ""}), labels, items, categories=("fail", "pass")
+        "pass_fail",
+        pd.DataFrame(said | {"place": ""}),
+        labels,
+        items,
+        categories=("fail", "pass"),
     )
     told = Told()
     INJECTED.examine(table.of("judge", "overall"), told, CheckOptions())
@@ -94,9 +112,13 @@ def row(runs: int, together: float, files: int) -> dict[str, Any]:
         told = told_of(rng, runs, together)
         for name, truth in known.items():
             each = told.estimates[f"injected.{name}"]
-            held[name] += min(each.low, each.worst_low) <= truth <= max(each.high, each.best_high)
+            held[name] += (
+                min(each.low, each.worst_low) <= truth <= max(each.high, each.best_high)
+            )
         keys = {each.key: each for each in told.findings}
-        missed = keys["injected.missed"].values["kinds"] if "injected.missed" in keys else []
+        missed = (
+            keys["injected.missed"].values["kinds"] if "injected.missed" in keys else []
+        )
         wrong += bool({*missed} - {"little"})
         found += "little" in missed
         moved += "injected.moved" in keys
@@ -116,7 +138,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--files", type=int, default=200, help="files of each kind (default: 200)")
+    parser.add_argument(
+        "--files", type=int, default=200, help="files of each kind (default: 200)"
+    )
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
     given = parser.parse_args()
     rows = []

@@ -57,7 +57,9 @@ def forms(name: str) -> Iterator[tuple[str, list[str]]]:
 
 def written(cited: Citation) -> str:
     """A citation as the files write it."""
-    return ":".join(filter(None, (cited.court or "?", cited.kind, cited.number, cited.series)))
+    return ":".join(
+        filter(None, (cited.court or "?", cited.kind, cited.number, cited.series))
+    )
 
 
 def score(grammar: Grammar, name: str) -> Score:
@@ -82,8 +84,16 @@ class Said(NamedTuple):
 
 def said(name: str) -> list[Said]:
     """The passages of data/precedents/described_NAME.jsonl."""
-    rows = (row for _, row in json_lines(data_folder() / "precedents" / f"described_{name}.jsonl"))
-    return [Said(row["passage"], row["precedent"], row["label"], "reversed" in row) for row in rows]
+    rows = (
+        row
+        for _, row in json_lines(
+            data_folder() / "precedents" / f"described_{name}.jsonl"
+        )
+    )
+    return [
+        Said(row["passage"], row["precedent"], row["label"], "reversed" in row)
+        for row in rows
+    ]
 
 
 def answers(lookup: Precedents, rows: list[Said]) -> list[str]:
@@ -104,7 +114,10 @@ def shared_words(lookup: Precedents, rows: list[Said]) -> np.ndarray:
     """The number of words of four letters or more that passage and holding have in common."""
     holdings = _holdings(lookup)
     return np.array(
-        [float(len(_words(row.passage) & _words(holdings[row.precedent]))) for row in rows]
+        [
+            float(len(_words(row.passage) & _words(holdings[row.precedent])))
+            for row in rows
+        ]
     )
 
 
@@ -121,13 +134,19 @@ def embedded(embeddings: Embeddings) -> Closeness:
             (own[row.precedent] - centre for row in rows),
             strict=True,
         )
-        return np.array([a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs])
+        return np.array(
+            [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs]
+        )
 
     return close
 
 
 def _holdings(lookup: Precedents) -> dict[str, str]:
-    return {e.shown: e.cells["holding"] for entries in lookup.entries.values() for e in entries}
+    return {
+        e.shown: e.cells["holding"]
+        for entries in lookup.entries.values()
+        for e in entries
+    }
 
 
 def _words(text: str) -> set[str]:
@@ -150,16 +169,26 @@ def describes(others: list[str]) -> None:
         {name: said(name) for name in ("development", "test")},
     )
     for name, each in rows.items():
-        got, commonest = answers(lookup, each), Counter(row.label for row in each).most_common(1)[0]
+        got, commonest = (
+            answers(lookup, each),
+            Counter(row.label for row in each).most_common(1)[0],
+        )
         _print(
             f"{name}: words, three answers",
             [a == row.label for a, row in zip(got, each, strict=True)],
         )
-        _print(f"{name}: always `{commonest[0]}`", [row.label == commonest[0] for row in each])
+        _print(
+            f"{name}: always `{commonest[0]}`",
+            [row.label == commonest[0] for row in each],
+        )
         for answer in ("describes", "otherwise", "silent"):
             _print(
                 f"{name}: where words say `{answer}`",
-                [r.label == answer for a, r in zip(got, each, strict=True) if a == answer],
+                [
+                    r.label == answer
+                    for a, r in zip(got, each, strict=True)
+                    if a == answer
+                ],
             )
         wrong = [a for a, row in zip(got, each, strict=True) if row.reversed]
         taken = f"{wrong.count('describes')} are taken to describe it"
@@ -186,7 +215,10 @@ def describes(others: list[str]) -> None:
             for name, each in rows.items()
         }
         seen = tried["development"]
-        at = max(np.unique(seen), key=lambda limit: np.mean((seen >= limit) == true["development"]))
+        at = max(
+            np.unique(seen),
+            key=lambda limit: np.mean((seen >= limit) == true["development"]),
+        )
         _print(f"test: {rival}, yes or no", list((tried["test"] >= at) == true["test"]))
     _print("test: always no", [row.label != "describes" for row in rows["test"]])
 
@@ -207,7 +239,9 @@ def main() -> None:
         for what, (right, n) in shares.items():
             share = proportion([1.0] * right + [0.0] * (n - right))
             ends = f"[{share.low:.3f}, {share.high:.3f}]"
-            print(f"{name}, {len(texts)} texts: {what} {share.value:.3f} {ends} ({right} of {n})")
+            print(
+                f"{name}, {len(texts)} texts: {what} {share.value:.3f} {ends} ({right} of {n})"
+            )
     text = " ".join(text for text, _ in forms("development"))
     text *= 1_000_000 // len(text)
     start = time.process_time()

@@ -21,7 +21,11 @@ import numpy as np
 
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset
+from undogmatic.constructs.shame.curated import (
+    PAIR_GOLD,
+    CuratedDataset,
+    DevelopmentDataset,
+)
 from undogmatic.constructs.shame.patterns import count, fitted, share, tfidf_ridge
 from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.probe import (
@@ -90,22 +94,32 @@ def development() -> tuple[list[Item], list[Scored]]:
         held_out(raw, labels, folds, ends)[0]
         for raw in (lexical(list(map(plain, texts)), labels, folds), _patterns(items))
     ]
-    return items, [Scored("probe", scores, *limits), *map(Scored, ("tfidf", "patterns"), mapped)]
+    return items, [
+        Scored("probe", scores, *limits),
+        *map(Scored, ("tfidf", "patterns"), mapped),
+    ]
 
 
 def test() -> tuple[list[Item], list[Scored]]:
     """Scores of every test text by what ships."""
     items = [
-        item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)])
+        item
+        if item.label is not None
+        else item.with_label(PAIR_GOLD[str(item.condition)])
         for item in CuratedDataset(
-            parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="test"
+            parts=["labelled", "adversarial", "controls", "theses", "pairs"],
+            split="test",
         ).load()
     ]
     rubric, model, engine = opened()
     probe = fitting_probe(shipped_probe(rubric), model, rubric)
     texts = [item.text for item in items]
     features = np.stack(
-        asyncio.run(read_all(model, texts, engine, lambda text: text_features(probe, model, text)))
+        asyncio.run(
+            read_all(
+                model, texts, engine, lambda text: text_features(probe, model, text)
+            )
+        )
     )
     print(
         f"test: {len(items)} texts; the shipped probe was fitted on {probe.about.n} texts"
@@ -113,7 +127,9 @@ def test() -> tuple[list[Item], list[Scored]]:
     )
     found = [probe.estimate(row, rubric.minimum, rubric.maximum) for row in features]
     sure = [discretised_normal(one.score, one.sd, rubric.levels) for one in found]
-    confidence = np.array([1 + (p[p > 0] * np.log(p[p > 0])).sum() / np.log(p.size) for p in sure])
+    confidence = np.array(
+        [1 + (p[p > 0] * np.log(p[p > 0])).sum() / np.log(p.size) for p in sure]
+    )
     counted = 100 * np.array(fitted(1.0).predict([item.text for item in items]))
     known = DevelopmentDataset().load()
     labels = np.array([item.label for item in known], dtype=np.float64)
@@ -130,7 +146,9 @@ def test() -> tuple[list[Item], list[Scored]]:
         np.interp(raw, m.raw_knots, m.score_knots)
         for raw, m in zip((counted, _patterns(items)), maps, strict=True)
     ]
-    probed = Scored("probe", *np.array([(one.score, *one.interval) for one in found]).T, confidence)
+    probed = Scored(
+        "probe", *np.array([(one.score, *one.interval) for one in found]).T, confidence
+    )
     return items, [probed, *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
@@ -142,7 +160,9 @@ def lexical(texts: Sequence[str], labels: np.ndarray, folds: np.ndarray) -> np.n
         pipeline = tfidf_ridge(1.0).fit(
             [text for k, text in enumerate(texts) if not inside[k]], labels[~inside]
         )
-        found[inside] = pipeline.predict([text for k, text in enumerate(texts) if inside[k]])
+        found[inside] = pipeline.predict(
+            [text for k, text in enumerate(texts) if inside[k]]
+        )
     return found
 
 
@@ -181,11 +201,16 @@ class Units:
 
 def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
     """Figure -> "value [low, high]"."""
-    scores, labels = judge.scores, np.array([item.label for item in items], dtype=np.float64)
+    scores, labels = (
+        judge.scores,
+        np.array([item.label for item in items], dtype=np.float64),
+    )
     condition = np.array([str(item.condition) for item in items])
     pair = np.array([str(item.pair) for item in items])
     own = np.array([item.metadata["part"] not in ("pairs", "theses") for item in items])
-    naked, explained, hybrid = (np.isin(condition, names) for names in (NAKED, EXPLAINED, HYBRID))
+    naked, explained, hybrid = (
+        np.isin(condition, names) for names in (NAKED, EXPLAINED, HYBRID)
+    )
     (together,) = units.of(own)
 
     def rng() -> np.random.Generator:
@@ -197,7 +222,10 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         return shown(found.value, found.low, found.high, 3)
 
     found: dict[str, str] = {}
-    for high, low in (("imitation", "explanation"), ("authority_only", "explained_only")):
+    for high, low in (
+        ("imitation", "explanation"),
+        ("authority_only", "explained_only"),
+    ):
         sides = [np.flatnonzero(condition == name) for name in (high, low)]
         first, second = (side[np.argsort(pair[side])] for side in sides)
         groups = dict(
@@ -207,7 +235,10 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
                 strict=True,
             )
         )
-        own_groups, differences = [groups[place] for place in first], scores[first] - scores[second]
+        own_groups, differences = (
+            [groups[place] for place in first],
+            scores[first] - scores[second],
+        )
         direction = share_in_direction(differences, groups=own_groups)
         mean = means.interval(differences, groups=own_groups, bounds=(-100, 100))
         named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(first)})"
@@ -222,14 +253,24 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
     found |= {
         "AUC naked against explained": area(naked, explained),
         "AUC naked against hybrid": area(naked, hybrid),
-        f"Spearman with the label (n={own.sum()})": shown(rank.value, rank.low, rank.high, 3),
+        f"Spearman with the label (n={own.sum()})": shown(
+            rank.value, rank.low, rank.high, 3
+        ),
         "mean absolute error": shown(error.value, error.low, error.high, 1),
     }
     if judge.low is not None and judge.high is not None:
-        covered = proportion(((judge.low <= labels) & (labels <= judge.high))[own], groups=together)
-        found["coverage of the 90 % interval"] = shown(covered.value, covered.low, covered.high, 3)
-        width = means.interval((judge.high - judge.low)[own], groups=together, bounds=(0, 100))
-        found["mean width of the 90 % interval"] = shown(width.value, width.low, width.high, 1)
+        covered = proportion(
+            ((judge.low <= labels) & (labels <= judge.high))[own], groups=together
+        )
+        found["coverage of the 90 % interval"] = shown(
+            covered.value, covered.low, covered.high, 3
+        )
+        width = means.interval(
+            (judge.high - judge.low)[own], groups=together, bounds=(0, 100)
+        )
+        found["mean width of the 90 % interval"] = shown(
+            width.value, width.low, width.high, 1
+        )
     if judge.confidence is not None:
         right = (np.abs(scores - labels) <= TOLERANCE)[own].astype(float)
         gap = error_interval(judge.confidence[own], right, rng(), groups=together)
@@ -272,7 +313,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--test", action="store_true", help="the test texts instead of the development texts"
+        "--test",
+        action="store_true",
+        help="the test texts instead of the development texts",
     )
     source: Callable[[], tuple[list[Item], list[Scored]]] = (
         test if parser.parse_args().test else development
@@ -282,7 +325,9 @@ def main() -> None:
     columns = {judge.name: rows(items, judge, units) for judge in judges}
     print(f"\n| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for figure in columns["probe"]:
-        print(f"| {figure} | {' | '.join(column.get(figure, '') for column in columns.values())} |")
+        print(
+            f"| {figure} | {' | '.join(column.get(figure, '') for column in columns.values())} |"
+        )
 
 
 if __name__ == "__main__":

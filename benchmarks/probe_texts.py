@@ -37,12 +37,20 @@ def features(items: list[Item]) -> np.ndarray:
     _, model, engine = opened()
     folding = Folding.learnt([item.text for item in items])
     once = [as_read(item.text, folding, once=True) for item in items]
-    read = asyncio.run(read_all(model, once, engine, lambda text: text_pieces(model, text, VIEWS)))
-    return np.stack([np.average(one.states, axis=0, weights=one.tokens) for one in read])
+    read = asyncio.run(
+        read_all(model, once, engine, lambda text: text_pieces(model, text, VIEWS))
+    )
+    return np.stack(
+        [np.average(one.states, axis=0, weights=one.tokens) for one in read]
+    )
 
 
 def raw_scores(
-    states: np.ndarray, labels: np.ndarray, authors: np.ndarray, before: float, added: float
+    states: np.ndarray,
+    labels: np.ndarray,
+    authors: np.ndarray,
+    before: float,
+    added: float,
 ) -> np.ndarray:
     """Raw scores of the texts of authors before ADDED, NaN elsewhere, by fits on these shares of
     the texts of other authors and of the added ones."""
@@ -74,7 +82,9 @@ def table() -> pd.DataFrame:
         rank = spearman_interval(
             scores[own], labels[scored][own], np.random.default_rng(SEED), groups=groups
         )
-        error = mean_absolute_error(labels[scored][own], scores[own], groups=groups, span=100)
+        error = mean_absolute_error(
+            labels[scored][own], scores[own], groups=groups, span=100
+        )
         covered = ((low <= labels[scored]) & (labels[scored] <= high))[own]
         rows.append(
             {
@@ -97,7 +107,9 @@ def table() -> pd.DataFrame:
 def main() -> None:
     """Print the table, and keep it where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help=f"keep it in {RESULTS.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"keep it in {RESULTS.name}"
+    )
     given = parser.parse_args()
     found = table()
     print(found.to_string(index=False))

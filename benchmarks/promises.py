@@ -44,7 +44,9 @@ def alone(
 
     def draw(rng: Rng, n: int) -> Sample:
         u = doubt(rng, n)
-        return Sample(u, (rng.random(n) < rate(u)).astype(float), np.arange(n, dtype=np.float64))
+        return Sample(
+            u, (rng.random(n) < rate(u)).astype(float), np.arange(n, dtype=np.float64)
+        )
 
     return draw
 
@@ -74,14 +76,20 @@ WORLDS: dict[str, Callable[[Rng, int], Sample]] = {
     ),
     "surest are worst": alone(lambda rng, n: rng.random(n), lambda u: 0.88 + 0.1 * u),
     "three doubts, all just below": alone(_ties, lambda u: np.full_like(u, 0.895)),
-    "three doubts, the first good": alone(_ties, lambda u: np.where(u == 0, 0.91, 0.85)),
+    "three doubts, the first good": alone(
+        _ties, lambda u: np.where(u == 0, 0.91, 0.85)
+    ),
     "one doubt": alone(lambda rng, n: np.zeros(n), lambda u: np.full_like(u, 0.895)),
     "copies, five each": copied(lambda rng, right: np.full_like(right, 5), 0.895),
-    "copies, any number": copied(lambda rng, right: rng.geometric(0.3, right.size), 0.895),
+    "copies, any number": copied(
+        lambda rng, right: rng.geometric(0.3, right.size), 0.895
+    ),
     "twice as many copies of the wrong": copied(
         lambda rng, right: np.where(right == 1, 1, 2), 0.94
     ),
-    "ten copies of the wrong": copied(lambda rng, right: np.where(right == 1, 1, 10), 0.96),
+    "ten copies of the wrong": copied(
+        lambda rng, right: np.where(right == 1, 1, 10), 0.96
+    ),
     "ten copies of the wrong, of one doubt": copied(
         lambda rng, right: np.where(right == 1, 1, 10), 0.96, 0.0
     ),

@@ -24,7 +24,9 @@ FIGURE = re.compile(
     r"(?<![\w.])(?:\d[\d,]*(?:\.\d+)? ?%|\d*\.\d{2,}|\d[\d,]*(?:\.\d+)? (?:s|ms|MB|GB|seconds|minutes)\b)"
 )
 """What looks like a measured figure: a share, a number with two places, seconds or megabytes."""
-MADE = re.compile(r"<!-- made by benchmarks\.pages: \w+ -->\n.*?<!-- end -->\n", re.DOTALL)
+MADE = re.compile(
+    r"<!-- made by benchmarks\.pages: \w+ -->\n.*?<!-- end -->\n", re.DOTALL
+)
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -69,11 +71,24 @@ def _coverage() -> list[str]:
     from benchmarks.coverage.__main__ import worst
 
     count, _, _, *rows = worst(_read("coverage.csv")).splitlines()
-    known = ("mean", "share", "area", "spearman", "kendall", "kappa", "pearson", "alpha", "median")
+    known = (
+        "mean",
+        "share",
+        "area",
+        "spearman",
+        "kendall",
+        "kappa",
+        "pearson",
+        "alpha",
+        "median",
+    )
     known += ("aurc", "ece", "review gain", "hodges-lehmann", "at equal control")
     kept = [row for row in rows if row.split(" | ")[0].removeprefix("| ") in known]
     figures = [cell.partition(" (")[0] for row in kept for cell in row.split(" | ")[1:]]
-    return [f"{int(count.split()[0]):,} settings", *(f"| {figure} (" for figure in figures)]
+    return [
+        f"{int(count.split()[0]):,} settings",
+        *(f"| {figure} (" for figure in figures),
+    ]
 
 
 def _looks() -> list[str]:
@@ -84,7 +99,9 @@ def _looks() -> list[str]:
     ]
     found = _read("improvement.csv")
     none = 100 * found.query("announced == 0")["no_evidence"]
-    pairs = found.query("metric == 'pair_order' and groups == 46").set_index("announced")["better"]
+    pairs = found.query("metric == 'pair_order' and groups == 46").set_index(
+        "announced"
+    )["better"]
     return [
         f"any of them was called better in {ends[0]} of the trials, where one level for all looks"
         f" would have called it so in {ends[1]}",
@@ -95,7 +112,9 @@ def _looks() -> list[str]:
 
 def _promises() -> list[str]:
     found = _read("promises.csv")
-    copies = found[found["world"] == "ten copies of the wrong"].set_index("groups")["broken"]
+    copies = found[found["world"] == "ten copies of the wrong"].set_index("groups")[
+        "broken"
+    ]
     others = found[~found["world"].str.startswith("ten copies")]["broken"].max()
     assert copies[300] == 0
     return [
@@ -130,7 +149,10 @@ def _alarms() -> list[str]:
     rows = []
     for shape, own in _read("reward_alarms.csv").groupby("shape", sort=False):
         by = own.set_index("truth")["alarms"] * 100
-        shares = [f"{by[truth]:.1f}" for truth in ("at the edge", "only falls", "follows by half")]
+        shares = [
+            f"{by[truth]:.1f}"
+            for truth in ("at the edge", "only falls", "follows by half")
+        ]
         told = [share.removeprefix("0") if share != "0.0" else "0" for share in shares]
         rows.append(f"| {names.get(shape, shape)} | {' % | '.join(told)} %")
     return rows
@@ -162,7 +184,14 @@ LISTED = (
         "undogmatic demo",
         "2026-11-29",
     ),
-    Quoted("docs/acid_tests.md", "*", P + "acid --write", "2026-11-29", ("acid.csv",), _acid),
+    Quoted(
+        "docs/acid_tests.md",
+        "*",
+        P + "acid --write",
+        "2026-11-29",
+        ("acid.csv",),
+        _acid,
+    ),
     Quoted(
         "docs/add_your_own.md",
         "Which model judges it",
@@ -177,10 +206,22 @@ LISTED = (
         ("align.csv",),
     ),
     Quoted(
-        "docs/check.md", "Everything below", P + "check_looks", "2026-11-28", ("check_looks.csv",)
+        "docs/check.md",
+        "Everything below",
+        P + "check_looks",
+        "2026-11-28",
+        ("check_looks.csv",),
     ),
-    Quoted("docs/check.md", "How many labels", P + "planned", "2026-11-29", ("planned.csv",)),
-    Quoted("docs/check.md", "Has it changed?", P + "since", "2026-11-29", ("since.csv",)),
+    Quoted(
+        "docs/check.md",
+        "How many labels",
+        P + "planned",
+        "2026-11-29",
+        ("planned.csv",),
+    ),
+    Quoted(
+        "docs/check.md", "Has it changed?", P + "since", "2026-11-29", ("since.csv",)
+    ),
     Quoted(
         "docs/check.md",
         "How long it takes",
@@ -195,9 +236,15 @@ LISTED = (
         "2026-11-29",
         ("check_believed.csv", "check_arena.csv", "check_alone.csv"),
     ),
-    Quoted("docs/decisions.md", "*", P + "improvement", "2026-11-28", ("improvement.csv",)),
     Quoted(
-        "docs/distill.md", "How good", P + "distill --test --write", "2026-11-29", ("distill.csv",)
+        "docs/decisions.md", "*", P + "improvement", "2026-11-28", ("improvement.csv",)
+    ),
+    Quoted(
+        "docs/distill.md",
+        "How good",
+        P + "distill --test --write",
+        "2026-11-29",
+        ("distill.csv",),
     ),
     Quoted(
         "docs/distill.md",
@@ -214,7 +261,13 @@ LISTED = (
         "2026-11-25",
         ("fakes.csv",),
     ),
-    Quoted("docs/gate.md", "The gate", P + "check_looks", "2026-11-28", ("check_looks.csv",)),
+    Quoted(
+        "docs/gate.md",
+        "The gate",
+        P + "check_looks",
+        "2026-11-28",
+        ("check_looks.csv",),
+    ),
     Quoted("docs/gating.md", "*", U + "experiment=gating", "2026-11-28"),
     Quoted(
         "docs/gauntlet.md",
@@ -224,7 +277,13 @@ LISTED = (
         ("gauntlet.csv",),
         _gauntlet,
     ),
-    Quoted("docs/howto/cluster.md", "*", P + "kills ray --kills 20", "2026-11-29", ("kills.csv",)),
+    Quoted(
+        "docs/howto/cluster.md",
+        "*",
+        P + "kills ray --kills 20",
+        "2026-11-29",
+        ("kills.csv",),
+    ),
     Quoted(
         "docs/instrument.md",
         "How good it is",
@@ -277,7 +336,10 @@ LISTED = (
     ),
     Quoted("docs/judges.md", "The rules of `selective`", "", "2026-11-22"),
     Quoted(
-        "docs/measured.md", "May you trust the embedded judge?", P + "probe --test", "2026-11-28"
+        "docs/measured.md",
+        "May you trust the embedded judge?",
+        P + "probe --test",
+        "2026-11-28",
     ),
     Quoted(
         "docs/measured.md",
@@ -298,9 +360,18 @@ LISTED = (
         U + "experiment=trait",
         "2026-11-28",
     ),
-    Quoted("docs/mlflow.md", "A `make_judge` aligned with labels", P + "pictures", "2026-11-26"),
     Quoted(
-        "docs/models.md", "Models", P + "hosted --limit 50 --write", "2026-11-29", ("hosted.csv",)
+        "docs/mlflow.md",
+        "A `make_judge` aligned with labels",
+        P + "pictures",
+        "2026-11-26",
+    ),
+    Quoted(
+        "docs/models.md",
+        "Models",
+        P + "hosted --limit 50 --write",
+        "2026-11-29",
+        ("hosted.csv",),
     ),
     Quoted(
         "docs/optimise.md",
@@ -327,11 +398,18 @@ LISTED = (
     ),
     Quoted("docs/precedents.md", "How good it is", P + "precedents", "2026-11-26"),
     Quoted(
-        "docs/probe.md", "However a text was typed", P + "movement", "2026-11-28", ("movement.csv",)
+        "docs/probe.md",
+        "However a text was typed",
+        P + "movement",
+        "2026-11-28",
+        ("movement.csv",),
     ),
     Quoted("docs/probe.md", "What was tried", P + "probe", "2026-11-21"),
     Quoted(
-        "docs/probe.md", "Fitted again with harder development texts", P + "probe", "2026-11-28"
+        "docs/probe.md",
+        "Fitted again with harder development texts",
+        P + "probe",
+        "2026-11-28",
     ),
     Quoted(
         "docs/probe.md",
@@ -395,7 +473,10 @@ LISTED = (
     ),
     Quoted("docs/report.md", "*", P + "report_page", "2026-11-26"),
     Quoted(
-        "docs/reward.md", "The score as a reward, and an alarm", P + "reward seconds", "2026-11-26"
+        "docs/reward.md",
+        "The score as a reward, and an alarm",
+        P + "reward seconds",
+        "2026-11-26",
     ),
     Quoted(
         "docs/reward.md",
@@ -436,11 +517,17 @@ LISTED = (
     ),
     Quoted("docs/traits.md", "`readout=integers`", P + "integers split", "2026-11-25"),
     Quoted(
-        "docs/traits.md", "What the embedded model reaches", P + "integers reference", "2026-11-23"
+        "docs/traits.md",
+        "What the embedded model reaches",
+        P + "integers reference",
+        "2026-11-23",
     ),
     Quoted("docs/traits_probes.md", "*", P + "traits", "2026-11-29"),
     Quoted(
-        "docs/tutorial.md", "1. Three judges, and which to trust", "undogmatic demo", "2026-11-29"
+        "docs/tutorial.md",
+        "1. Three judges, and which to trust",
+        "undogmatic demo",
+        "2026-11-29",
     ),
     Quoted(
         "docs/verdicts.md",
@@ -499,7 +586,12 @@ LISTED = (
         "2026-11-29",
         ("coverage.csv",),
     ),
-    Quoted("docs/verdicts_in_detail.md", "Whenever one stops", "pytest tests/stats", "2026-11-28"),
+    Quoted(
+        "docs/verdicts_in_detail.md",
+        "Whenever one stops",
+        "pytest tests/stats",
+        "2026-11-28",
+    ),
     Quoted(
         "docs/verdicts_in_detail.md",
         "Jobs of a sweep",
@@ -621,7 +713,9 @@ def unlisted() -> list[str]:
         for heading, text in sections(page):
             known = (name, heading) in listed or heading in RULES.get(name, ())
             if not known and FIGURE.search(MADE.sub("", text)):
-                found.append(f"{name}, {heading}: {FIGURE.findall(MADE.sub('', text))[:5]}")
+                found.append(
+                    f"{name}, {heading}: {FIGURE.findall(MADE.sub('', text))[:5]}"
+                )
     return found
 
 
@@ -634,7 +728,11 @@ def astray() -> list[str]:
         if one.section != "*" and one.section not in there:
             found.append(f"{one.page} has no section {one.section!r}")
             continue
-        text = page.read_text(encoding="utf-8") if one.section == "*" else there[one.section]
+        text = (
+            page.read_text(encoding="utf-8")
+            if one.section == "*"
+            else there[one.section]
+        )
         shown = " ".join(text.split())
         for said in one.says() if one.says is not None else ():
             if " ".join(said.split()) not in shown:
@@ -644,13 +742,20 @@ def astray() -> list[str]:
 
 def listing() -> str:
     """The list as a table of Markdown, for docs/figures.md."""
-    rows = ["| page | section | command | stored result | measured |", "|---|---|---|---|---|"]
+    rows = [
+        "| page | section | command | stored result | measured |",
+        "|---|---|---|---|---|",
+    ]
     for one in LISTED:
         page = one.page.removeprefix("docs/")
         link = f"[{page}]({page})" if one.page.startswith("docs/") else page
         stored = ", ".join(f"`{name}`" for name in one.stored) or "none: the page alone"
         section = "all" if one.section == "*" else one.section
-        command = f"`{one.command}`".replace("|", "\\|") if one.command else "as that page says"
+        command = (
+            f"`{one.command}`".replace("|", "\\|")
+            if one.command
+            else "as that page says"
+        )
         rows.append(f"| {link} | {section} | {command} | {stored} | {one.measured} |")
     return "\n".join(rows) + "\n"
 

@@ -58,7 +58,9 @@ SHOWN = (
     " ''; 0"
 )
 TRACED = "devtools.timeline,disabled-by-default-devtools.timeline"
-OPENED = "for (const folded of document.querySelectorAll('details')) folded.open = true; 0"
+OPENED = (
+    "for (const folded of document.querySelectorAll('details')) folded.open = true; 0"
+)
 AXE = (
     "axe.run().then(told => told.violations.map(v => `${v.id} (${v.nodes.length}:"
     " ${v.nodes[0].html.slice(0, 90)})`))"
@@ -90,7 +92,9 @@ async def measure(page: Path, axe: str | None) -> dict[str, Any]:
             )
             if axe is not None:
                 await browser.js(f"{axe}; {OPENED}")
-                await browser.js("document.querySelector('.window .row:nth-child(2)')?.click()")
+                await browser.js(
+                    "document.querySelector('.window .row:nth-child(2)')?.click()"
+                )
                 told[f"axe {name}"] = await browser.js(AXE)
         told["errors"] = [
             e
@@ -128,7 +132,9 @@ async def paced(browser: Browser, pane: str) -> dict[str, float]:
     await browser.call("Tracing.start", categories=TRACED, transferMode="ReportEvents")
     told = await browser.js(SCROLL.replace("PANE", WINDOW if pane == "bare" else pane))
     await browser.call("Tracing.end")
-    while not any(each.get("method") == "Tracing.tracingComplete" for each in browser.events):
+    while not any(
+        each.get("method") == "Tracing.tracingComplete" for each in browser.events
+    ):
         await browser.js("0")
     if pane == "bare":
         await browser.js(SHOWN)
@@ -183,9 +189,14 @@ def made_run(folder: Path, n: int) -> Path:
                 {"role": "user", "content": text},
             ]
         }
-        call = Call(model="m", request=sent, reply={"score": rng.random(), "reason": reason})
+        call = Call(
+            model="m", request=sent, reply={"score": rng.random(), "reason": reason}
+        )
         own = judge(
-            items[-1], verdict(rng.uniform(0, 100), reason, uncertainty=rng.choice(["low", "high"]))
+            items[-1],
+            verdict(
+                rng.uniform(0, 100), reason, uncertainty=rng.choice(["low", "high"])
+            ),
         )
         judgments.append(own.model_copy(update={"calls": (call,)}))
     run = FinishedRun(
@@ -196,7 +207,9 @@ def made_run(folder: Path, n: int) -> Path:
         rubric=shame(),
         items=items,
         judgments=judgments,
-        choices=dict.fromkeys("model prompt judge readout dataset analysis".split(), "made"),
+        choices=dict.fromkeys(
+            "model prompt judge readout dataset analysis".split(), "made"
+        ),
         identity="0" * 64,
         frame=tabulate(items, judgments, 1),
         results=[],
@@ -226,10 +239,14 @@ def main() -> None:
     typed = parser.parse_args()
     axe = None if typed.axe is None else typed.axe.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        for page in typed.reports or [made_run(Path(folder) / str(n), n) for n in (138, 10_000)]:
+        for page in typed.reports or [
+            made_run(Path(folder) / str(n), n) for n in (138, 10_000)
+        ]:
             print(f"\n{page}")
             for name, value in asyncio.run(measure(page, axe)).items():
-                print(f"  {name:28} {np.round(value, 2) if isinstance(value, float) else value}")
+                print(
+                    f"  {name:28} {np.round(value, 2) if isinstance(value, float) else value}"
+                )
 
 
 if __name__ == "__main__":

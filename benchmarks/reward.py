@@ -74,7 +74,10 @@ def toy(seeds: int, student: str | None) -> pd.DataFrame:
             alarms.append(alarm.step if alarm.fired else np.nan)
             ends.append(course[-1].shares)
             rises.append(
-                (course[-1].reward - course[0].reward, alarm.history[-1].found.second.value)
+                (
+                    course[-1].reward - course[0].reward,
+                    alarm.history[-1].found.second.value,
+                )
             )
         fired = np.isfinite(alarms)
         row = {
@@ -83,7 +86,11 @@ def toy(seeds: int, student: str | None) -> pd.DataFrame:
             "trainings": seeds,
             "alarms": int(fired.sum()),
         }
-        row |= {"median_step": float(np.median(np.array(alarms)[fired])) if fired.any() else None}
+        row |= {
+            "median_step": float(np.median(np.array(alarms)[fired]))
+            if fired.any()
+            else None
+        }
         row |= dict(
             zip(
                 ("authority", "explanation", "empty_words"),
@@ -121,7 +128,9 @@ def fast_student() -> Any:
     items = list({item.text: item for item in DevelopmentDataset().load()}.values())
     labels = np.array([float(item.label) for item in items if item.label is not None])
     rubric = build(compose_config(["model=patterns"])["rubric"], "rubric")
-    lesson = Lesson(items, [item.text for item in items], labels, labels, rubric, "people")
+    lesson = Lesson(
+        items, [item.text for item in items], labels, labels, rubric, "people"
+    )
     fit = fit_student(lesson, embeddings_of(node, "embeddings"), node)
     print(
         "student: Spearman with people's labels"
@@ -172,7 +181,10 @@ def alarms(seeds: int) -> pd.DataFrame:
                 for look in range(1, LOOKS + 1):
                     part = min(1.0, look / 5)
                     now = drawn(
-                        shape, part * rise, part * (share * rise or min(0.0, share) * RISE), rng
+                        shape,
+                        part * rise,
+                        part * (share * rise or min(0.0, share) * RISE),
+                        rng,
                     )
                     if following(start, now, SHARE, 0.05, None, LOOKS).alarm:
                         steps[seed] = look
@@ -207,7 +219,9 @@ def seconds(name: str, student: str | None) -> None:
         " the processors"
     )
     print(f"counts: {dict(score.counts)}")
-    print(f"memory at most {after:.0f} MB, {after - before:.0f} MB of it for these completions")
+    print(
+        f"memory at most {after:.0f} MB, {after - before:.0f} MB of it for these completions"
+    )
 
 
 def completions(n: int = 512, words: int = 100) -> Sequence[str]:
@@ -227,14 +241,19 @@ def main() -> None:
     parser.add_argument("--student", help="a student's file")
     parser.add_argument("--write", action="store_true")
     typed = parser.parse_args()
-    logging.getLogger("undogmatic.reward").setLevel(logging.ERROR)  # the alarms are in the table
+    # the alarms are in the table
+    logging.getLogger("undogmatic.reward").setLevel(logging.ERROR)
     if typed.what == "seconds":
         seconds(typed.model, typed.student)
         return
-    table = toy(typed.seeds, typed.student) if typed.what == "toy" else alarms(typed.seeds)
+    table = (
+        toy(typed.seeds, typed.student) if typed.what == "toy" else alarms(typed.seeds)
+    )
     print(table.to_string(index=False))
     if typed.write:
-        table.to_csv(RESULTS / f"reward_{typed.what}.csv", index=False, lineterminator="\n")
+        table.to_csv(
+            RESULTS / f"reward_{typed.what}.csv", index=False, lineterminator="\n"
+        )
 
 
 if __name__ == "__main__":

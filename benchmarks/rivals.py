@@ -47,7 +47,14 @@ def _words(text: str) -> list[str]:
 FAKES: dict[str, Callable[[str], float]] = {
     **{
         name: _count(name)
-        for name in ("capitals", "characters", "word_length", "commas", "digits", "different_words")
+        for name in (
+            "capitals",
+            "characters",
+            "word_length",
+            "commas",
+            "digits",
+            "different_words",
+        )
     },
     "length_vee": lambda t: abs(len(t) - 340) / 2,
     "length_step": lambda t: 50.0 * (len(t) > 300),
@@ -56,7 +63,9 @@ FAKES: dict[str, Callable[[str], float]] = {
     "citations": lambda t: float(patterns.count(t).citations),
     "patterns": lambda t: patterns.share(patterns.count(t)),
     "commas_x_word_length": lambda t: _count("commas")(t) * _count("word_length")(t),
-    "capitals_x_sentence": lambda t: _count("capitals_share")(t) * _count("sentence_length")(t),
+    "capitals_x_sentence": lambda t: (
+        _count("capitals_share")(t) * _count("sentence_length")(t)
+    ),
     "count_of_e": lambda t: float(t.lower().count("e")),
     "share_of_a": lambda t: t.lower().count("a") / max(1, len(t)),
     "words_in_ao": lambda t: float(sum(w.endswith("ão") for w in _words(t))),
@@ -81,17 +90,24 @@ class Pool:
             if fitted_elsewhere([text]) is not None
         ]
         self.texts = [
-            texts[n] for n in np.random.default_rng(0).permutation(len(texts))[:MOST_TEXTS]
+            texts[n]
+            for n in np.random.default_rng(0).permutation(len(texts))[:MOST_TEXTS]
         ]
         models = fitted_elsewhere(self.texts)
         assert models is not None
         said = models(self.texts)
         self._place = {text: n for n, text in enumerate(self.texts)}
-        counted = np.array([patterns.count(text) for text in self.texts], dtype=np.float64)
+        counted = np.array(
+            [patterns.count(text) for text in self.texts], dtype=np.float64
+        )
         self._kernels = surface.kernels(self.texts, counted)
         self.counts = surface.counts(self.texts, counted)
-        seen = rivals.Seen(known=lambda texts: said[[self._place[text] for text in texts]])
-        self.settings = rivals.PairSettings(1, Margin(MARGIN, "analysis", np.inf), seen=seen)
+        seen = rivals.Seen(
+            known=lambda texts: said[[self._place[text] for text in texts]]
+        )
+        self.settings = rivals.PairSettings(
+            1, Margin(MARGIN, "analysis", np.inf), seen=seen
+        )
 
     def kernels(self, texts: Sequence[str], extra: Array | None = None) -> list[Array]:
         rows = np.array([self._place[text] for text in texts])
@@ -109,22 +125,30 @@ class Pool:
         counted = surface.counts(
             texts, np.array([patterns.count(text) for text in texts], dtype=np.float64)
         )
-        forest = RandomForestRegressor(200, random_state=0, min_samples_leaf=2).fit(counted, labels)
+        forest = RandomForestRegressor(200, random_state=0, min_samples_leaf=2).fit(
+            counted, labels
+        )
         found = {
-            name: np.array([judge(text) for text in self.texts]) for name, judge in FAKES.items()
+            name: np.array([judge(text) for text in self.texts])
+            for name, judge in FAKES.items()
         }
         found["tfidf"] = tfidf_ridge(1.0).fit(texts, labels).predict(self.texts)
         found["forest"] = forest.predict(self.counts)
         return found
 
-    def trial(self, scores: Array | None, n: int, apart: float, seed: int) -> tuple[str, float]:
+    def trial(
+        self, scores: Array | None, n: int, apart: float, seed: int
+    ) -> tuple[str, float]:
         """Outcome ("raw" where the raw difference is not beyond the margin) and the surface judge's
         share of pairs."""
         rng = np.random.default_rng(seed)
         first, second = rng.permutation(len(self.texts))[: 2 * n].reshape(2, n)
         if scores is None:
             topic = rng.normal(40, 10, n)
-            a, b = topic + DIFFERENCE + rng.normal(0, NOISE, n), topic + rng.normal(0, NOISE, n)
+            a, b = (
+                topic + DIFFERENCE + rng.normal(0, NOISE, n),
+                topic + rng.normal(0, NOISE, n),
+            )
         else:
             turn = (scores[first] > scores[second]) == (rng.random(n) > apart)
             first, second = np.where(turn, second, first), np.where(turn, first, second)
@@ -134,7 +158,9 @@ class Pool:
         if confound.at_equal(a - b, np.zeros(n), MARGIN).difference.outcome != "beyond":
             return "raw", float("nan")
         sides = (
-            pd.DataFrame({"text": [self.texts[k] for k in rows], "score": s, "group": range(n)})
+            pd.DataFrame(
+                {"text": [self.texts[k] for k in rows], "score": s, "group": range(n)}
+            )
             for rows, s in ((first, a), (second, b))
         )
         with mock.patch.object(surface, "kernels", self.kernels):
@@ -148,9 +174,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--pairs", type=int, nargs="+", default=[6, 12, 46, 200])
     parser.add_argument("--apart", type=float, nargs="+", default=[1.0, 0.85])
-    parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results" / "rivals.csv")
     parser.add_argument(
-        "--judges", nargs="+", help="only these (good, or a name of FAKES, tfidf, forest)"
+        "--to", type=Path, default=Path(__file__).parent / "results" / "rivals.csv"
+    )
+    parser.add_argument(
+        "--judges",
+        nargs="+",
+        help="only these (good, or a name of FAKES, tfidf, forest)",
     )
     options = parser.parse_args()
     pool = Pool()
@@ -160,10 +190,17 @@ def main() -> None:
         for name in options.judges or judges:
             scores = judges[name]
             for apart in options.apart if scores is not None else [float("nan")]:
-                found = [pool.trial(scores, n, apart, seed) for seed in range(options.seeds)]
+                found = [
+                    pool.trial(scores, n, apart, seed) for seed in range(options.seeds)
+                ]
                 outcomes = Counter(outcome for outcome, _ in found)
                 shares = [share for _, share in found if not np.isnan(share)]
-                row = {"judge": name, "pairs": n, "apart": apart, "seeds": options.seeds}
+                row = {
+                    "judge": name,
+                    "pairs": n,
+                    "apart": apart,
+                    "seeds": options.seeds,
+                }
                 row |= {
                     key: outcomes[key]
                     for key in ("raw", "open", "surface_as_good", "surface_explains")

@@ -33,7 +33,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-SIZES, BASE, RESULTS = (1000, 10_000), 10_000, Path(__file__).with_name("results") / "scale.csv"
+SIZES, BASE, RESULTS = (
+    (1000, 10_000),
+    10_000,
+    Path(__file__).with_name("results") / "scale.csv",
+)
 MODELS = ("patterns", "student", "hosted")
 KEYS = "what model engine workers analysis tracking texts".split()
 LATENCY, FITTED = 0.01, 300
@@ -60,9 +64,13 @@ def main() -> None:
     )
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument(
-        "--engines", nargs="+", default=["local", *(["ray"] if find_spec("ray") else [])]
+        "--engines",
+        nargs="+",
+        default=["local", *(["ray"] if find_spec("ray") else [])],
     )
-    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2], help="of engine=ray")
+    parser.add_argument(
+        "--workers", nargs="+", type=int, default=[1, 2], help="of engine=ray"
+    )
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--analysis", default="none")
     parser.add_argument("--tracking", default="none")
@@ -80,7 +88,9 @@ def main() -> None:
         " further text  all MB"
     )
     rows: list[dict[str, str]] = []
-    before = list(csv.DictReader(RESULTS.open(encoding="utf-8"))) if RESULTS.exists() else []
+    before = (
+        list(csv.DictReader(RESULTS.open(encoding="utf-8"))) if RESULTS.exists() else []
+    )
     ways = [
         (engine, n)
         for engine in chosen.engines
@@ -90,7 +100,10 @@ def main() -> None:
         (m, w) for m in chosen.models for w in ways if not chosen.made
     ):
         for size in chosen.sizes:
-            with tempfile.TemporaryDirectory() as folder, judged_by(model, Path(folder)) as own:
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                judged_by(model, Path(folder)) as own,
+            ):
                 words = [
                     *own,
                     f"engine={engine}",
@@ -114,9 +127,18 @@ def main() -> None:
                     else {}
                 )
                 for what, each in done.items():
-                    way = (what, model, engine, workers, chosen.analysis, chosen.tracking, size)
+                    way = (
+                        what,
+                        model,
+                        engine,
+                        workers,
+                        chosen.analysis,
+                        chosen.tracking,
+                        size,
+                    )
                     rows.append(
-                        dict(zip(KEYS, map(str, way), strict=True)) | told(measured(["-m", *each]))
+                        dict(zip(KEYS, map(str, way), strict=True))
+                        | told(measured(["-m", *each]))
                     )
                     print(shown(compared([*before, *rows])[-1]), flush=True)
     for analysis in chosen.made:
@@ -157,7 +179,10 @@ def compared(rows: list[dict[str, str]]) -> list[dict[str, str]]:
         base = BASE if BASE in peaks else min(peaks)
         more, further = float(row["mb"]) - peaks[base], int(size) - base
         per_text = f"{more * 2**20 / further:.0f}" if further else ""
-        found.append(row | {"times_mb": f"{float(row['mb']) / peaks[base]:.2f}", "bytes": per_text})
+        found.append(
+            row
+            | {"times_mb": f"{float(row['mb']) / peaks[base]:.2f}", "bytes": per_text}
+        )
     return found
 
 
@@ -211,7 +236,9 @@ def judged_by(model: str, folder: Path) -> Iterator[list[str]]:
                 "tracking=none",
             ],
         ):
-            subprocess.run([sys.executable, "-m", *each], check=True, capture_output=True)
+            subprocess.run(
+                [sys.executable, "-m", *each], check=True, capture_output=True
+            )
         yield ["model=distilled", f"model.path={student}"]
     else:
         command = [sys.executable, "-m", "tests.stub_server", "--latency", str(LATENCY)]
@@ -219,7 +246,11 @@ def judged_by(model: str, folder: Path) -> Iterator[list[str]]:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
             own = [f"model.api_base={url}", "model.name=stub", "readout=structured"]
-            yield ["model=openai_compatible", *own, f"engine.cache_dir={folder / 'cache'}"]
+            yield [
+                "model=openai_compatible",
+                *own,
+                f"engine.cache_dir={folder / 'cache'}",
+            ]
             server.kill()
 
 
@@ -243,7 +274,12 @@ def measured(words: list[str]) -> Used:
             f" {process.stderr.read().decode()[-2000:]}"
         )
     peak = used.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
-    return Used(time.perf_counter() - clock, used.ru_utime + used.ru_stime, peak, max(whole, peak))
+    return Used(
+        time.perf_counter() - clock,
+        used.ru_utime + used.ru_stime,
+        peak,
+        max(whole, peak),
+    )
 
 
 def memory_of(root: int) -> float:
@@ -252,12 +288,19 @@ def memory_of(root: int) -> float:
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError, ValueError):
             fields = (place / "stat").read_text().rpartition(")")[2].split()
-            parents[int(place.name)], held[int(place.name)] = int(fields[1]), int(fields[21])
+            parents[int(place.name)], held[int(place.name)] = (
+                int(fields[1]),
+                int(fields[21]),
+            )
     own = {root}
     for process in sorted(parents):
         if parents[process] in own:
             own.add(process)
-    return sum(held.get(process, 0) for process in own) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return (
+        sum(held.get(process, 0) for process in own)
+        * os.sysconf("SC_PAGE_SIZE")
+        / 2**20
+    )
 
 
 def write(file: Path, size: int, length: int) -> Path:
@@ -267,7 +310,10 @@ def write(file: Path, size: int, length: int) -> Path:
     syllables = [first + last for first in "bcdfglmnprstv" for last in "aeiou"]
     words_made = [
         *WORDS,
-        *("".join(draw.choices(syllables, k=draw.randint(2, 5))) for _ in range(20_000)),
+        *(
+            "".join(draw.choices(syllables, k=draw.randint(2, 5)))
+            for _ in range(20_000)
+        ),
     ]
     with file.open("w", newline="", encoding="utf-8") as opened:
         rows = csv.writer(opened)
@@ -295,7 +341,9 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
     label = rng.integers(0, 101, size).astype(float)
     score = np.clip(label + rng.normal(0, 20, size), 0, 100)
     below, above = (15 * rng.random(size) for _ in range(2))
-    frame = pd.DataFrame({column: None for column in COLUMNS}, index=range(size)).assign(
+    frame = pd.DataFrame(
+        {column: None for column in COLUMNS}, index=range(size)
+    ).assign(
         item_id=[f"t{n}" for n in range(size)],
         judge="made",
         group=[f"item t{n}" for n in range(size)],

@@ -125,7 +125,9 @@ def main() -> None:
     """Print, and keep, how often a change is told."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=500)
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     chosen = parser.parse_args()
     kept = []
     with ProcessPoolExecutor(os.cpu_count()) as workers:
@@ -133,13 +135,21 @@ def main() -> None:
             changes = setting.before != setting.after
             seeds = chosen.seeds if changes else FOR_ALARMS * chosen.seeds
             jobs = [(setting, seed) for seed in range(seeds)]
-            each = [found for found in workers.map(outcome, jobs, chunksize=20) if found]
+            each = [
+                found for found in workers.map(outcome, jobs, chunksize=20) if found
+            ]
             told = [found for found in each if found.alarm]
-            alarms, holds = len(told) / len(each), np.mean([found.holds for found in each])
-            in_range = np.mean([found.in_range for found in told]) if changes and told else ""
+            alarms, holds = (
+                len(told) / len(each),
+                np.mean([found.holds for found in each]),
+            )
+            in_range = (
+                np.mean([found.in_range for found in told]) if changes and told else ""
+            )
             seen = np.mean([found.change for found in told]) if changes and told else ""
             figures = [
-                f"{figure:.3f}" if figure != "" else "" for figure in (in_range, holds, seen)
+                f"{figure:.3f}" if figure != "" else ""
+                for figure in (in_range, holds, seen)
             ]
             row = (*setting, len(each), f"{alarms:.3f}", *figures)
             print("  ".join(map(str, row)), flush=True)

@@ -41,16 +41,26 @@ its first question, by the project's tests.
 
 def questions(page: str) -> list[tuple[str, str]]:
     """The rows of the page's tables of questions and commands."""
-    tables = re.findall(r"(?m)^\| question \| command \|\n\|[-| ]+\|\n((?:\|.*\|\n)+)", page)
-    rows = [line.strip("|\n").split(" | ") for table in tables for line in table.splitlines()]
+    tables = re.findall(
+        r"(?m)^\| question \| command \|\n\|[-| ]+\|\n((?:\|.*\|\n)+)", page
+    )
+    rows = [
+        line.strip("|\n").split(" | ")
+        for table in tables
+        for line in table.splitlines()
+    ]
     return [(row[0].strip(), " | ".join(row[1:]).strip()) for row in rows]
 
 
 def skill(page: str) -> str:
     """The text of SKILL.md for a README."""
-    rows = "".join(f"- {question}\n  {answer}\n" for question, answer in questions(page))
+    rows = "".join(
+        f"- {question}\n  {answer}\n" for question, answer in questions(page)
+    )
     return f"{HEAD}## Questions, and the commands that answer them\n\n{rows}"
 
 
 if __name__ == "__main__":
-    (ROOT / "SKILL.md").write_text(skill((ROOT / "README.md").read_text("utf-8")), encoding="utf-8")
+    (ROOT / "SKILL.md").write_text(
+        skill((ROOT / "README.md").read_text("utf-8")), encoding="utf-8"
+    )

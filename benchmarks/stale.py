@@ -28,7 +28,9 @@ OURS = (*FOLLOWED, "undogmatic")
 
 def git(*words: str) -> str:
     """What git says; nothing where it ends badly."""
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return done.stdout if done.returncode == 0 else ""
 
 
@@ -73,7 +75,9 @@ def code(text: str) -> str:
     """What a file does, without comments, docstrings and formatting."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ):
             continue
         if ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:] or [ast.Pass()]
@@ -94,7 +98,9 @@ def stale(deep: bool = False) -> Iterator[tuple[str, str, str, list[str]]]:
     """Each result that is older than its code: name, day, command, and the files that changed."""
     for name, words in sorted(MADE_BY.items()):
         path, module = f"benchmarks/results/{name}", f"benchmarks.{words.split()[0]}"
-        commit, _, day = git("log", "-1", "--format=%H %as", "--", path).strip().partition(" ")
+        commit, _, day = (
+            git("log", "-1", "--format=%H %as", "--", path).strip().partition(" ")
+        )
         if not commit or git("status", "--porcelain", "--", path):
             continue  # not there, or made since the last commit
         files = sorted(file for file in sources(module, deep) if changed(file, commit))
@@ -108,12 +114,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("results", nargs="*", metavar="RESULT", help="only these, e.g. kills.csv")
+    parser.add_argument(
+        "results", nargs="*", metavar="RESULT", help="only these, e.g. kills.csv"
+    )
     parser.add_argument("--deep", action="store_true", help="follow imports of imports")
     given = parser.parse_args()
     known = sorted(path.name for path in RESULTS.glob("*.csv"))
     if unknown := [name for name in given.results if name not in known]:
-        parser.error(f"no such result: {', '.join(unknown)}. There are: {', '.join(known)}.")
+        parser.error(
+            f"no such result: {', '.join(unknown)}. There are: {', '.join(known)}."
+        )
     if not git("rev-parse", "HEAD"):
         sys.exit("This is no git repository: how old results are cannot be told.")
     count = 0
@@ -122,7 +132,9 @@ def main() -> None:
             continue
         count += 1
         print(f"{name} of {day} ({command})\n  changed since: {', '.join(files)}")
-    print(f"{count} of {len(given.results or known)} results are older than code that they measure")
+    print(
+        f"{count} of {len(given.results or known)} results are older than code that they measure"
+    )
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ def seconds(words: Sequence[str], folder: Path) -> tuple[float, float]:
     """Seconds of a processor and of the clock that one Python process takes."""
     clock = time.perf_counter()
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen([sys.executable, *words], cwd=folder, stdout=quiet, stderr=quiet)
+    process = subprocess.Popen(
+        [sys.executable, *words], cwd=folder, stdout=quiet, stderr=quiet
+    )
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, f"{' '.join(words)} ended with {process.returncode}"
@@ -50,7 +52,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -68,8 +72,14 @@ def main() -> None:
         goal = GOALS.get(name, "")
         print(f"{name:30} processor {processor:.3f} s, clock {clock:.3f} s {goal}")
         if given.write:
-            row = {"command": name, "processor": f"{processor:.3f}", "clock": f"{clock:.3f}"}
-            stored.keep("startup", ("command",), [row | {"goal": goal, "rounds": given.rounds}])
+            row = {
+                "command": name,
+                "processor": f"{processor:.3f}",
+                "clock": f"{clock:.3f}",
+            }
+            stored.keep(
+                "startup", ("command",), [row | {"goal": goal, "rounds": given.rounds}]
+            )
 
 
 if __name__ == "__main__":

@@ -32,5 +32,6 @@ def keep(name: str, keys: Sequence[str], new: Iterable[Mapping[str, Any]]) -> No
         table = csv.DictWriter(file, columns, lineterminator="\n", restval="")
         table.writeheader()
         table.writerows(
-            {column: row.get(column, "") for column in columns} for row in known.values()
+            {column: row.get(column, "") for column in columns}
+            for row in known.values()
         )

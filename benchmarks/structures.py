@@ -37,9 +37,13 @@ def columns(n: int, rng: np.random.Generator) -> pd.DataFrame:
     """A file without verdicts: texts, and what stands beside them."""
     made = world(n, rng, 0.0, "aspects" if n <= 400 else 0)
     letters = np.array([*"abcdefghijklmnopqrstuvwxyz"])
-    ids = ["".join(rng.choice(letters, 4)) + f"-{rng.integers(1000, 9999)}-{k}" for k in range(n)]
+    ids = [
+        "".join(rng.choice(letters, 4)) + f"-{rng.integers(1000, 9999)}-{k}"
+        for k in range(n)
+    ]
     answers = [
-        " ".join(rng.permutation(text.split())[: rng.integers(2, 30)]) for text in made.texts
+        " ".join(rng.permutation(text.split())[: rng.integers(2, 30)])
+        for text in made.texts
     ]
     frame = pd.DataFrame(
         {
@@ -101,12 +105,14 @@ STRUCTURES: dict[str, Callable[[pd.DataFrame], Array]] = {
     "category_of_five": lambda f: f["topic"].isin(["tax", "crime"]).to_numpy(dtype=int),
     "category_of_many": lambda f: _hashed(f["office"]),
     "question": lambda f: _hashed(f["question"]),
-    "maker": lambda f: f["model"].isin(["model-0", "model-3", "model-5"]).to_numpy(dtype=int),
+    "maker": lambda f: (
+        f["model"].isin(["model-0", "model-3", "model-5"]).to_numpy(dtype=int)
+    ),
     "overlap_with_reference": lambda f: _half(_shared(f)),
     "length_of_reference": lambda f: _half(f["reference"].str.len()),
-    "first_letter_of_reference": lambda f: (f["reference"].str[0].str.lower() < "m").to_numpy(
-        dtype=int
-    ),
+    "first_letter_of_reference": lambda f: (
+        f["reference"].str[0].str.lower() < "m"
+    ).to_numpy(dtype=int),
     "rater": lambda f: f["rater"].isin(["ana", "eva"]).to_numpy(dtype=int),
     "column_36": lambda f: (f["x35"] % 2).to_numpy(),
     "two_columns": lambda f: _half(f["x3"] + f["x7"] + 0.01 * f["x9"]),
@@ -136,10 +142,20 @@ def one(case: tuple[str, int, int], seed: int) -> tuple[bool, str, str]:
         for k, own in enumerate(labels):
             frame[f"label_{k}"] = own
         people = {"human": [f"label_{k}" for k in range(raters)]}
-    options = {"judge": "verdict", "text": "text", "item": "id", "kind": "pass_fail", **people}
+    options = {
+        "judge": "verdict",
+        "text": "text",
+        "item": "id",
+        "kind": "pass_fail",
+        **people,
+    }
     (answer,) = check(frame, passes="1", system="model", **options).judges
     key = answer.verdict.key.removeprefix("check.verdict_")
-    return answer.standing == "supported", key, answer.rival.key.removeprefix("surface.")
+    return (
+        answer.standing == "supported",
+        key,
+        answer.rival.key.removeprefix("surface."),
+    )
 
 
 def measured(
@@ -152,7 +168,9 @@ def measured(
                 for people in raters:
                     if name == "rater" and people > 1:
                         continue
-                    found = [*workers.map(partial(one, (name, n, people)), range(seeds))]
+                    found = [
+                        *workers.map(partial(one, (name, n, people)), range(seeds))
+                    ]
                     believed, rules, rivals = zip(*found, strict=True)
                     yield {
                         "judge": name,
@@ -178,13 +196,17 @@ def main() -> None:
     parser.add_argument("--judges", nargs="+", default=[GOOD, *STRUCTURES])
     parser.add_argument("--items", nargs="+", type=int, default=list(ITEMS))
     parser.add_argument("--raters", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--write", action="store_true", help="keep the rows in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep the rows in benchmarks/results"
+    )
     given = parser.parse_args()
     for row in measured(given.seeds, given.judges, given.items, given.raters):
         print(*(f"{name}={value}" for name, value in row.items()), flush=True)
         if given.write:
             before = [pd.read_csv(RESULTS)] if RESULTS.exists() else []
-            rows = pd.concat([*before, pd.DataFrame([row])]).drop_duplicates(KEYS, keep="last")
+            rows = pd.concat([*before, pd.DataFrame([row])]).drop_duplicates(
+                KEYS, keep="last"
+            )
             rows.sort_values(KEYS).to_csv(RESULTS, index=False)
 
 

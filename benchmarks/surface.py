@@ -29,7 +29,10 @@ from undogmatic.records.records import Item
 Array = NDArray[np.float64]
 Fit = Callable[[Sequence[str], Sequence[float]], Callable[[Sequence[str]], Array]]
 
-SIDES = {"pairs": ("imitation", "explanation"), "theses": ("authority_only", "explained_only")}
+SIDES = {
+    "pairs": ("imitation", "explanation"),
+    "theses": ("authority_only", "explained_only"),
+}
 FOLDS = 10
 COUNTS = (
     "characters",
@@ -75,7 +78,9 @@ def counts(text: str) -> list[float]:
     ]
 
 
-def forest(texts: Sequence[str], labels: Sequence[float]) -> Callable[[Sequence[str]], Array]:
+def forest(
+    texts: Sequence[str], labels: Sequence[float]
+) -> Callable[[Sequence[str]], Array]:
     """A random forest on the counts."""
     from sklearn.ensemble import RandomForestRegressor
 
@@ -85,7 +90,9 @@ def forest(texts: Sequence[str], labels: Sequence[float]) -> Callable[[Sequence[
     return lambda new: np.asarray(model.predict([counts(text) for text in new]))
 
 
-def tfidf(texts: Sequence[str], labels: Sequence[float]) -> Callable[[Sequence[str]], Array]:
+def tfidf(
+    texts: Sequence[str], labels: Sequence[float]
+) -> Callable[[Sequence[str]], Array]:
     """Ridge on character n-grams, as `model=tfidf`."""
     model = tfidf_ridge(1.0).fit(list(texts), list(labels))
     return lambda new: np.asarray(model.predict(list(new)))
@@ -117,24 +124,32 @@ def fitted_elsewhere(high: Sequence[Item], low: Sequence[Item]) -> dict[str, flo
     found = {}
     for name, fit in FITS.items():
         predict = fit([item.text for item in known], labels)
-        found[name] = in_direction(*(predict([item.text for item in side]) for side in (high, low)))
+        found[name] = in_direction(
+            *(predict([item.text for item in side]) for side in (high, low))
+        )
     found["patterns"] = in_direction(
         *(np.array([share(count(i.text)) for i in side]) for side in (high, low))
     )
     return found
 
 
-def cross_fitted(high: Sequence[Item], low: Sequence[Item], seed: int = 0) -> dict[str, float]:
+def cross_fitted(
+    high: Sequence[Item], low: Sequence[Item], seed: int = 0
+) -> dict[str, float]:
     """Share of pairs that each judge orders when fitted on the other pairs."""
     fold = np.random.default_rng(seed).permutation(len(high)) % FOLDS
     found = {}
     for name, fit in FITS.items():
         scores = [np.empty(len(high)), np.empty(len(high))]
         for k in range(FOLDS):
-            texts = [side[n].text for side in (high, low) for n in np.flatnonzero(fold != k)]
+            texts = [
+                side[n].text for side in (high, low) for n in np.flatnonzero(fold != k)
+            ]
             predict = fit(texts, [1.0] * (len(texts) // 2) + [0.0] * (len(texts) // 2))
             for own, side in zip(scores, (high, low), strict=True):
-                own[fold == k] = predict([side[n].text for n in np.flatnonzero(fold == k)])
+                own[fold == k] = predict(
+                    [side[n].text for n in np.flatnonzero(fold == k)]
+                )
         found[name] = in_direction(*scores)
     return found
 
@@ -142,9 +157,12 @@ def cross_fitted(high: Sequence[Item], low: Sequence[Item], seed: int = 0) -> di
 def single_counts(high: Sequence[Item], low: Sequence[Item]) -> pd.DataFrame:
     """Per count, the share of pairs in which the first text has more of it, and in which it has
     less."""
-    first, second = (np.array([counts(item.text) for item in side]) for side in (high, low))
+    first, second = (
+        np.array([counts(item.text) for item in side]) for side in (high, low)
+    )
     return pd.DataFrame(
-        {"more": (first > second).mean(axis=0), "less": (first < second).mean(axis=0)}, index=COUNTS
+        {"more": (first > second).mean(axis=0), "less": (first < second).mean(axis=0)},
+        index=COUNTS,
     )
 
 

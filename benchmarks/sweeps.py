@@ -82,10 +82,14 @@ def bare(given: list[str], jobs: int) -> Spent:
         with tempfile.TemporaryDirectory() as folder:
             journals = Journals(Path(folder), parts.steps)
             asyncio.run(
-                build(chosen.engine, "engine").arun(recipe, items, journals, 1, lambda *_: None)
+                build(chosen.engine, "engine").arun(
+                    recipe, items, journals, 1, lambda *_: None
+                )
             )
             found, judgments = journals.results(items, parts.judges, 1)
-        table = RunEvidence(tabulate(found, judgments, 1, parts.expected()), parts.rubric, "bare")
+        table = RunEvidence(
+            tabulate(found, judgments, 1, parts.expected()), parts.rubric, "bare"
+        )
         analyse(build(chosen.analysis, "analysis"), table, np.random.default_rng(seed))
     return Spent(time.perf_counter() - clock, time.process_time() - processor)
 
@@ -103,7 +107,11 @@ def whole(given: list[str], jobs: int, folder: str, tracking: str) -> Spent:
     ]
     clock, processor = time.perf_counter(), of_children()
     subprocess.run(
-        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder
+        command,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
     )
     return Spent(time.perf_counter() - clock, of_children() - processor)
 

@@ -30,7 +30,9 @@ def _means(
 ) -> list[Corrected]:
     nobody, codes = np.full(len(values), np.nan), np.arange(len(values))
     return [
-        corrected.mean(Judged(column, column, nobody, codes, len(values)), "all", bounds, level)
+        corrected.mean(
+            Judged(column, column, nobody, codes, len(values)), "all", bounds, level
+        )
         for column in values.T
     ]
 
@@ -39,7 +41,9 @@ def sample(
     rng: np.random.Generator, n_systems: int, items: int, correlation: float, kind: str
 ) -> tuple[bool, bool, float, bool]:
     """Draw systems and items once: is the truth held, is it above, the width, and is what is trusted right?"""
-    true = SPREAD * rng.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], n_systems)
+    true = SPREAD * rng.multivariate_normal(
+        [0, 0], [[1, correlation], [correlation, 1]], n_systems
+    )
     item = rng.normal(0, ITEM, (items, 1))
     verdicts, labels = (
         true[:, k] + item + rng.normal(0, NOISE, (items, n_systems)) for k in (0, 1)
@@ -49,7 +53,9 @@ def sample(
         verdicts, labels = (verdicts > 0).astype(float), (labels > 0).astype(float)
         bounds = (0.0, 1.0)
         true = norm.cdf(true / np.hypot(ITEM, NOISE))
-    found = systems.rank_correlation(_means(verdicts, bounds), _means(labels, bounds), rng)
+    found = systems.rank_correlation(
+        _means(verdicts, bounds), _means(labels, bounds), rng
+    )
     assert found is not None
     first, second = np.triu_indices(n_systems, 1)
     strict = 1 - 0.05 / first.size
@@ -58,7 +64,12 @@ def sample(
     judge, people = (true[first, k] - true[second, k] for k in (0, 1))
     right = not np.any((np.abs(judge) > smallest) & (judge * people <= 0))
     truth = 2 / np.pi * np.arcsin(correlation)
-    return found.low <= truth <= found.high, found.high < truth, found.high - found.low, right
+    return (
+        found.low <= truth <= found.high,
+        found.high < truth,
+        found.high - found.low,
+        right,
+    )
 
 
 def main() -> None:
@@ -67,19 +78,25 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--samples", type=int, default=400)
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     options = parser.parse_args()
     rows = []
     for n_systems in (5, 9, 20):
         for items in (30, 200):
             for correlation in (0.0, 0.7, 0.95):
                 for kind in ("numeric", "pass_fail"):
-                    rng = np.random.default_rng([n_systems, items, int(100 * correlation)])
+                    rng = np.random.default_rng(
+                        [n_systems, items, int(100 * correlation)]
+                    )
                     of = [
                         sample(rng, n_systems, items, correlation, kind)
                         for _ in range(options.samples)
                     ]
-                    held, below, width, right = np.mean(np.array(of, dtype=float), axis=0)
+                    held, below, width, right = np.mean(
+                        np.array(of, dtype=float), axis=0
+                    )
                     row = {
                         "systems": n_systems,
                         "items": items,

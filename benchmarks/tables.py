@@ -21,7 +21,10 @@ KILLED = {
     "batch_claude": "a batch of Anthropic",
     "ray": "`engine=ray`: the run, or one of its workers",
 }
-FAULTS = {"full": "the disk is full from there on", "forbidden": "one write is forbidden"}
+FAULTS = {
+    "full": "the disk is full from there on",
+    "forbidden": "one write is forbidden",
+}
 FAULTS |= {"killed": "the process is killed there"}
 BESIDE = {
     "category_of_five": "a category of five values",
@@ -61,7 +64,9 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def kills() -> str:
     """What was lost, asked again and wrong after kills and signals, from `benchmarks.kills`."""
     rows = []
-    for row in sorted(stored.rows("kills"), key=lambda row: list(KILLED).index(row["door"])):
+    for row in sorted(
+        stored.rows("kills"), key=lambda row: list(KILLED).index(row["door"])
+    ):
         what = (
             "labels"
             if row["door"] == "label"
@@ -69,7 +74,12 @@ def kills() -> str:
             if row["door"] == "align"
             else "questions"
         )
-        cells = [KILLED[row["door"]], f"SIG{row['signal']}", row["tried"], f"{row['items']} {what}"]
+        cells = [
+            KILLED[row["door"]],
+            f"SIG{row['signal']}",
+            row["tried"],
+            f"{row['items']} {what}",
+        ]
         again = "-" if row["door"] == "label" else row["asked_again"]
         rows.append([*cells, row["lost"], again, row["answered_before"], row["wrong"]])
     heads = ["what was stopped", "how", "times", "with", "lost", "asked again"]
@@ -82,10 +92,19 @@ def storms() -> str:
     for row in stored.rows("faults"):
         answers = Counter(json.loads(row["answers"]))
         faulty = answers.total() - answers["none"]
-        cells = [f"{int(row['items']):,}", f"{int(row['calls']):,}", f"{faulty:,}", row["runs"]]
-        rows.append([*cells, row["lost"], row["paid_twice"], row["uncounted"], row["untyped"]])
+        cells = [
+            f"{int(row['items']):,}",
+            f"{int(row['calls']):,}",
+            f"{faulty:,}",
+            row["runs"],
+        ]
+        rows.append(
+            [*cells, row["lost"], row["paid_twice"], row["uncounted"], row["untyped"]]
+        )
     heads = ["items", "calls", "answered badly", "runs", "items without a record"]
-    return table([*heads, "paid twice", "calls not counted", "failures without a kind"], rows)
+    return table(
+        [*heads, "paid twice", "calls not counted", "failures without a kind"], rows
+    )
 
 
 def disks() -> str:
@@ -106,7 +125,8 @@ def disks() -> str:
 def hostile() -> str:
     """How many hostile files, answers and words were tried at each door, from `benchmarks.fuzz`."""
     rows = [
-        [f"`{row['door']}`", f"{int(row['cases']):,}", row["wrong"]] for row in stored.rows("fuzz")
+        [f"`{row['door']}`", f"{int(row['cases']):,}", row["wrong"]]
+        for row in stored.rows("fuzz")
     ]
     total = sum(int(row["cases"]) for row in stored.rows("fuzz"))
     wrong = sum(int(row["wrong"]) for row in stored.rows("fuzz"))
@@ -116,11 +136,16 @@ def hostile() -> str:
 def structures() -> str:
     """How often a judge is trusted that goes by what stands beside the texts, from
     `benchmarks.structures`."""
-    kept = pd.DataFrame(stored.rows("structures")).astype({"believed": float, "seeds": int})
+    kept = pd.DataFrame(stored.rows("structures")).astype(
+        {"believed": float, "seeds": int}
+    )
     most = kept.groupby("judge")["believed"].agg(["min", "max"])
     never = [judge for judge in most.index if most["max"][judge] == 0]
     rows = [
-        [BESIDE[judge], f"{most['min'][judge]:.0%} to {most['max'][judge]:.0%}".replace("%", " %")]
+        [
+            BESIDE[judge],
+            f"{most['min'][judge]:.0%} to {most['max'][judge]:.0%}".replace("%", " %"),
+        ]
         for judge in most.index
         if judge not in never
     ]
@@ -166,7 +191,11 @@ def peers() -> str:
     rows = []
     for row in own:
         share = float(row["rate"]) / float(bare["rate"])
-        cells = [f"{row['peer']} {row['version']}", f"{int(row['texts']):,}", row["rounds"]]
+        cells = [
+            f"{row['peer']} {row['version']}",
+            f"{int(row['texts']):,}",
+            row["rounds"],
+        ]
         cells += [f"{float(row['rate']):.0f}"]
         cells += [
             f"{share:.2f}",
@@ -174,8 +203,17 @@ def peers() -> str:
             f"{float(row['start']):.1f} s",
         ]
         least = float(row["megabytes"]) < 115  # what the measuring process held itself
-        rows.append([*cells, "under 115 MB" if least else f"{float(row['megabytes']):.0f} MB"])
-    heads = ["", "texts", "rounds", "calls a second", "of the bare client's", "processor a call"]
+        rows.append(
+            [*cells, "under 115 MB" if least else f"{float(row['megabytes']):.0f} MB"]
+        )
+    heads = [
+        "",
+        "texts",
+        "rounds",
+        "calls a second",
+        "of the bare client's",
+        "processor a call",
+    ]
     return table([*heads, "processor of a start", "memory at most"], rows)
 
 
@@ -191,7 +229,9 @@ def peers_in_trouble() -> str:
             server += ", never reached"
         bad = row["bad"] if row["bad"] not in ("", "0") else "-"
         cells = [f"{row['peer']} {row['version']}", server, row["texts"], row["asked"]]
-        rows.append([*cells, row["scored"], row["without"], bad, row["seconds"], row["status"]])
+        rows.append(
+            [*cells, row["scored"], row["without"], bad, row["seconds"], row["status"]]
+        )
     heads = ["", "server", "texts", "calls", "with a score", "without"]
     return table([*heads, "told as a bad verdict", "seconds", "exit status"], rows)
 

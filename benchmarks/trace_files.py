@@ -43,7 +43,9 @@ def main() -> None:
     )
     parser.add_argument("--mb", nargs="+", type=int, default=[50])
     parser.add_argument("--files", nargs="+", choices=FORMS, default=list(FORMS))
-    parser.add_argument("--units", nargs="+", choices=(*UNITS, "turn"), default=list(UNITS))
+    parser.add_argument(
+        "--units", nargs="+", choices=(*UNITS, "turn"), default=list(UNITS)
+    )
     parser.add_argument("--write", action="store_true")
     typed = parser.parse_args()
     for mb in typed.mb:
@@ -64,7 +66,9 @@ def _keep(row: dict[str, Any]) -> None:
     with RESULTS.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, list(row), lineterminator="\n")
         table.writeheader()
-        table.writerows(sorted([*kept, row], key=lambda r: (int(r["mb"]), r["file"], r["unit"])))
+        table.writerows(
+            sorted([*kept, row], key=lambda r: (int(r["mb"]), r["file"], r["unit"]))
+        )
 
 
 def measured(name: str, mb: int, units: list[str]) -> Iterator[dict[str, Any]]:
@@ -77,7 +81,9 @@ def measured(name: str, mb: int, units: list[str]) -> Iterator[dict[str, Any]]:
         beside = _verdicts_on_steps(Path(folder) / "steps.csv", name, counted["runs"])
         for unit in units:
             files = [str(path), *([str(beside)] if unit == "step" else [])]
-            found = _run(["-m", "undogmatic.cli", "check", *files, "--unit", unit, "--json"])
+            found = _run(
+                ["-m", "undogmatic.cli", "check", *files, "--unit", unit, "--json"]
+            )
             row = {
                 "file": name,
                 "mb": mb,
@@ -171,15 +177,24 @@ def _sample(number: int) -> dict[str, Any]:
     for place, (kind, text) in enumerate(_story(number)):
         call = f"call_{place // 2}"
         if kind == "call":
-            calls = [{"id": f"call_{place // 2 + 1}", "function": "search", "arguments": {}}]
+            calls = [
+                {"id": f"call_{place // 2 + 1}", "function": "search", "arguments": {}}
+            ]
             calls[0]["arguments"] = json.loads(text)
             messages.append({"id": f"m{place}", "role": "assistant", "content": ""})
             messages[-1]["tool_calls"] = calls
         elif kind == "result":
-            messages.append({"role": "tool", "tool_call_id": call, "function": "search"})
+            messages.append(
+                {"role": "tool", "tool_call_id": call, "function": "search"}
+            )
             messages[-1]["content"] = text
-            events.append({"event": "tool", "id": call, "function": "search", "result": text})
-            events[-1] |= {"timestamp": "2026-11-01T10:00:00+00:00", "working_time": 0.5}
+            events.append(
+                {"event": "tool", "id": call, "function": "search", "result": text}
+            )
+            events[-1] |= {
+                "timestamp": "2026-11-01T10:00:00+00:00",
+                "working_time": 0.5,
+            }
         else:
             messages.append({"id": f"m{place}", "role": kind, "content": text})
     truth, said = _opinions(number)
@@ -188,7 +203,13 @@ def _sample(number: int) -> dict[str, Any]:
         for name, value in (("judge", said), ("human", truth))
     }
     asked = messages[0]["content"]
-    sample = {"id": f"s{number}", "epoch": 1, "input": asked, "target": "", "messages": messages}
+    sample = {
+        "id": f"s{number}",
+        "epoch": 1,
+        "input": asked,
+        "target": "",
+        "messages": messages,
+    }
     return sample | {"scores": scores, "metadata": {}, "events": events}
 
 
@@ -236,17 +257,30 @@ def otlp_lines(path: Path, size: int) -> None:
                 "parentSpanId": f"{number:08x}00000000",
             }
             at = 1_790_000_000_000_000_000 + place * 1_000_000_000
-            span |= {"startTimeUnixNano": str(at), "endTimeUnixNano": str(at + 500_000_000)}
+            span |= {
+                "startTimeUnixNano": str(at),
+                "endTimeUnixNano": str(at + 500_000_000),
+            }
             if kind == "user":
                 heard = [{"role": "user", "parts": [{"type": "text", "content": text}]}]
                 continue
             if kind == "result":
-                about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
-                about |= {"gen_ai.tool.call.id": f"c{place}", "gen_ai.tool.call.result": text}
+                about = {
+                    "gen_ai.operation.name": "execute_tool",
+                    "gen_ai.tool.name": "search",
+                }
+                about |= {
+                    "gen_ai.tool.call.id": f"c{place}",
+                    "gen_ai.tool.call.result": text,
+                }
             else:
                 part: dict[str, Any] = {"type": "text", "content": text}
                 if kind == "call":
-                    part = {"type": "tool_call", "id": f"c{place + 1}", "name": "search"}
+                    part = {
+                        "type": "tool_call",
+                        "id": f"c{place + 1}",
+                        "name": "search",
+                    }
                     part["arguments"] = json.loads(text)
                 about = {"gen_ai.operation.name": "chat"}
                 about["gen_ai.input.messages"] = json.dumps(heard)
@@ -261,8 +295,14 @@ def otlp_lines(path: Path, size: int) -> None:
                 "attributes": _pairs(about),
             }
             for about in (
-                {"gen_ai.evaluation.name": "success", "gen_ai.evaluation.score.value": said},
-                {"gen_ai.evaluation.name": "human_success", "gen_ai.evaluation.score.value": truth},
+                {
+                    "gen_ai.evaluation.name": "success",
+                    "gen_ai.evaluation.score.value": said,
+                },
+                {
+                    "gen_ai.evaluation.name": "human_success",
+                    "gen_ai.evaluation.score.value": truth,
+                },
             )
         ]
         root = named | {"spanId": f"{number:08x}00000000", "name": "desk"}
@@ -286,15 +326,23 @@ def otlp_lines(path: Path, size: int) -> None:
 
 def _pairs(about: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"key": key, "value": {"doubleValue" if isinstance(v, int) else "stringValue": v}}
+        {
+            "key": key,
+            "value": {"doubleValue" if isinstance(v, int) else "stringValue": v},
+        }
         for key, v in about.items()
     ]
 
 
-def _line(span: dict[str, Any], about: dict[str, Any], events: list[dict[str, Any]]) -> str:
+def _line(
+    span: dict[str, Any], about: dict[str, Any], events: list[dict[str, Any]]
+) -> str:
     whole = span | {"attributes": _pairs(about), "events": events}
     return (
-        json.dumps({"resourceSpans": [{"resource": {}, "scopeSpans": [{"spans": [whole]}]}]}) + "\n"
+        json.dumps(
+            {"resourceSpans": [{"resource": {}, "scopeSpans": [{"spans": [whole]}]}]}
+        )
+        + "\n"
     )
 
 

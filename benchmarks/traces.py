@@ -52,7 +52,11 @@ FLAGGED = 0.9
 
 def runs_of(seed: int = 0) -> list[Trace]:
     """The shipped runs with their copies."""
-    return [run for family in injected(list(read_traces(SHIPPED)), seed) for run in family.runs]
+    return [
+        run
+        for family in injected(list(read_traces(SHIPPED)), seed)
+        for run in family.runs
+    ]
 
 
 def table_of(runs: list[Trace]) -> pd.DataFrame:
@@ -61,7 +65,9 @@ def table_of(runs: list[Trace]) -> pd.DataFrame:
         path = Path(folder) / "runs.jsonl"
         path.write_text("".join(as_jsonl(runs)), encoding="utf-8")
         frame = frame_of(path, "run")
-    frame = frame.drop(columns=[EDIT, AT, "rater", "criterion", "place"], errors="ignore")
+    frame = frame.drop(
+        columns=[EDIT, AT, "rater", "criterion", "place"], errors="ignore"
+    )
     frame = frame.rename(columns={"label": SUCCESS})
     plain_frame = frame.loc[:, [c for c in frame if not c.startswith("stated.")]]
     plain_frame.attrs.clear()  # a table of our own now, and no log
@@ -82,12 +88,15 @@ def rules() -> Mapping[str, Callable[[Trace], float]]:
         "a word of an error": lambda run: len(ERRORS.findall(words(run))),
         "a step that failed": lambda run: sum(step.error for step in run.steps),
         "the last result failed": lambda run: (
-            [step.error for step in run.steps if step.kind == "tool_result"][-1:] == [True]
+            [step.error for step in run.steps if step.kind == "tool_result"][-1:]
+            == [True]
         ),
         "many tool calls": lambda run: run.calls().total(),
         "few tool calls": lambda run: -run.calls().total(),
         "the same call again": lambda run: counts(run.steps)["same_call"],
-        "no word of success at the end": lambda run: -len(SUCCEEDS.findall(words(run, True))),
+        "no word of success at the end": lambda run: (
+            -len(SUCCEEDS.findall(words(run, True)))
+        ),
         "a tool that removes": lambda run: sum(
             REMOVES.search(step.name or "") is not None
             for step in run.steps
@@ -112,11 +121,19 @@ def of_rules(runs: list[Trace]) -> Iterator[dict[str, Any]]:
         values = np.array([float(rule(run)) for run in runs])
         flagged = values > np.median(values)
         said = table.assign(judge=np.where(flagged, "fail", "pass"))
-        part = undogmatic.check(said, judge="judge", human=[SUCCESS], group="group").judges[0]
+        part = undogmatic.check(
+            said, judge="judge", human=[SUCCESS], group="group"
+        ).judges[0]
         kappa = part.numbers.get("agreement.kappa")
         value = "" if kappa is None else round(kappa.value, 3)
         answer = part.verdict.answer if part.verdict is not None else ""
-        yield {"table": "rule", "name": name, "n": len(runs), "value": value, "answer": answer}
+        yield {
+            "table": "rule",
+            "name": name,
+            "n": len(runs),
+            "value": value,
+            "answer": answer,
+        }
 
 
 def of_best_rule(runs: list[Trace]) -> Iterator[dict[str, Any]]:
@@ -134,8 +151,12 @@ def of_best_rule(runs: list[Trace]) -> Iterator[dict[str, Any]]:
     last = [run.steps[-1].text or "" for run in runs]
     words = TfidfVectorizer(min_df=2).fit_transform(texts)
     ending = TfidfVectorizer(min_df=2, ngram_range=(1, 2)).fit_transform(last)
-    numbers = np.array([[float(v or 0) for v in counts(run.steps).values()] for run in runs])
-    every = sparse.hstack([words, ending, numbers / (numbers.std(axis=0) + 1e-9)]).tocsr()
+    numbers = np.array(
+        [[float(v or 0) for v in counts(run.steps).values()] for run in runs]
+    )
+    every = sparse.hstack(
+        [words, ending, numbers / (numbers.std(axis=0) + 1e-9)]
+    ).tocsr()
     linear = LogisticRegression(C=10, max_iter=3_000)
     forest = RandomForestClassifier(300, min_samples_leaf=5, random_state=0)
     seen = {
@@ -146,7 +167,12 @@ def of_best_rule(runs: list[Trace]) -> Iterator[dict[str, Any]]:
     }
     for name, (features, model) in seen.items():
         odds = cross_val_predict(
-            model, features, faulty, groups=groups, cv=GroupKFold(6), method="predict_proba"
+            model,
+            features,
+            faulty,
+            groups=groups,
+            cv=GroupKFold(6),
+            method="predict_proba",
         )[:, 1]
         area = round(float(roc_auc_score(faulty, odds)), 3)
         told = {"table": "best rule", "n": len(runs), "answer": ""}
@@ -190,7 +216,13 @@ def of_planted(runs: list[Trace], draws: int) -> Iterator[dict[str, Any]]:
     every = [hit for hits in held.values() for hit in hits]
     for name, hits in [*held.items(), ("all of them", every)]:
         value = round(float(np.mean(hits)), 3)
-        yield {"table": "planted", "name": name, "n": len(hits), "value": value, "answer": ""}
+        yield {
+            "table": "planted",
+            "name": name,
+            "n": len(hits),
+            "value": value,
+            "answer": "",
+        }
 
 
 def main() -> None:
@@ -198,14 +230,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--draws", type=int, default=200, help="planted judges (default: 200)")
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--draws", type=int, default=200, help="planted judges (default: 200)"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     given = parser.parse_args()
     runs = runs_of()
     kept = []
     for part in (of_rules(runs), of_best_rule(runs), of_planted(runs, given.draws)):
         for row in part:
-            print(f"{row['table']:10} {row['name']:52} {row['n']:6} {row['value']!s:>7}", end="")
+            print(
+                f"{row['table']:10} {row['name']:52} {row['n']:6} {row['value']!s:>7}",
+                end="",
+            )
             print(f"  {row['answer']}", flush=True)
             kept.append(row)
     # "Not yet" is the most that labels can earn which say what was planted, so it counts as well.

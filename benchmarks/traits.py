@@ -40,7 +40,14 @@ from undogmatic.fit.probe import (
 )
 from undogmatic.readouts.base import shown_text
 from undogmatic.records.folding import Folding
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.records import (
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    Verdict,
+)
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import limits
 
@@ -77,7 +84,9 @@ def responses(name: str, split: str) -> list[Item]:
     return LabelledResponsesDataset(*part, split=split).load()  # type: ignore[arg-type]
 
 
-def development(rubric: Rubric, items: Sequence[Item], features: np.ndarray) -> dict[str, Scores]:
+def development(
+    rubric: Rubric, items: Sequence[Item], features: np.ndarray
+) -> dict[str, Scores]:
     """Scores of each response by fits without its prompt."""
     labels, (folds, _, _) = _labels(items), fold_codes(items)
     raws = {
@@ -86,7 +95,8 @@ def development(rubric: Rubric, items: Sequence[Item], features: np.ndarray) -> 
     }
     ends = (rubric.minimum, rubric.maximum)
     return {
-        name: _by_id(items, held_out(raw, labels, folds, ends)[0]) for name, raw in raws.items()
+        name: _by_id(items, held_out(raw, labels, folds, ends)[0])
+        for name, raw in raws.items()
     }
 
 
@@ -103,13 +113,18 @@ def test(
     labels, texts = _labels(known), [shown_text(item, rubric) for item in known]
     scale = calibrate(lexical(texts, labels, fold_codes(known)[0]), labels)
     counted = (
-        tfidf_ridge(1.0).fit(texts, labels).predict([shown_text(item, rubric) for item in items])
+        tfidf_ridge(1.0)
+        .fit(texts, labels)
+        .predict([shown_text(item, rubric) for item in items])
     )
     return {
         "probe": _by_id(
             items,
             np.array(
-                [probe.estimate(row, rubric.minimum, rubric.maximum).score for row in features]
+                [
+                    probe.estimate(row, rubric.minimum, rubric.maximum).score
+                    for row in features
+                ]
             ),
         ),
         "tfidf": _by_id(items, np.interp(counted, scale.raw_knots, scale.score_knots)),
@@ -120,18 +135,28 @@ def judge(rubric: Rubric, items: Sequence[Item], name: str, scores: Scores) -> R
     """The rank correlation with the labels, and what the analysis `labelled` says of these
     scores."""
     frame = tabulate(items, [_judgment(item, scores[item.id]) for item in items], 1)
-    result = LabelledAnalysis()(RunEvidence(frame, rubric), np.random.default_rng(SEED))[0]
+    result = LabelledAnalysis()(
+        RunEvidence(frame, rubric), np.random.default_rng(SEED)
+    )[0]
     values, labels = (
         frame["score"].to_numpy(dtype=np.float64),
         frame["label"].to_numpy(dtype=np.float64),
     )
-    found = limits.order(values, labels, np.random.default_rng(SEED), groups=units(frame))
+    found = limits.order(
+        values, labels, np.random.default_rng(SEED), groups=units(frame)
+    )
     failed = int(np.isnan(values).sum())
-    order = "one score for all" if found is None else shown(found.value, found.low, found.high, 2)
+    order = (
+        "one score for all"
+        if found is None
+        else shown(found.value, found.low, found.high, 2)
+    )
     assert result.verdict is not None
     ruled = result.verdict.inner.key.rpartition(".verdict_")[2].replace("_", " ")
     said = f"{result.standing} ({ruled})"
-    return Row(rubric.name, name, order + (f", {failed} failed" if failed else ""), said)
+    return Row(
+        rubric.name, name, order + (f", {failed} failed" if failed else ""), said
+    )
 
 
 def _judgment(item: Item, score: float | Failure) -> Judgment:
@@ -171,7 +196,8 @@ class Judges(NamedTuple):
     def rows(self) -> list[Row]:
         """Each judge against the labels."""
         return [
-            judge(self.rubric, self.items, name, scores) for name, scores in self.scores.items()
+            judge(self.rubric, self.items, name, scores)
+            for name, scores in self.scores.items()
         ]
 
 
@@ -203,9 +229,13 @@ def judged(name: str, split: str, ask: bool) -> Judges:
     if split == "dev":
         found = development(rubric, known, features(known))
     else:
-        found = test(rubric, known, features(known), items, features(items), origin(model, VIEWS))
+        found = test(
+            rubric, known, features(known), items, features(items), origin(model, VIEWS)
+        )
     if ask:
-        found["logprobs"] = {j.item_id: _said(j) for j in judge_items(items, overrides(name))}
+        found["logprobs"] = {
+            j.item_id: _said(j) for j in judge_items(items, overrides(name))
+        }
     return Judges(rubric, items, found)
 
 
@@ -220,13 +250,17 @@ def main() -> None:
         help="the test responses instead of the development responses",
     )
     parser.add_argument(
-        "--ask", action="store_true", help="ask the model, too (about two seconds per response)"
+        "--ask",
+        action="store_true",
+        help="ask the model, too (about two seconds per response)",
     )
     parser.add_argument(
         "--only", nargs="*", default=[*TRAITS, COHERENCE], help="some of the rubrics"
     )
     given = parser.parse_args()
-    print("| rubric | judge | rank correlation with the labels | verdict |\n|---|---|---|---|")
+    print(
+        "| rubric | judge | rank correlation with the labels | verdict |\n|---|---|---|---|"
+    )
     found = []
     for name in given.only:
         found.append(judged(name, "test" if given.test else "dev", given.ask))

@@ -77,16 +77,23 @@ def texts() -> list[str]:
     return [" ".join(sentences) for sentences in itertools.product(*SLOTS)]
 
 
-def train(score: Callable[[Sequence[str]], Sequence[float]], steps: int, seed: int) -> list[Step]:
+def train(
+    score: Callable[[Sequence[str]], Sequence[float]], steps: int, seed: int
+) -> list[Step]:
     """Train the writer on a reward function."""
     rng = np.random.default_rng(seed)
     logits = [np.array([BEGINS] + [0.0] * (len(slot) - 1)) for slot in SLOTS]
     course = []
     for _ in range(steps):
-        chances = [np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in logits]
-        drawn = np.stack([rng.choice(len(row), BATCH, p=row) for row in chances], axis=1)
+        chances = [
+            np.exp(row - row.max()) / np.exp(row - row.max()).sum() for row in logits
+        ]
+        drawn = np.stack(
+            [rng.choice(len(row), BATCH, p=row) for row in chances], axis=1
+        )
         written = [
-            " ".join(slot[k] for slot, k in zip(SLOTS, choice, strict=True)) for choice in drawn
+            " ".join(slot[k] for slot, k in zip(SLOTS, choice, strict=True))
+            for choice in drawn
         ]
         rewards = np.array(score(written))
         advantage = (rewards - rewards.mean()) / (rewards.std() + 1e-6)
@@ -102,10 +109,13 @@ def main() -> None:
     """Train once and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
-        "--reward", default="local", help="the judge that is trained on (a name of conf/model)"
+        "--reward",
+        default="local",
+        help="the judge that is trained on (a name of conf/model)",
     )
     parser.add_argument(
-        "--second", help="the judge on watch: tfidf for the embedded default, that for all others"
+        "--second",
+        help="the judge on watch: tfidf for the embedded default, that for all others",
     )
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
@@ -120,7 +130,8 @@ def main() -> None:
     for number in sorted({0, *range(9, typed.steps, 10), typed.steps - 1}):
         step = course[number]
         shares = ", ".join(
-            f"{name} {share:.0%}" for name, share in zip(KINDS, step.shares, strict=True)
+            f"{name} {share:.0%}"
+            for name, share in zip(KINDS, step.shares, strict=True)
         )
         print(f"step {number + 1:3}: reward {step.reward:6.3f}   {shares}")
     print(f"\nIt now writes: {course[-1].example}\n\n{alarm}")
@@ -131,9 +142,12 @@ def main() -> None:
 def log(params: dict[str, object], course: Sequence[Step], alarm: Alarm) -> str:
     """Log a training: its course as metrics over the steps, the looks with their intervals as a
     table, the alarm."""
-    metrics: dict[str, float | Sequence[float]] = {"reward": [step.reward for step in course]}
+    metrics: dict[str, float | Sequence[float]] = {
+        "reward": [step.reward for step in course]
+    }
     metrics |= {
-        f"share of {name}": [step.shares[k] for step in course] for k, name in enumerate(KINDS)
+        f"share of {name}": [step.shares[k] for step in course]
+        for k, name in enumerate(KINDS)
     }
     looks = [
         {"step": step}
@@ -151,7 +165,12 @@ def log(params: dict[str, object], course: Sequence[Step], alarm: Alarm) -> str:
         [str(alarm), course[-1].example],
     )
     return tracker.log_found(
-        "reward", f"reward-{params['reward']}", told, metrics, said, {"looks": pd.DataFrame(looks)}
+        "reward",
+        f"reward-{params['reward']}",
+        told,
+        metrics,
+        said,
+        {"looks": pd.DataFrame(looks)},
     )
 
 

@@ -24,15 +24,21 @@ def two_machines() -> Iterator[Machines]:
     """With one processor each."""
     from ray.cluster_utils import Cluster
 
-    folder = tempfile.mkdtemp(dir="/tmp", prefix="ray-")  # names of sockets may not be long
+    # names of sockets may not be long
+    folder = tempfile.mkdtemp(dir="/tmp", prefix="ray-")
     each = {"num_cpus": 1, "object_store_memory": 80 << 20}
-    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": folder}
+    own = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_AUTH_MODE": "disabled",
+        "RAY_TMPDIR": folder,
+    }
     with pytest.MonkeyPatch.context() as patch:
         for name, value in own.items():
             patch.setenv(name, value)
         try:
             cluster = Cluster(
-                initialize_head=True, head_node_args={**each, "include_dashboard": False}
+                initialize_head=True,
+                head_node_args={**each, "include_dashboard": False},
             )
             try:
                 cluster.add_node(**each)
@@ -54,5 +60,7 @@ def workers() -> list[int]:
     ]
     machines = {pid for pid, parent, _ in rows if parent == os.getpid()}
     return [
-        pid for pid, parent, words in rows if parent in machines and words.startswith("ray::Worker")
+        pid
+        for pid, parent, words in rows
+        if parent in machines and words.startswith("ray::Worker")
     ]

@@ -147,7 +147,9 @@ def environment(**more: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))
     }
-    return inherited | {"PYTHONPATH": str(conf_folder().parent), "COLUMNS": "120"} | more
+    return (
+        inherited | {"PYTHONPATH": str(conf_folder().parent), "COLUMNS": "120"} | more
+    )
 
 
 def typed(*words: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -156,7 +158,13 @@ def typed(*words: str, folder: Path, **more: str) -> subprocess.CompletedProcess
     known, line = environment(**more), [sys.executable, "-m", *words]
     if not words[0].startswith("undogmatic.") or "PYTHONPATH" in more:
         return subprocess.run(
-            line, cwd=folder, env=known, capture_output=True, text=True, timeout=300, check=False
+            line,
+            cwd=folder,
+            env=known,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
     server = _server()
     assert server.stdin is not None and server.stdout is not None
@@ -179,9 +187,17 @@ def typed(*words: str, folder: Path, **more: str) -> subprocess.CompletedProcess
 def _server() -> subprocess.Popen[str]:
     """The process from which commands are forked; it ends when its input is closed, as at the end
     of the tests."""
-    line, pipe = [sys.executable, "-P", str(Path(__file__).with_name("forked.py"))], subprocess.PIPE
+    line, pipe = (
+        [sys.executable, "-P", str(Path(__file__).with_name("forked.py"))],
+        subprocess.PIPE,
+    )
     return subprocess.Popen(
-        line, env=environment(), stdin=pipe, stdout=pipe, text=True, start_new_session=True
+        line,
+        env=environment(),
+        stdin=pipe,
+        stdout=pipe,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -266,7 +282,11 @@ class FakeChat(Model):
 
     async def complete(self, request: Any) -> Any:
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
-        payload = {"system": request.system, "messages": messages, "config": repr(request.config)}
+        payload = {
+            "system": request.system,
+            "messages": messages,
+            "config": repr(request.config),
+        }
 
         async def send() -> Reply:
             self.requests.append(payload)
@@ -279,10 +299,16 @@ class FakeChat(Model):
 
         said = (await self.gateway.call(self.name, payload, send)).data
         return settled(
-            {}, "fake", said["text"], self.tokens, logprobs=tuple(map(token, said["odds"])) or None
+            {},
+            "fake",
+            said["text"],
+            self.tokens,
+            logprobs=tuple(map(token, said["odds"])) or None,
         )
 
-    def answered(self, payload: dict[str, Any], request: Any) -> tuple[str, list[dict[str, float]]]:
+    def answered(
+        self, payload: dict[str, Any], request: Any
+    ) -> tuple[str, list[dict[str, float]]]:
         """What it says, and the log-probabilities at each of its tokens."""
         assert self.answer is not None
         text, odds = self.answer(payload["messages"][-1]["content"])
@@ -293,7 +319,9 @@ def token(odds: Mapping[str, float]) -> Any:
     """The likeliest of some tokens, as a model tells of it: with the log-probabilities of all."""
     from dspy.lm15 import TokenLogprob, TopLogprob
 
-    top = tuple(TopLogprob(token=each, logprob=logprob) for each, logprob in odds.items())
+    top = tuple(
+        TopLogprob(token=each, logprob=logprob) for each, logprob in odds.items()
+    )
     best = max(top, key=lambda each: each.logprob)
     return TokenLogprob(token=best.token, logprob=best.logprob, top=top)
 
@@ -305,16 +333,22 @@ def reading_of(
 
     async def ask() -> Verdict:
         with rollout(repeat):
-            found: Verdict = (await readout.acall(item=item or Item(id="a", text="t"))).verdict
+            found: Verdict = (
+                await readout.acall(item=item or Item(id="a", text="t"))
+            ).verdict
             return found
 
     with dspy.context(lm=LanguageModel(model)):
         return asyncio.run(ask())
 
 
-def good_answer(score: float, confidence: float = 80, rationale: str = "porque sim") -> str:
+def good_answer(
+    score: float, confidence: float = 80, rationale: str = "porque sim"
+) -> str:
     """A valid structured answer."""
-    return json.dumps({"shame_score": score, "confidence": confidence, "rationale": rationale})
+    return json.dumps(
+        {"shame_score": score, "confidence": confidence, "rationale": rationale}
+    )
 
 
 WORDING = Wording(

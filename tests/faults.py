@@ -74,7 +74,9 @@ class _Faulty:
             return  # which nothing is written for
         if event == "open":
             flags = arguments[2]
-            if isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            if isinstance(flags, int) and flags & (
+                os.O_WRONLY | os.O_RDWR | os.O_CREAT
+            ):
                 self.reached("open", arguments[0])
         else:
             self.reached(event, arguments[1] if event == "os.rename" else arguments[0])
@@ -93,7 +95,12 @@ def _counting_writes(faulty: _Faulty) -> None:
 
     class Connection(sqlite3.Connection):
         def execute(self, statement: str, *rest: Any) -> Any:
-            if statement.lstrip()[:6].upper() in ("INSERT", "CREATE", "UPDATE", "DELETE"):
+            if statement.lstrip()[:6].upper() in (
+                "INSERT",
+                "CREATE",
+                "UPDATE",
+                "DELETE",
+            ):
                 try:
                     faulty.reached("sqlite", faulty.below)
                 except OSError as error:
@@ -102,7 +109,9 @@ def _counting_writes(faulty: _Faulty) -> None:
 
     builtins.open = io.open = opened  # type: ignore[assignment]
     connect = sqlite3.connect
-    sqlite3.connect = lambda *rest, **named: connect(*rest, **({"factory": Connection} | named))  # type: ignore[assignment]
+    sqlite3.connect = lambda *rest, **named: connect(
+        *rest, **({"factory": Connection} | named)
+    )  # type: ignore[assignment]
 
 
 class _Written:
@@ -137,9 +146,14 @@ def run(words: Sequence[str], folder: Path, fault: str = NONE, at: int = 0) -> E
     return forked(lambda: main(list(words)), folder, fault, at)
 
 
-def forked(entered: Callable[[], object], folder: Path, fault: str = NONE, at: int = 0) -> Ended:
+def forked(
+    entered: Callable[[], object], folder: Path, fault: str = NONE, at: int = 0
+) -> Ended:
     """See `run`; `entered` is what the child does."""
-    said, places = folder.parent / f"{folder.name}.said", folder.parent / f"{folder.name}.places"
+    said, places = (
+        folder.parent / f"{folder.name}.said",
+        folder.parent / f"{folder.name}.places",
+    )
     child = os.fork()
     if child == 0:
         status = 99
@@ -156,7 +170,12 @@ def forked(entered: Callable[[], object], folder: Path, fault: str = NONE, at: i
 
 
 def _entered(
-    entered: Callable[[], object], folder: Path, said: Path, places: Path, fault: str, at: int
+    entered: Callable[[], object],
+    folder: Path,
+    said: Path,
+    places: Path,
+    fault: str,
+    at: int,
 ) -> int:
     log = os.open(places, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -21,11 +21,16 @@ class Odd(NamedTuple):
 
 
 def chat(
-    content: Any = '{"shame_score": 50, "confidence": 80, "rationale": "Stub."}', **more: Any
+    content: Any = '{"shame_score": 50, "confidence": 80, "rationale": "Stub."}',
+    **more: Any,
 ) -> dict[str, Any]:
     """A good answer of an OpenAI-compatible server, or one with other contents."""
-    message = {"role": "assistant", "content": content, "refusal": None} | more.pop("message", {})
-    choice = {"index": 0, "message": message, "finish_reason": "stop"} | more.pop("choice", {})
+    message = {"role": "assistant", "content": content, "refusal": None} | more.pop(
+        "message", {}
+    )
+    choice = {"index": 0, "message": message, "finish_reason": "stop"} | more.pop(
+        "choice", {}
+    )
     usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
     return {"id": "x", "model": "stub", "choices": [choice], "usage": usage} | more
 
@@ -38,17 +43,23 @@ def _answer(**fields: str) -> bytes:
     """A good reply whose content is a JSON object with these fields, as they are written."""
     known = {"shame_score": "50", "confidence": "80", "rationale": '"Stub."'} | fields
     return _written(
-        chat("{" + ", ".join(f'"{name}": {value}' for name, value in known.items()) + "}")
+        chat(
+            "{" + ", ".join(f'"{name}": {value}' for name, value in known.items()) + "}"
+        )
     )
 
 
 def _in_body(spoiled: str) -> bytes:
-    return _written(chat(extra="HERE")).replace(b'"HERE"', spoiled.encode("utf-8", "surrogatepass"))
+    return _written(chat(extra="HERE")).replace(
+        b'"HERE"', spoiled.encode("utf-8", "surrogatepass")
+    )
 
 
 def _packed(body: bytes, form: str = "gzip", status: int = 200) -> Odd:
     return Odd(
-        (gzip if form == "gzip" else zlib).compress(body), status, {"Content-Encoding": form}
+        (gzip if form == "gzip" else zlib).compress(body),
+        status,
+        {"Content-Encoding": form},
     )
 
 
@@ -76,7 +87,9 @@ def odd_answers(key: str = "") -> dict[str, Odd]:
         "deep nesting": deep.encode(),
         "nesting that just passes": _in_body("[" * 95 + "]" * 95),
         "deep nesting in the content": _written(chat(deep[:40_000])),
-        "a cost of NaN": _in_body("0").replace(b'"usage": {', b'"usage": {"cost": NaN, '),
+        "a cost of NaN": _in_body("0").replace(
+            b'"usage": {', b'"usage": {"cost": NaN, '
+        ),
         "a cost below 0": _written(
             chat(usage={"prompt_tokens": 1, "completion_tokens": 1, "cost": -1e300})
         ),
@@ -88,14 +101,22 @@ def odd_answers(key: str = "") -> dict[str, Odd]:
         ),
         "a usage that is a list": _written(chat(usage=[1, 2])),
         "a refusal that is a number": _written(chat(message={"refusal": 7})),
-        "a refusal that is an object": _written(chat(message={"refusal": {"why": [1]}})),
+        "a refusal that is an object": _written(
+            chat(message={"refusal": {"why": [1]}})
+        ),
         "a content that is an object": _written(chat({"a": 1})),
-        "a content of odd parts": _written(chat([{"text": 7}, 8, None, {"text": {"a": 1}}])),
-        "a finish reason that is a list": _written(chat(choice={"finish_reason": ["stop"]})),
+        "a content of odd parts": _written(
+            chat([{"text": 7}, 8, None, {"text": {"a": 1}}])
+        ),
+        "a finish reason that is a list": _written(
+            chat(choice={"finish_reason": ["stop"]})
+        ),
         "choices that are an object": _written({"choices": {"0": {}}}),
         "a message that is a text": _written(chat(choice={"message": "hello"})),
         "an error that is a number": _written(chat(error=7)),
-        "an error that lies": _written({"error": {"code": 401, "message": ["a", {"b": 1}]}}),
+        "an error that lies": _written(
+            {"error": {"code": 401, "message": ["a", {"b": 1}]}}
+        ),
         "an id that is an object": _written(chat(id={"a": 1}, model=["m"])),
         "no body": b"",
         "null": b"null",
@@ -108,7 +129,9 @@ def odd_answers(key: str = "") -> dict[str, Odd]:
         "a bomb": _packed(b" " * (MEGABYTES << 20)),
         "a deflated bomb": _packed(b" " * (MEGABYTES << 20), "deflate"),
         "a bomb as an error": _packed(b"x" * (MEGABYTES << 20), status=503),
-        "gzip that is none": Odd(b"\x1f\x8bhello", headers={"Content-Encoding": "gzip"}),
+        "gzip that is none": Odd(
+            b"\x1f\x8bhello", headers={"Content-Encoding": "gzip"}
+        ),
         "gzip that is good": _packed(_answer()),
         "an unknown packing": Odd(_answer(), headers={"Content-Encoding": "br, x-own"}),
         "a redirect": Odd(b"", 302, {"Location": "http://127.0.0.1:1/"}),
@@ -136,7 +159,9 @@ def odd_answers(key: str = "") -> dict[str, Odd]:
         "the key in an error": Odd(_written({"error": f"bad {key}"}), 500),
         "the key in a header": Odd(_answer(), headers={"X-Key": key or "none"}),
     }
-    return {name: odd if isinstance(odd, Odd) else Odd(odd) for name, odd in found.items()}
+    return {
+        name: odd if isinstance(odd, Odd) else Odd(odd) for name, odd in found.items()
+    }
 
 
 def response(odd: Odd) -> web.Response:

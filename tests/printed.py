@@ -38,7 +38,9 @@ def _label(server: Any) -> None:
 class Person:
     """Somebody who types a command, reads what it prints, and types whatever it suggests."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.capsys, self.typed = capsys, list[str]()
         served = "undogmatic.review.page.Server.serve_forever"
         monkeypatch.setattr(served, _label)

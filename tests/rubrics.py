@@ -46,11 +46,15 @@ HUNDRED = _rubric(
     ("little of it", "some of it", "much of it"),
     guide={
         "kind": "bands",
-        "bands": [dict(zip(("name", "low", "high"), band, strict=True)) for band in BANDS],
+        "bands": [
+            dict(zip(("name", "low", "high"), band, strict=True)) for band in BANDS
+        ],
     },
 )
 YES_NO = _rubric(
-    "yes_no", {"kind": "unordered", "categories": ["no", "yes"]}, ("it is not so", "it is so")
+    "yes_no",
+    {"kind": "unordered", "categories": ["no", "yes"]},
+    ("it is not so", "it is so"),
 )
 QUESTION_ANSWER = _rubric(
     "question_answer",
@@ -58,7 +62,9 @@ QUESTION_ANSWER = _rubric(
     inputs=["question", "answer"],
     headings={"question": "The question", "answer": "The answer"},
 )
-COLOURS = _rubric("colours", {"kind": "unordered", "categories": ["red", "green", "blue"]})
+COLOURS = _rubric(
+    "colours", {"kind": "unordered", "categories": ["red", "green", "blue"]}
+)
 ORDERED = (TEN, FIVE, HUNDRED, YES_NO, QUESTION_ANSWER)
 ALL = (*ORDERED, COLOURS)
 
@@ -77,19 +83,29 @@ class FormFiller(FakeChat):
         super().__init__(base=base)
         self.place = place
 
-    def answered(self, payload: dict[str, Any], request: Any) -> tuple[str, list[dict[str, float]]]:
+    def answered(
+        self, payload: dict[str, Any], request: Any
+    ) -> tuple[str, list[dict[str, float]]]:
         if request.config.logprobs:
             return "0", [dict.fromkeys("0123456789ABCDEFGHIJ", -3.0)]
         fields = _schema(request)["properties"]
-        return json.dumps({name: self._value(field) for name, field in fields.items()}), []
+        return json.dumps(
+            {name: self._value(field) for name, field in fields.items()}
+        ), []
 
     def _value(self, field: dict[str, Any]) -> Any:
         if "enum" in field:
             return field["enum"][int(self.place * (len(field["enum"]) - 1))]
         if field.get("type") in ("number", "integer"):
-            value = field["minimum"] + self.place * (field["maximum"] - field["minimum"])
+            value = field["minimum"] + self.place * (
+                field["maximum"] - field["minimum"]
+            )
             return round(value) if field["type"] == "integer" else value
-        return ["words"] * field.get("minItems", 0) if field.get("type") == "array" else "words"
+        return (
+            ["words"] * field.get("minItems", 0)
+            if field.get("type") == "array"
+            else "words"
+        )
 
 
 def _schema(request: Any) -> dict[str, Any]:
@@ -133,7 +149,11 @@ class NumbersChat(Model):
         await self.gateway.call(
             self.name, {"messages": messages, "config": repr(request.config)}, send
         )
-        path = self._path(messages, request.config.max_tokens) if request.config.logprobs else []
+        path = (
+            self._path(messages, request.config.max_tokens)
+            if request.config.logprobs
+            else []
+        )
         logprobs = tuple(
             token({each: math.log(mass) for each, mass in odds.items() if mass > 0})
             for _, odds in path

@@ -43,7 +43,8 @@ def made(place: Path) -> Path:
 def swept(place: Path) -> None:
     """Remove the folders of tests that were killed: their locks are free."""
     for lock in place.glob(f"{PREFIX}*/{LOCK}"):
-        with contextlib.suppress(OSError):  # another user's, or one that is being removed
+        # another user's, or one that is being removed
+        with contextlib.suppress(OSError):
             found = os.open(lock, os.O_WRONLY)
             try:
                 fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,7 +20,9 @@ class Steps:
     """How many steps it takes to find all matches of a pattern in a text, or to see whether it fits
     the `whole`."""
 
-    def __init__(self, pattern: re.Pattern[str], text: str, whole: bool = False) -> None:
+    def __init__(
+        self, pattern: re.Pattern[str], text: str, whole: bool = False
+    ) -> None:
         self.text, self.count, self.spans = text, 0, dict[int, tuple[int, int]]()
         self._tests: dict[int, Callable[[str], bool]] = {}
         parsed = list(parser.parse(pattern.pattern, pattern.flags))
@@ -56,7 +58,9 @@ class Steps:
                 yield end
         elif kind is names.ATOMIC_GROUP:
             yield from (
-                end for end in [next(self._all(list(held), place), None)] if end is not None
+                end
+                for end in [next(self._all(list(held), place), None)]
+                if end is not None
             )
         elif kind in (names.ASSERT, names.ASSERT_NOT):
             direction, inner = held
@@ -85,7 +89,9 @@ class Steps:
         if simple and kind is not names.MIN_REPEAT:
             end = place
             while (
-                end - place < most and end < len(self.text) and self._fits(parts[0], self.text[end])
+                end - place < most
+                and end < len(self.text)
+                and self._fits(parts[0], self.text[end])
             ):
                 self.count += 1
                 end += 1
@@ -119,11 +125,14 @@ class Steps:
     def _is_at(self, where: Any, place: int) -> bool:
         text = self.text
         if where in (names.AT_BEGINNING, names.AT_BEGINNING_STRING):
-            return place == 0 or (where is names.AT_BEGINNING and text[place - 1] == "\n")
+            return place == 0 or (
+                where is names.AT_BEGINNING and text[place - 1] == "\n"
+            )
         if where in (names.AT_END, names.AT_END_STRING):
             return place == len(text) or (where is names.AT_END and text[place] == "\n")
         sides = [
-            0 <= n < len(text) and (text[n].isalnum() or text[n] == "_") for n in (place - 1, place)
+            0 <= n < len(text) and (text[n].isalnum() or text[n] == "_")
+            for n in (place - 1, place)
         ]
         return (sides[0] != sides[1]) == (where is names.AT_BOUNDARY)
 

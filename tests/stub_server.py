@@ -151,7 +151,8 @@ class StubServer:
         """Listen on a free port."""
         app = web.Application(client_max_size=2**26)
 
-        def by_name(name: str) -> Any:  # so that a test may put another one in its place
+        # so that a test may put another one in its place
+        def by_name(name: str) -> Any:
             async def handle(request: web.Request) -> Any:
                 return await getattr(self, name)(request)
 
@@ -186,7 +187,10 @@ class StubServer:
             self.refused += 1
             return _error(429, "Rate limit reached")
         fault = self._due(text)
-        if fault is not None and (response := await self._misbehave(fault, request)) is not None:
+        if (
+            fault is not None
+            and (response := await self._misbehave(fault, request)) is not None
+        ):
             return response
         await asyncio.sleep(self.latency)
         received.answered = time.monotonic()
@@ -202,7 +206,9 @@ class StubServer:
     async def _content(self, request: web.Request) -> web.Response:
         name = request.match_info["id"]
         content = (
-            self._results(self.batches[name]) if name in self.batches else self.files.get(name)
+            self._results(self.batches[name])
+            if name in self.batches
+            else self.files.get(name)
         )
         if content is None or self.batch_fault == "lost":
             return _error(404, "No such file")
@@ -216,9 +222,14 @@ class StubServer:
             rows = [(row["custom_id"], row["params"]) for row in sent["requests"]]
         else:
             lines = map(json.loads, self.files[sent["input_file_id"]].splitlines())
-            rows, path = [(line["custom_id"], line["body"]) for line in lines], sent["endpoint"]
+            rows, path = (
+                [(line["custom_id"], line["body"]) for line in lines],
+                sent["endpoint"],
+            )
         for _, body in rows:
-            self.requests.append(Received(path, dict(request.headers), body, judged_text(body)))
+            self.requests.append(
+                Received(path, dict(request.headers), body, judged_text(body))
+            )
         name = f"batch_{len(self.batches)}"
         self.batches[name] = Batch(
             name,
@@ -234,7 +245,11 @@ class StubServer:
         return web.json_response(self._shown(self.batches[name]))
 
     async def _list_batches(self, request: web.Request) -> web.Response:
-        rows = [self._shown(each) for each in reversed(self.batches.values()) if self.batch_listed]
+        rows = [
+            self._shown(each)
+            for each in reversed(self.batches.values())
+            if self.batch_listed
+        ]
         return web.json_response({"data": rows, "has_more": False})
 
     async def _show_batch(self, request: web.Request) -> web.Response:
@@ -257,9 +272,17 @@ class StubServer:
                 "succeeded": total if ended else 0,
                 "errored": 0,
             }
-            about = {"id": batch.id, "created_at": batch.made.isoformat(), "request_counts": counts}
+            about = {
+                "id": batch.id,
+                "created_at": batch.made.isoformat(),
+                "request_counts": counts,
+            }
             return about | {"processing_status": "ended" if ended else "in_progress"}
-        word = batch.fault if batch.fault in ("expired", "cancelled", "failed") else "completed"
+        word = (
+            batch.fault
+            if batch.fault in ("expired", "cancelled", "failed")
+            else "completed"
+        )
         about = {
             "id": batch.id,
             "created_at": int(batch.made.timestamp()),
@@ -270,7 +293,9 @@ class StubServer:
             "request_counts": {"total": total, "completed": 0},
         }
         if word == "failed":
-            about["errors"] = {"data": [{"code": "model_not_found", "message": "no such model"}]}
+            about["errors"] = {
+                "data": [{"code": "model_not_found", "message": "no such model"}]
+            }
         elif ended:
             self.files[batch.id] = self._results(batch)
             about["output_file_id"] = batch.id
@@ -283,7 +308,10 @@ class StubServer:
         for number, (key, body) in enumerate(batch.requests.items()):
             text = judged_text(body)
             answer = self._answer(batch.path, body, text, self._due(text))
-            said: dict[str, Any] = {"response": {"status_code": 200, "body": answer}, "error": None}
+            said: dict[str, Any] = {
+                "response": {"status_code": 200, "body": answer},
+                "error": None,
+            }
             if batch.anthropic:
                 said = {"result": {"type": "succeeded", "message": answer}}
             if number % 2 and batch.fault == "half":
@@ -316,7 +344,9 @@ class StubServer:
                     return fault
         return None
 
-    async def _misbehave(self, fault: Fault, request: web.Request) -> web.StreamResponse | None:
+    async def _misbehave(
+        self, fault: Fault, request: web.Request
+    ) -> web.StreamResponse | None:
         """The faulty response, or None for a fault inside an otherwise good answer."""
         moment = datetime.now(UTC) + timedelta(seconds=fault.after)
         waits = {
@@ -329,11 +359,15 @@ class StubServer:
         match fault.kind:
             case "status":
                 return web.Response(
-                    status=fault.status, text=fault.body, content_type="application/json"
+                    status=fault.status,
+                    text=fault.body,
+                    content_type="application/json",
                 )
             case "html":
                 return web.Response(
-                    status=502, text="<html><h1>Bad gateway</h1></html>", content_type="text/html"
+                    status=502,
+                    text="<html><h1>Bad gateway</h1></html>",
+                    content_type="text/html",
                 )
             case "body":
                 return web.Response(text=fault.body, content_type="application/json")
@@ -350,7 +384,10 @@ class StubServer:
                 return web.Response()
             case "slow-body":
                 response = web.StreamResponse(
-                    headers={"Content-Type": "application/json", "Content-Length": "1000"}
+                    headers={
+                        "Content-Type": "application/json",
+                        "Content-Length": "1000",
+                    }
                 )
                 await response.prepare(request)
                 await response.write(b'{"choices": [')
@@ -367,13 +404,21 @@ class StubServer:
             return self._decision(body, text, fault)
         return self._chat(body, text, fault)
 
-    def _chat(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+    def _chat(
+        self, body: dict[str, Any], text: str, fault: Fault | None
+    ) -> dict[str, Any]:
         content, reason, refusal = _spoiled(fault, _json_answer(body, text))
         message = {"role": "assistant", "content": content, "refusal": refusal}
-        choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": reason}
+        choice: dict[str, Any] = {
+            "index": 0,
+            "message": message,
+            "finish_reason": reason,
+        }
         if body.get("logprobs"):
             message["content"], choice["finish_reason"] = str(level_of(text)), "length"
-            choice["logprobs"] = {"content": [_level_logprobs(text, body.get("top_logprobs", 0))]}
+            choice["logprobs"] = {
+                "content": [_level_logprobs(text, body.get("top_logprobs", 0))]
+            }
         usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
         about = {
             "id": "chatcmpl-stub",
@@ -382,9 +427,15 @@ class StubServer:
         }
         return about | {"choices": [choice], "usage": usage}
 
-    def _anthropic(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+    def _anthropic(
+        self, body: dict[str, Any], text: str, fault: Fault | None
+    ) -> dict[str, Any]:
         content, reason, refusal = _spoiled(fault, _json_answer(body, text))
-        stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reason]
+        stop = {
+            "stop": "end_turn",
+            "length": "max_tokens",
+            "content_filter": "refusal",
+        }[reason]
         if refusal is not None:
             content, stop = refusal, "refusal"
         about = {
@@ -400,9 +451,12 @@ class StubServer:
             "usage": usage,
         }
 
-    def _decision(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+    def _decision(
+        self, body: dict[str, Any], text: str, fault: Fault | None
+    ) -> dict[str, Any]:
         answers: dict[str, Any] = {
-            name: self._decided(question, text) for name, question in body["questions"].items()
+            name: self._decided(question, text)
+            for name, question in body["questions"].items()
         }
         kind = fault.kind if fault is not None else None
         name = next(iter(answers))
@@ -449,7 +503,8 @@ class StubServer:
                 "probabilities": chances,
             }
         chances, legend = (
-            {str(k): each for k, each in enumerate(values)} for values in (shares, labels)
+            {str(k): each for k, each in enumerate(values)}
+            for values in (shares, labels)
         )
         score = math.fsum(k * p for k, p in enumerate(shares))
         return {
@@ -470,7 +525,9 @@ def _level_logprobs(text: str, top: int) -> dict[str, Any]:
     likely = level_of(text)
     chances = {str(k): 0.6 if k == likely else 0.1 for k in range(5)}
     ranked = sorted(chances.items(), key=lambda pair: -pair[1])[:top]
-    others = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in ranked]
+    others = [
+        {"token": token, "logprob": math.log(p), "bytes": None} for token, p in ranked
+    ]
     return {
         "token": str(likely),
         "logprob": math.log(0.6),
@@ -487,7 +544,11 @@ def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | 
         "fenced": (f"```json\n{content}\n```", "stop", None),
         "thought": (f"<think>Perhaps {half}? No.</think>\n\n{content}", "stop", None),
         "half-thought": (f"Perhaps 20 of 100.\n</think>\n\n{content}", "stop", None),
-        "chatty": (f"Here you are:\n```json\n{content}\n```\nAsk for more!", "stop", None),
+        "chatty": (
+            f"Here you are:\n```json\n{content}\n```\nAsk for more!",
+            "stop",
+            None,
+        ),
         "listed": (json.dumps([answer]), "stop", None),
         "wrapped": (json.dumps({"result": answer}), "stop", None),
         "as-texts": (json.dumps({k: str(v) for k, v in answer.items()}), "stop", None),
@@ -517,7 +578,10 @@ def _json_answer(body: dict[str, Any], text: str) -> str:
     schema = form.get("schema", {})
     if form.get("name", "judgment") != "judgment":  # a step of a judge style
         return json.dumps(
-            {name: _filled(name, field, text) for name, field in schema["properties"].items()}
+            {
+                name: _filled(name, field, text)
+                for name, field in schema["properties"].items()
+            }
         )
     fields = {
         k: v
@@ -525,9 +589,12 @@ def _json_answer(body: dict[str, Any], text: str) -> str:
         if k not in ("confidence", "rationale")
     }
     name, field = next(
-        iter(fields.items()), ("shame_score", {"type": "number", "minimum": 0, "maximum": 100})
+        iter(fields.items()),
+        ("shame_score", {"type": "number", "minimum": 0, "maximum": 100}),
     )
-    return json.dumps({name: _filled(name, field, text), "confidence": 80, "rationale": "Stub."})
+    return json.dumps(
+        {name: _filled(name, field, text), "confidence": 80, "rationale": "Stub."}
+    )
 
 
 def _filled(name: str, field: dict[str, Any], text: str) -> Any:
@@ -558,7 +625,11 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
         texts["issues"] = [{"kind": "missing", "severity": "major", "text": "Stub."}]
     if name in texts:
         return texts[name]
-    return ["Stub."] * field.get("minItems", 1) if field.get("type") == "array" else "Stub."
+    return (
+        ["Stub."] * field.get("minItems", 1)
+        if field.get("type") == "array"
+        else "Stub."
+    )
 
 
 def judged_text(body: dict[str, Any]) -> str:
@@ -567,11 +638,15 @@ def judged_text(body: dict[str, Any]) -> str:
     if "state" in body:
         state = body["state"]
         # DSPy nests its inputs
-        inputs = state.get("inputs", state) if isinstance(state, dict) else {"text": state}
+        inputs = (
+            state.get("inputs", state) if isinstance(state, dict) else {"text": state}
+        )
         return str(inputs.get("text", inputs))
     fenced = [m["content"] for m in body.get("messages", []) if m["role"] == "user"]
     fenced = (
-        [c for c in fenced if c.startswith("<<")] or [c for c in fenced if "\n<<" in c] or fenced
+        [c for c in fenced if c.startswith("<<")]
+        or [c for c in fenced if "\n<<" in c]
+        or fenced
     )
     last = str(fenced[-1]) if fenced else ""
     if not last.startswith("<<"):
@@ -580,7 +655,9 @@ def judged_text(body: dict[str, Any]) -> str:
     return rest.partition("\n" + opening.replace("<<", "<</", 1))[0]
 
 
-def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+def _error(
+    status: int, message: str, headers: dict[str, str] | None = None
+) -> web.Response:
     body = {"error": {"message": message, "type": "stub_error", "code": None}}
     return web.json_response(body, status=status, headers=headers)
 

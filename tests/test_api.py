@@ -12,7 +12,10 @@ from tests.stub_server import StubServer
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 
-TEXTS = ["Aplica-se o Tema 69 do STF.", "O locador prova o aluguel, porque é ele quem cobra."]
+TEXTS = [
+    "Aplica-se o Tema 69 do STF.",
+    "O locador prova o aluguel, porque é ele quem cobra.",
+]
 
 
 @pytest.fixture
@@ -37,7 +40,12 @@ def test_texts_become_rows_in_their_order() -> None:
 
 
 def test_a_frame_keeps_its_index_and_fields() -> None:
-    columns = {"text": TEXTS, "condition": ["a", None], "label": [90, 5], "court": ["STF", "x"]}
+    columns = {
+        "text": TEXTS,
+        "condition": ["a", None],
+        "label": [90, 5],
+        "court": ["STF", "x"],
+    }
     frame = pd.DataFrame(columns, index=[7, 9])
     found = undogmatic.judge(frame, model="patterns", repeats=2, progress=False)
     rows = list(zip(found["item_id"], found["repeat"], found["label"], strict=True))
@@ -55,7 +63,10 @@ def test_within_a_running_loop_both_forms_work() -> None:
 
 
 def test_a_rubric_of_ones_own_with_two_inputs_over_a_server(gpt: Any) -> None:
-    rows = [{"question": "Why?", "answer": "Because."}, {"question": "When?", "answer": "Now."}]
+    rows = [
+        {"question": "Why?", "answer": "Because."},
+        {"question": "When?", "answer": "Now."},
+    ]
     options: Any = {
         "rubric": QUESTION_ANSWER,
         "prompt": "anchored_en",

@@ -30,7 +30,9 @@ def test_the_picture_and_the_page_name_the_rooms_that_exist() -> None:
 def test_a_room_lies_right_above_the_highest_that_it_imports() -> None:
     imports = house_picture.room_imports()
     floor_of = {
-        room: floor for floor, rooms in enumerate(house_picture.floors(imports)) for room in rooms
+        room: floor
+        for floor, rooms in enumerate(house_picture.floors(imports))
+        for room in rooms
     }
     assert set(floor_of) == set(house.ROOMS)
     for room, below in imports.items():
@@ -49,7 +51,9 @@ def test_imports_point_one_way() -> None:
 def test_nothing_imports_a_construct() -> None:
     """What is measured stands on the other rooms; none of them knows it."""
     others = {
-        name: tree for name, tree in house.trees().items() if not name.startswith("constructs")
+        name: tree
+        for name, tree in house.trees().items()
+        if not name.startswith("constructs")
     }
     inside = "undogmatic.constructs"
     assert [
@@ -64,7 +68,9 @@ def _facts_of_rules(tree: ast.Module) -> dict[str, str]:
     facts = {}
     for node in tree.body:
         value = getattr(node, "value", None)
-        if not isinstance(value, ast.Call) or not ast.unparse(value.func).startswith("Rules"):
+        if not isinstance(value, ast.Call) or not ast.unparse(value.func).startswith(
+            "Rules"
+        ):
             continue
         if isinstance(node, ast.AnnAssign):
             facts[ast.unparse(node.target)] = ast.unparse(node.annotation)
@@ -82,7 +88,9 @@ def _frozen(tree: ast.AST) -> set[str]:
     return {
         each.name
         for each in classes
-        if any("frozen=True" in ast.unparse(decorator) for decorator in each.decorator_list)
+        if any(
+            "frozen=True" in ast.unparse(decorator) for decorator in each.decorator_list
+        )
     }
 
 
@@ -112,7 +120,18 @@ def test_the_facts_of_rules_are_seen(source: str, facts: str) -> None:
     assert _facts_of_rules(ast.parse(source)) == {"TASTE": facts}
 
 
-QUESTIONS = {"What", "Whose", "How", "Which", "Where", "When", "Whether", "Who", "Why", "That"}
+QUESTIONS = {
+    "What",
+    "Whose",
+    "How",
+    "Which",
+    "Where",
+    "When",
+    "Whether",
+    "Who",
+    "Why",
+    "That",
+}
 
 
 def test_the_docstring_of_a_module_says_what_it_does() -> None:
@@ -130,21 +149,31 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_a_circle_is_seen() -> None:
-    assert house.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    assert house.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [
+        ["a", "b", "c"]
+    ]
 
 
 def test_lines_nodes_and_comments_are_counted() -> None:
     source = '''"""Says what it is.\n\nAnd more."""\n\n# why\nx = [n for n in y]  # behind code\n'''
     long = f"z = '{'a' * 100}'\n"
     counted = house.Density.of(source + long)
-    assert (counted.filled, counted.code, counted.comments, counted.long) == (5, 2, 1, 1)
+    assert (counted.filled, counted.code, counted.comments, counted.long) == (
+        5,
+        2,
+        1,
+        1,
+    )
     assert counted.comprehensions == 1
     assert counted.nodes == len(list(ast.walk(ast.parse(source + long))))
     assert counted + counted == house.Density(*(2 * number for number in counted))
 
 
 def test_arrows_are_counted_between_rooms() -> None:
-    imports = {"a.x": {"b.y", "b.z", "a.w"}, "constructs.p.q": {"constructs.r.s", "b.y"}}
+    imports = {
+        "a.x": {"b.y", "b.z", "a.w"},
+        "constructs.p.q": {"constructs.r.s", "b.y"},
+    }
     others = {("constructs.p", "constructs.r"), ("constructs.p", "b")}
     assert house.room_arrows(imports) == {("a", "b"), *others}
 
@@ -212,15 +241,27 @@ def _past_the_doors(source: str) -> list[str]:
 
 
 def test_files_are_read_and_written_at_their_doors() -> None:
-    sources = {name: path.read_text(encoding="utf-8") for name, path in house.modules().items()}
-    found = {name: past for name, source in sources.items() if (past := _past_the_doors(source))}
+    sources = {
+        name: path.read_text(encoding="utf-8") for name, path in house.modules().items()
+    }
+    found = {
+        name: past
+        for name, source in sources.items()
+        if (past := _past_the_doors(source))
+    }
     assert found.keys() - DOORS - PAST_THE_DOORS.keys() == set(), found
     assert PAST_THE_DOORS.keys() <= found.keys(), "no longer needed here"
 
 
 @pytest.mark.parametrize(
     "source",
-    ["json.loads(x)", "open('f')", "path.read_text()", "yaml.safe_load(x)", "frame.to_csv('x')"],
+    [
+        "json.loads(x)",
+        "open('f')",
+        "path.read_text()",
+        "yaml.safe_load(x)",
+        "frame.to_csv('x')",
+    ],
 )
 def test_a_way_past_the_doors_is_seen(source: str) -> None:
     assert _past_the_doors(source)

@@ -24,7 +24,9 @@ from undogmatic.safety.paths import conf_folder
 SITE = Path(os.environ.get("DOCS_SITE", "none"))
 AXE = os.environ.get("AXE_CORE")  # axe.min.js of the npm package axe-core
 DOCS = conf_folder().parent / "docs"
-pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="DOCS_SITE names no built site")
+pytestmark = pytest.mark.skipif(
+    not SITE.is_dir(), reason="DOCS_SITE names no built site"
+)
 in_chromium = pytest.mark.skipif(
     CHROMIUM is None, reason="needs Chromium (Debian's package chromium)"
 )
@@ -61,7 +63,9 @@ ENDING = " (em inglês)"
 
 def index(language: str) -> list[dict[str, Any]]:
     """The entries that the pages of a language search."""
-    whole = json.loads((SITE / language / "search" / "search_index.json").read_text("utf-8"))
+    whole = json.loads(
+        (SITE / language / "search" / "search_index.json").read_text("utf-8")
+    )
     assert whole["config"]["lang"] == [language.rstrip("/") or "en"]
     return list(whole["docs"])
 
@@ -70,7 +74,10 @@ def index(language: str) -> list[dict[str, Any]]:
 def test_what_is_found_is_a_page_of_its_language(language: str) -> None:
     found = {entry["location"].partition("#")[0] for entry in index(language)}
     pages = {
-        page.parent.relative_to(SITE / language).as_posix().replace(".", "", 1).strip("/")
+        page.parent.relative_to(SITE / language)
+        .as_posix()
+        .replace(".", "", 1)
+        .strip("/")
         for page in (SITE / language).rglob("index.html")
     }
     own = {page for page in pages if page.partition("/")[0] != "pt"}
@@ -80,8 +87,12 @@ def test_what_is_found_is_a_page_of_its_language(language: str) -> None:
 def test_no_english_page_is_found_twice_and_in_portuguese_those_that_are_not_translated_are_last() -> (
     None
 ):
-    in_portuguese = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.pt.md")]
-    translated = {re.sub(r"(^|/)index/$", r"\1", f"{each[:-6]}/") for each in in_portuguese}
+    in_portuguese = [
+        path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.pt.md")
+    ]
+    translated = {
+        re.sub(r"(^|/)index/$", r"\1", f"{each[:-6]}/") for each in in_portuguese
+    }
     seen = set()
     for entry in index("pt/"):
         page = entry["location"].partition("#")[0]
@@ -93,7 +104,9 @@ def test_no_english_page_is_found_twice_and_in_portuguese_those_that_are_not_tra
     assert not [entry for entry in index("") if entry["location"].startswith("pt/")]
 
 
-@pytest.mark.parametrize("path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem
+)
 def test_a_notebook_begins_with_its_own_heading(path: Path) -> None:
     title = json.loads(path.read_text("utf-8"))["cells"][0]["source"][0].strip("# \n")
     shown = (SITE / "notebooks" / path.stem / "index.html").read_text("utf-8")
@@ -123,7 +136,9 @@ async def opened(browser: Browser, address: str) -> None:
     """Go to a page and wait until it is there."""
     await browser.call("Page.navigate", url="about:blank")
     await browser.call("Page.navigate", url=address)
-    await browser.until(f"document.readyState === 'complete' && location.href === {address!r}")
+    await browser.until(
+        f"document.readyState === 'complete' && location.href === {address!r}"
+    )
 
 
 TYPED = """
@@ -141,7 +156,9 @@ FOUND = "[...document.querySelectorAll('.md-search-result__item')].map(each => e
 
 @in_chromium
 @pytest.mark.parametrize(("language", "words"), WORDS, ids=["en", "pt"])
-def test_a_word_that_is_typed_finds_its_page_first(language: str, words: dict[str, str]) -> None:
+def test_a_word_that_is_typed_finds_its_page_first(
+    language: str, words: dict[str, str]
+) -> None:
     async def search(site: str) -> None:
         async with browsing() as browser:
             await browser.size(1280)
@@ -151,7 +168,9 @@ def test_a_word_that_is_typed_finds_its_page_first(language: str, words: dict[st
                 await browser.js(TYPED.replace("WORD", json.dumps(word)))
                 await browser.until(f"{FOUND}.length > 0")
                 links = await browser.js(FOUND)
-                first = [re.sub(r"[?#].*", "", link).removeprefix(site) for link in links[:2]]
+                first = [
+                    re.sub(r"[?#].*", "", link).removeprefix(site) for link in links[:2]
+                ]
                 assert f"{language}{page}" in first, (word, links)
                 assert all(each.startswith("pt/") == bool(language) for each in first)
 
@@ -163,7 +182,10 @@ def test_the_site_serves_what_a_language_model_reads_and_its_addresses_exist() -
     told = (SITE / "llms.txt").read_text("utf-8")
     assert told == (DOCS / "llms.txt").read_text("utf-8")
     addresses = re.findall(r"^- \[.+?\]\(([^)]+)\)", told, re.MULTILINE)
-    assert addresses and [a for a in addresses if not (SITE / a / "index.html").is_file()] == []
+    assert (
+        addresses
+        and [a for a in addresses if not (SITE / a / "index.html").is_file()] == []
+    )
 
 
 PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.rglob("*.html"))
@@ -173,10 +195,14 @@ axe.run().then(told => told.violations.map(each => `${each.id}: ${each.nodes[0].
 
 
 @in_chromium
-@pytest.mark.skipif(AXE is None, reason="AXE_CORE names no axe.min.js (npm package axe-core)")
+@pytest.mark.skipif(
+    AXE is None, reason="AXE_CORE names no axe.min.js (npm package axe-core)"
+)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_nothing_and_no_page_is_wider_than_its_window(width: int, dark: bool) -> None:
+def test_axe_finds_nothing_and_no_page_is_wider_than_its_window(
+    width: int, dark: bool
+) -> None:
     async def look(site: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
         async with browsing() as browser:
@@ -187,7 +213,9 @@ def test_axe_finds_nothing_and_no_page_is_wider_than_its_window(width: int, dark
                 assert await browser.js(scheme) == ("slate" if dark else "default")
                 await browser.js(f"{Path(str(AXE)).read_text(encoding='utf-8')}; 0")
                 faults = await browser.js(FAULTS)
-                if await browser.js("document.documentElement.scrollWidth > innerWidth"):
+                if await browser.js(
+                    "document.documentElement.scrollWidth > innerWidth"
+                ):
                     faults.append("wider than its window")
                 if faults:
                     found[page] = faults

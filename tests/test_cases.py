@@ -109,8 +109,14 @@ def test_what_a_judge_abstains_from_is_missing_and_counted() -> None:
 @pytest.mark.parametrize(
     ("file", "shown"),
     [
-        ("gpt4_confidence/verdicts.csv", ("numeric", ["gpt4_score"], ["human_score"], 80, 80)),
-        ("v_gpt_confidence/t.csv", ("pass_fail", ["gpt_label"], ["gold_label"], 120, 120)),
+        (
+            "gpt4_confidence/verdicts.csv",
+            ("numeric", ["gpt4_score"], ["human_score"], 80, 80),
+        ),
+        (
+            "v_gpt_confidence/t.csv",
+            ("pass_fail", ["gpt_label"], ["gold_label"], 120, 120),
+        ),
     ],
 )
 def test_a_confidence_is_that_of_the_verdict_beside_it(file: str, shown: Any) -> None:
@@ -156,7 +162,13 @@ def test_grades_in_words_and_out_of_a_most_are_numbers(file: str) -> None:
 
 
 def test_signs_of_yes_and_no_are_read() -> None:
-    assert shape(read("emoji/verdicts.csv")) == ("pass_fail", ["judge"], ["human"], 60, 60)
+    assert shape(read("emoji/verdicts.csv")) == (
+        "pass_fail",
+        ["judge"],
+        ["human"],
+        60,
+        60,
+    )
 
 
 def test_a_zero_off_peoples_scale_is_asked_about() -> None:
@@ -183,7 +195,11 @@ def test_zero_among_choices_is_a_tie() -> None:
 
 def test_files_of_trec_are_read() -> None:
     table = read("v_qrels/judge.txt", "v_qrels/nist.txt")
-    assert (table.kind, len(table.items), table.items["group"].nunique()) == ("numeric", 120, 20)
+    assert (table.kind, len(table.items), table.items["group"].nunique()) == (
+        "numeric",
+        120,
+        20,
+    )
     assert (len(table.judges), len(table.labels)) == (1, 120)
     for file in ("judge", "nist"):
         assert len(read(f"v_qrels/{file}.txt").items) == 120
@@ -223,7 +239,9 @@ def test_a_typed_group_is_final() -> None:
 def test_columns_of_annotators_are_people_without_being_named() -> None:
     table = read("f_system_prompt/real.csv")
     assert shape(table)[2:] == (["ann_maria", "ann_joe", "ann_li"], 150, 450)
-    assert shape(read("f_system_prompt/real.csv", human=("ann_maria,ann_joe",)))[3:] == (150, 300)
+    assert shape(read("f_system_prompt/real.csv", human=("ann_maria,ann_joe",)))[
+        3:
+    ] == (150, 300)
 
 
 def test_the_label_is_never_offered_as_the_judge() -> None:
@@ -251,7 +269,9 @@ def test_an_object_of_objects_is_a_table_of_its_keys() -> None:
         ("m_abstentions/abst.csv", "kappa", 0.81),
     ],
 )
-def test_the_agreement_is_that_of_all_categories(file: str, name: str, value: float) -> None:
+def test_the_agreement_is_that_of_all_categories(
+    file: str, name: str, value: float
+) -> None:
     result = agreement(file)
     found = {
         key: estimate.value
@@ -283,10 +303,17 @@ def test_public_tables_are_read_at_the_first_command(
 
 
 def test_two_files_of_choices_are_joined() -> None:
-    files = (f"{REAL}/pandalm/{name}-testset-v1.json" for name in ("gpt-3.5-turbo", "pandalm-7b"))
+    files = (
+        f"{REAL}/pandalm/{name}-testset-v1.json"
+        for name in ("gpt-3.5-turbo", "pandalm-7b")
+    )
     for file in files:
         table = read(f"{REAL}/pandalm/testset-v1.json", file)
-        assert (table.kind, len(table.judges), len(table.labels)) == ("pairwise", 1, 3 * 999)
+        assert (table.kind, len(table.judges), len(table.labels)) == (
+            "pairwise",
+            1,
+            3 * 999,
+        )
 
 
 IN_SAMPLE = {
@@ -300,7 +327,9 @@ IN_SAMPLE = {
 }
 
 
-@pytest.mark.parametrize(("file", "advantage"), [("t0", 0.711), ("t2", 0.739), ("t5", 0.650)])
+@pytest.mark.parametrize(
+    ("file", "advantage"), [("t0", 0.711), ("t2", 0.739), ("t5", 0.650)]
+)
 def test_ties_count_as_the_authors_of_the_annotator_test_count_them(
     file: str, advantage: float
 ) -> None:
@@ -334,9 +363,12 @@ def test_a_judge_that_says_the_share_of_raters_is_as_good_as_people_can_be() -> 
 
 
 @pytest.mark.parametrize(
-    ("file", "lost", "n"), [("half_broken.jsonl", 100, 200), ("half_ragged.csv", 80, 160)]
+    ("file", "lost", "n"),
+    [("half_broken.jsonl", 100, 200), ("half_ragged.csv", 80, 160)],
 )
-def test_rows_that_cannot_be_read_are_missing_verdicts(file: str, lost: int, n: int) -> None:
+def test_rows_that_cannot_be_read_are_missing_verdicts(
+    file: str, lost: int, n: int
+) -> None:
     result = examined(f"h_unreadable_rows/{file}")
     (judge,) = result.judges
     kappa = judge.numbers["agreement.kappa"]
@@ -345,7 +377,9 @@ def test_rows_that_cannot_be_read_are_missing_verdicts(file: str, lost: int, n: 
     # With half of the verdicts lost, the agreement may be below the limit whatever the others say.
     assert kappa.worst is not None and kappa.worst < 0.4 < kappa.low
     (made,) = card.cards_of(result, words_of("en"), {}, days=180).values()
-    demanded = gate.GateConfig(figures={"agreement.kappa": gate.Threshold(at_least=0.4)})
+    demanded = gate.GateConfig(
+        figures={"agreement.kappa": gate.Threshold(at_least=0.4)}
+    )
     assert gate.hold(gate.of_card(made), demanded).outcome == "undecided"
 
 
@@ -361,7 +395,9 @@ def test_odd_workbooks_and_documents_are_read_or_named() -> None:
         assert shape(read(f"h_odd_files/{file}")) == whole
     assert told(read("h_odd_files/far_cell.xlsx"))["strays"]["cells"] == ["XFD1048576"]
     for file in ("flip4.xlsx", "z_trunc_sheet.xlsx"):
-        assert f"{file}: not a workbook that can be read" in asked(f"h_odd_files/{file}")
+        assert f"{file}: not a workbook that can be read" in asked(
+            f"h_odd_files/{file}"
+        )
 
 
 def test_a_key_that_stands_twice_in_an_object_is_a_fault_of_that_row() -> None:
@@ -387,7 +423,13 @@ def test_both_orders_of_a_pair_are_one_item_though_a_column_names_them() -> None
 @pytest.mark.parametrize(
     ("files", "kind", "judges", "given", "labels"),
     [
-        (("batch_brackets/out.jsonl", "batch_brackets/labels.csv"), "numeric", ["m"], 80, 80),
+        (
+            ("batch_brackets/out.jsonl", "batch_brackets/labels.csv"),
+            "numeric",
+            ["m"],
+            80,
+            80,
+        ),
         (("batch_na/out.jsonl", "batch_na/labels.csv"), "pass_fail", ["m"], 60, 80),
         (("fenced_json/verdicts.csv",), "numeric", ["judge"], 80, 80),
         (("score_colon/verdicts.csv",), "numeric", ["judge"], 80, 80),
@@ -421,14 +463,22 @@ def test_members_of_a_set_of_assertions_are_judged_once() -> None:
 def test_every_case_is_here() -> None:
     paths("README.md")
     here = Path(__file__).read_text(encoding="utf-8")
-    assert [case.name for case in CASES.iterdir() if case.is_dir() and case.name not in here] == []
+    assert [
+        case.name for case in CASES.iterdir() if case.is_dir() and case.name not in here
+    ] == []
 
 
 def test_labels_and_verdicts_keyed_by_sentences_are_joined() -> None:
     """Rater -> item -> label, as published, where the items are called by their texts."""
-    files = (f"{REAL}/wax_as_published/{name}_annotations.json" for name in ("human", "llm"))
+    files = (
+        f"{REAL}/wax_as_published/{name}_annotations.json" for name in ("human", "llm")
+    )
     table = read(*files)
-    assert (table.kind, len(table.judges), table.labels["rater"].nunique()) == ("unordered", 6, 8)
+    assert (table.kind, len(table.judges), table.labels["rater"].nunique()) == (
+        "unordered",
+        6,
+        8,
+    )
     assert (len(table.items), table.items["group"].nunique()) == (246, 246)
     of_table = read(f"{REAL}/wax.csv")
     assert len(table.labels) == len(of_table.labels)

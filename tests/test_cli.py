@@ -30,7 +30,9 @@ def _key(monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def test_score_prints_a_number_for_a_text_and_for_a_file(tmp_path: Path, capsys: Capture) -> None:
+def test_score_prints_a_number_for_a_text_and_for_a_file(
+    tmp_path: Path, capsys: Capture
+) -> None:
     main(["score", "Aplica-se o Tema 69 do STF.", "model=patterns"])
     assert 60 < float(capsys.readouterr().out.split()[0]) <= 100
     put(tmp_path / "t.csv", "id,text\na,Tema 69.\nb,Não deve porque pagou.\n")
@@ -52,7 +54,10 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: Capture) -> None
     ("words", "said"),
     [
         (["score"], "nothing to score"),
-        (["score", "--file", "none.jsonl"], "`--file` is 'none.jsonl', which does not exist"),
+        (
+            ["score", "--file", "none.jsonl"],
+            "`--file` is 'none.jsonl', which does not exist",
+        ),
         (["score", "x", "model=nope"], "`model` has no option 'nope'"),
         (["score", "  ", "model=patterns"], "`text` is empty"),
         (
@@ -64,7 +69,10 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: Capture) -> None
             "save it as .csv, .tsv, .xlsx, .ods, .xls, .jsonl, .json, .parquet or .txt first",
         ),
         (["score", "."], "is the name of a folder"),
-        (["score", "model=gpt"], 'Put the text first: undogmatic score "text" model=gpt'),
+        (
+            ["score", "model=gpt"],
+            'Put the text first: undogmatic score "text" model=gpt',
+        ),
         (
             ["score", "--input", "text=notas.txt"],
             "To judge what is in the file: --input text=@notas.txt",
@@ -84,7 +92,9 @@ def test_pairs_writes_the_shipped_pairs(tmp_path: Path, capsys: Capture) -> None
         ),
     ],
 )
-def test_what_a_user_mistypes_is_one_message(words: list[str], said: str, capsys: Capture) -> None:
+def test_what_a_user_mistypes_is_one_message(
+    words: list[str], said: str, capsys: Capture
+) -> None:
     with pytest.raises(SystemExit, match=r"^2$"):
         main(words)
     printed = capsys.readouterr().err
@@ -165,7 +175,12 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(
         line, quiet = [sys.executable, "-m", *words, *more], subprocess.DEVNULL
         known = environment()
         process = subprocess.Popen(
-            line, cwd=tmp_path, env=known, text=True, stdout=quiet, stderr=subprocess.PIPE
+            line,
+            cwd=tmp_path,
+            env=known,
+            text=True,
+            stdout=quiet,
+            stderr=subprocess.PIPE,
         )
         deadline = time.monotonic() + 120
         while not (journal.exists() and journal.read_bytes().count(b"\n") >= lines):
@@ -177,7 +192,9 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(
     terminated.send_signal(signal.SIGTERM)
     said = terminated.communicate()[1]
     assert terminated.returncode == 143
-    assert said.endswith("interrupted: continue with the same command and run.resume=cut\n"), said
+    assert said.endswith(
+        "interrupted: continue with the same command and run.resume=cut\n"
+    ), said
 
     killed = start(8, "run.resume=cut")
     killed.send_signal(signal.SIGSTOP)
@@ -197,7 +214,8 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(
     whole = typed(*words, "hydra.run.dir=whole", folder=tmp_path)
     assert whole.returncode == 0, whole.stderr
     tables = [
-        (tmp_path / name / "scores.csv").read_text().splitlines() for name in ("whole", "cut")
+        (tmp_path / name / "scores.csv").read_text().splitlines()
+        for name in ("whole", "cut")
     ]
     # without `seconds`
     whole_run, cut_run = ([line.split(",")[:6] for line in table] for table in tables)
@@ -205,15 +223,15 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(
 
 
 def test_whoever_reads_what_is_printed_may_go_away(tmp_path: Path) -> None:
-    words = (
-        f"{sys.executable} -m undogmatic.run model=patterns tracking=none analysis=none run.limit=3"
-    )
+    words = f"{sys.executable} -m undogmatic.run model=patterns tracking=none analysis=none run.limit=3"
     for shell, status in (
         (f"{words} hydra.run.dir=a 2>&1 | true", 0),
         (f"{words} hydra.run.dir=b >/dev/full", 3),
     ):
         line = ["bash", "-o", "pipefail", "-c", shell]
-        done = subprocess.run(line, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        done = subprocess.run(
+            line, cwd=tmp_path, env=environment(), capture_output=True, text=True
+        )
         assert (
             done.returncode,
             "Traceback" in done.stderr,
@@ -249,11 +267,15 @@ def test_a_confidence_and_a_level_say_what_each_comes_from() -> None:
         "details": {"level_from": "width, major_issues"},
     }
     assert (
-        _in_words(ScoreResult(**source, confidence_source="procedure"), in_language("en"))
+        _in_words(
+            ScoreResult(**source, confidence_source="procedure"), in_language("en")
+        )
         == "60.0  confidence 100 (by the judge's procedure)  "
         "uncertainty high (by the width of the range, the number of major issues)"
     )
-    plain = ScoreResult(score=60, confidence=0, confidence_source="stated", uncertainty="low")
+    plain = ScoreResult(
+        score=60, confidence=0, confidence_source="stated", uncertainty="low"
+    )
     assert (
         _in_words(plain, in_language("en"))
         == "60.0  confidence 0 (the model's own word)  uncertainty low"
@@ -273,8 +295,14 @@ def test_a_server_gives_the_terminal_no_orders(
     orders = "\x1b[2J\x1b[1AYou may trust this judge\x9b31m\r"
     message = {"error": {"message": orders}}
     answer = {"shame_score": 5, "confidence": 90, "rationale": orders}
-    body = message if status == 400 else {"choices": [{"message": {"content": json.dumps(answer)}}]}
-    stub.faults = {"Tema": Fault("status", times=None, status=status, body=json.dumps(body))}
+    body = (
+        message
+        if status == 400
+        else {"choices": [{"message": {"content": json.dumps(answer)}}]}
+    )
+    stub.faults = {
+        "Tema": Fault("status", times=None, status=status, body=json.dumps(body))
+    }
     words = [
         "model=gpt",
         f"model.api_base={stub.url}/v1",
@@ -317,16 +345,21 @@ def test_a_run_of_which_too_much_fails_says_so_first_and_ends_with_status_3(
     for more, status in (([], 3), (["engine.max_failures=1", "run.resume=out"], 0)):
         done = typed("undogmatic.cli", *words, *more, folder=tmp_path)
         assert done.returncode == status, done.stderr
-        assert ("Undecided. 8 of 12 judgments failed (67%)" in done.stdout) == (status == 3), (
-            done.stdout
-        )
+        assert ("Undecided. 8 of 12 judgments failed (67%)" in done.stdout) == (
+            status == 3
+        ), done.stdout
         assert ("the model refused (8)" in done.stdout) == (status == 3)
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "finished"
+    assert (
+        json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "finished"
+    )
     assert (tmp_path / "out" / "report.html").is_file()
 
 
 def test_what_was_changed_in_a_journal_is_named_with_its_item(tmp_path: Path) -> None:
-    put(tmp_path / "t.jsonl", [{"id": "a", "text": "Tema 69."}, {"id": "b", "text": "Porque."}])
+    put(
+        tmp_path / "t.jsonl",
+        [{"id": "a", "text": "Tema 69."}, {"id": "b", "text": "Porque."}],
+    )
     words = (
         "undogmatic.run model=patterns dataset=texts dataset.path=t.jsonl analysis=none"
         " tracking=none".split()
@@ -352,11 +385,20 @@ def test_runs_on_two_scales_are_not_compared(tmp_path: Path) -> None:
         "dataset.path=t.jsonl",
         "tracking=none",
     ]
-    ten = ["rubric.scale.maximum=10", "rubric.margin=1", "rubric.guide.at=[0,2.5,5,7.5,10]"]
+    ten = [
+        "rubric.scale.maximum=10",
+        "rubric.margin=1",
+        "rubric.guide.at=[0,2.5,5,7.5,10]",
+    ]
     assert (
-        typed(*words, *ten, "analysis=none", "hydra.run.dir=ten", folder=tmp_path).returncode == 0
+        typed(
+            *words, *ten, "analysis=none", "hydra.run.dir=ten", folder=tmp_path
+        ).returncode
+        == 0
     )
-    done = typed(*words, "analysis=reliability", "analysis.against=[ten]", folder=tmp_path)
+    done = typed(
+        *words, "analysis=reliability", "analysis.against=[ten]", folder=tmp_path
+    )
     assert (
         done.returncode == 2
         and "was judged on the scale 0-10, and this run on 0-100" in done.stderr
@@ -378,8 +420,12 @@ def store(migrated: Path) -> None:
     shutil.copy(migrated, "mlruns")
 
 
-def test_without_a_store_it_says_where_it_looked_and_a_server_needs_no_serving() -> None:
-    with pytest.raises(ConfigError, match=r"There is no store at .*mlruns/mlflow\.db yet"):
+def test_without_a_store_it_says_where_it_looked_and_a_server_needs_no_serving() -> (
+    None
+):
+    with pytest.raises(
+        ConfigError, match=r"There is no store at .*mlruns/mlflow\.db yet"
+    ):
         serve(None, free_port(), "127.0.0.1")
     with pytest.raises(ConfigError, match="a server already"):
         server_command("http://127.0.0.1:5000", 5001, "127.0.0.1")
@@ -438,14 +484,20 @@ def answers(url: str, server: subprocess.Popen[bytes]) -> bytes:
 
 
 def test_to_score_a_text_imports_neither_tables_nor_optimisers() -> None:
-    heavy = "pandas pyarrow scipy.optimize scipy.stats mlflow sklearn matplotlib".split()
+    heavy = (
+        "pandas pyarrow scipy.optimize scipy.stats mlflow sklearn matplotlib".split()
+    )
     code = (
         "import sys, undogmatic.cli.score, undogmatic.api, undogmatic.engine.recipe,"
         f" undogmatic.readouts.probe; import undogmatic.engine.local; print([m for m in {heavy} if"
         " m in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == "[]"
 

@@ -26,11 +26,15 @@ def option(path: Path) -> str:
     return path.relative_to(conf_folder() / group(path)).with_suffix("").as_posix()
 
 
-CHOICES = [f"{group(p)}={option(p)}" for p in FILES if group(p) in Settings.model_fields]
+CHOICES = [
+    f"{group(p)}={option(p)}" for p in FILES if group(p) in Settings.model_fields
+]
 EXPERIMENTS = [p.stem for p in FILES if p.parent.name == "experiment"]
 A_FILE = ["dataset.path=x.jsonl"]
 REQUIRED = {f"dataset={name}": A_FILE for name in ("texts", "verdicts", "quotes")}
-REQUIRED |= {f"experiment={name}": A_FILE for name in ("faithfulness_meta", "error_classes")}
+REQUIRED |= {
+    f"experiment={name}": A_FILE for name in ("faithfulness_meta", "error_classes")
+}
 REQUIRED["model=openai_compatible"] = ["model.api_base=http://x/v1", "model.name=m"]
 
 
@@ -43,15 +47,21 @@ def targets(node: Any) -> list[str]:
     if isinstance(node, dict):
         here = [node["_target_"]] if "_target_" in node else []
         return here + [t for value in node.values() for t in targets(value)]
-    return [t for value in node for t in targets(value)] if isinstance(node, list) else []
+    return (
+        [t for value in node for t in targets(value)] if isinstance(node, list) else []
+    )
 
 
-@pytest.mark.parametrize("choice", [*CHOICES, *(f"experiment={name}" for name in EXPERIMENTS)])
+@pytest.mark.parametrize(
+    "choice", [*CHOICES, *(f"experiment={name}" for name in EXPERIMENTS)]
+)
 def test_every_choice_and_experiment_composes_into_the_schema(choice: str) -> None:
     assert settings(composed(choice, *REQUIRED.get(choice, []))).seed == 0
 
 
-@pytest.mark.parametrize("experiment", ["uncertainty_bakeoff", "uncertainty_bakeoff_words"])
+@pytest.mark.parametrize(
+    "experiment", ["uncertainty_bakeoff", "uncertainty_bakeoff_words"]
+)
 @pytest.mark.parametrize("name", [p.stem for p in FILES if p.parent.name == "arm"])
 def test_every_arm_composes_into_the_bakeoffs_and_keeps_its_own_readout(
     name: str, experiment: str
@@ -59,16 +69,25 @@ def test_every_arm_composes_into_the_bakeoffs_and_keeps_its_own_readout(
     config = composed(f"experiment={experiment}", f"arm={name}")
     assert settings(config).dataset["n"] == config["dataset"]["n"]
     assert config["analysis"]["_target_"].endswith("CalibrationAnalysis")
-    own = {"probe": "Probe", "samples": "Samples", "decision": "Decision", "stated": "Structured"}
+    own = {
+        "probe": "Probe",
+        "samples": "Samples",
+        "decision": "Decision",
+        "stated": "Structured",
+    }
     own |= {"entropy": "Logprobs", "repeats": "Logprobs"}
     other = "Structured" if experiment.endswith("words") else "Logprobs"
     assert config["readout"]["_target_"].endswith(f"{own.get(name, other)}Readout")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{group(p)}/{option(p)}")
-def test_every_file_says_what_it_is_and_every_target_is_allowed_and_exists(path: Path) -> None:
+def test_every_file_says_what_it_is_and_every_target_is_allowed_and_exists(
+    path: Path,
+) -> None:
     first = next(
-        x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("# @package")
+        x
+        for x in path.read_text(encoding="utf-8").splitlines()
+        if not x.startswith("# @package")
     )
     assert first.startswith("# ")
     found = targets(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
@@ -84,7 +103,11 @@ WRITTEN = [p for p in FILES if p.parent.name == "prompt" and p.stem != "program"
 
 def test_a_prompts_id_is_its_file_name_and_its_hash_is_its_own() -> None:
     rubric = build(composed()["rubric"], "rubric")
-    prompts = {p.stem: build(composed(f"prompt={p.stem}")["prompt"], "prompt") for p in WRITTEN}
-    assert {name: prompt.id for name, prompt in prompts.items()} == {name: name for name in prompts}
+    prompts = {
+        p.stem: build(composed(f"prompt={p.stem}")["prompt"], "prompt") for p in WRITTEN
+    }
+    assert {name: prompt.id for name, prompt in prompts.items()} == {
+        name: name for name in prompts
+    }
     assert {"anchored_pt", "anchored_en", "demos_pt", "demos_en"} <= prompts.keys()
     assert len({prompt.hash(rubric) for prompt in prompts.values()}) == len(WRITTEN)

@@ -18,7 +18,13 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError
 
 CALL = "{_target_: subprocess.call, args: [touch, ran]}"
-WORDS = ["model=patterns", "prompt=minimal_en", "dataset=pairs", "tracking=none", "analysis=none"]
+WORDS = [
+    "model=patterns",
+    "prompt=minimal_en",
+    "dataset=pairs",
+    "tracking=none",
+    "analysis=none",
+]
 
 
 @pytest.fixture
@@ -32,11 +38,15 @@ def here(tmp_path: Path, monkeypatch: Patch) -> Path:
     ("files", "said"),
     [
         (
-            {"prompt/x.yaml": f"# @package _global_\nhydra: {{callbacks: {{x: {CALL}}}}}\n"},
+            {
+                "prompt/x.yaml": f"# @package _global_\nhydra: {{callbacks: {{x: {CALL}}}}}\n"
+            },
             "the key `hydra`",
         ),
         (
-            {"prompt/x.yaml": "# @package _global_\nhydra: {job_logging: {root: {level: INFO}}}\n"},
+            {
+                "prompt/x.yaml": "# @package _global_\nhydra: {job_logging: {root: {level: INFO}}}\n"
+            },
             "the key `hydra`",
         ),
         (
@@ -51,7 +61,9 @@ def here(tmp_path: Path, monkeypatch: Patch) -> Path:
             "its place `hydra.callbacks`",
         ),
         (
-            {"prompt/x.yaml": "# @package _global_\ndefaults: [override /hydra/launcher: y]\n"},
+            {
+                "prompt/x.yaml": "# @package _global_\ndefaults: [override /hydra/launcher: y]\n"
+            },
             "'override /hydra/launcher'",
         ),
         ({"prompt/x.yaml": "defaults: [/hydra/callbacks/y]\n"}, "'/hydra/callbacks/y'"),
@@ -132,7 +144,10 @@ def here(tmp_path: Path, monkeypatch: Patch) -> Path:
             "the key `hydra`",
         ),
         ({"prompt/x.yaml": f"x: {CALL}\n"}, "`prompt.x._target_` is 'subprocess.call'"),
-        ({"prompt/x.yaml": f"x: [[{CALL}]]\n"}, "`prompt.x.0.0._target_` is 'subprocess.call'"),
+        (
+            {"prompt/x.yaml": f"x: [[{CALL}]]\n"},
+            "`prompt.x.0.0._target_` is 'subprocess.call'",
+        ),
         (
             {"prompt/x.yaml": "x: \"${oc.create:'{_target_: os.system}'}\"\n"},
             "`prompt.x._target_` is 'os.system'",
@@ -168,7 +183,10 @@ def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("+hydra.callbacks.x._target_=os.system", "`hydra.callbacks.x._target_` is 'os.system'"),
+        (
+            "+hydra.callbacks.x._target_=os.system",
+            "`hydra.callbacks.x._target_` is 'os.system'",
+        ),
         (
             "+hydra.callbacks.x._target_=undogmatic.safety.paths.os.system",
             "cannot be imported: there is no module",
@@ -198,21 +216,48 @@ def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
             "+hydra.callbacks.x={_target_:undogmatic.sweep.SweepCallback,a:{_target_:undogmatic.engine.journal.Ledger}}",
             "`hydra.callbacks.x.a._target_`",
         ),
-        ("hydra.launcher._target_=os.system", "`hydra.launcher._target_` is 'os.system'"),
+        (
+            "hydra.launcher._target_=os.system",
+            "`hydra.launcher._target_` is 'os.system'",
+        ),
         ("hydra.sweeper._target_=os.system", "`hydra.sweeper._target_` is 'os.system'"),
-        ("+hydra.launcher.x={_target_:os.system}", "`hydra.launcher.x._target_` is 'os.system'"),
-        ("hydra.job_logging.handlers.console.class=os.system", "only these log handlers"),
+        (
+            "+hydra.launcher.x={_target_:os.system}",
+            "`hydra.launcher.x._target_` is 'os.system'",
+        ),
+        (
+            "hydra.job_logging.handlers.console.class=os.system",
+            "only these log handlers",
+        ),
         (
             "hydra.job_logging.handlers.console.stream='ext://os.system'",
             "only ext://sys.stdout and ext://sys.stderr",
         ),
-        ("+hydra.job_logging.formatters.simple.'()'=os.system", "cannot be read as an override"),
+        (
+            "+hydra.job_logging.formatters.simple.'()'=os.system",
+            "cannot be read as an override",
+        ),
         ("+hydra.callbacks.x='${model}'", "which stands for more than one value"),
-        ("+hydra.job.env_set.UNDOGMATIC_ALLOW=os", "`hydra.job.env_set` sets UNDOGMATIC_ALLOW"),
-        ("+hydra.job.env_set.https_proxy=http://x", "`hydra.job.env_set` sets https_proxy"),
-        ("++hydra.job.env_set={PYTHONPATH:/tmp}", "`hydra.job.env_set` sets PYTHONPATH"),
-        ("++hydra.job.env_set={SSL_CERT_FILE:x}", "`hydra.job.env_set` sets SSL_CERT_FILE"),
-        ("hydra.run.dir='out/${oc.env:MY_API_KEY}'", "the name of a folder may not hold a secret"),
+        (
+            "+hydra.job.env_set.UNDOGMATIC_ALLOW=os",
+            "`hydra.job.env_set` sets UNDOGMATIC_ALLOW",
+        ),
+        (
+            "+hydra.job.env_set.https_proxy=http://x",
+            "`hydra.job.env_set` sets https_proxy",
+        ),
+        (
+            "++hydra.job.env_set={PYTHONPATH:/tmp}",
+            "`hydra.job.env_set` sets PYTHONPATH",
+        ),
+        (
+            "++hydra.job.env_set={SSL_CERT_FILE:x}",
+            "`hydra.job.env_set` sets SSL_CERT_FILE",
+        ),
+        (
+            "hydra.run.dir='out/${oc.env:MY_API_KEY}'",
+            "the name of a folder may not hold a secret",
+        ),
         ("hydra.sweep.dir='${oc.decode:x}'", "of functions only oc.env, now"),
         ("hydra.run.dir=' '", "it must be the name of a folder"),
         ("hydra.output_subdir=.hydra", "what it would hold is written to .hydra"),
@@ -220,7 +265,9 @@ def test_an_experiment_may_say_what_is_swept_over(here: Path) -> None:
         ("hydra.searchpath=[zip://x]", "it must be a folder"),
     ],
 )
-def test_a_word_cannot_make_hydra_run_what_is_not_allowed(here: Path, word: str, said: str) -> None:
+def test_a_word_cannot_make_hydra_run_what_is_not_allowed(
+    here: Path, word: str, said: str
+) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         compose_config([*WORDS, word])
 
@@ -234,10 +281,14 @@ def test_a_word_cannot_make_hydra_run_what_is_not_allowed(here: Path, word: str,
         "judges='[{judge: score, prompt: {id: ${oc.env:MY_API_KEY}}}]'",
     ],
 )
-def test_a_reference_to_a_secret_reaches_no_prompt(monkeypatch: Patch, word: str) -> None:
+def test_a_reference_to_a_secret_reaches_no_prompt(
+    monkeypatch: Patch, word: str
+) -> None:
     monkeypatch.setenv("MY_API_KEY", "sk-4f9aX2bQ7rT1mZ8wK3vN6c")
     words = ["model=gpt", "+model.extra.note='${oc.env:MY_API_KEY}'"]
-    assert compose_config(words)["model"]["extra"]["note"] == "sk-4f9aX2bQ7rT1mZ8wK3vN6c"
+    assert (
+        compose_config(words)["model"]["extra"]["note"] == "sk-4f9aX2bQ7rT1mZ8wK3vN6c"
+    )
     with pytest.raises(ConfigError, match="brings in a secret") as caught:
         compose_config([*words, word])
     assert "4f9aX" not in str(caught.value)
@@ -250,17 +301,28 @@ LEDGER = "undogmatic.engine.journal.Ledger"
     ("node", "group", "said"),
     [
         (
-            {"_target_": "undogmatic.readouts.prompt.Prompt", "id": "x", "language": "en"},
+            {
+                "_target_": "undogmatic.readouts.prompt.Prompt",
+                "id": "x",
+                "language": "en",
+            },
             "prompt",
             "instructions",
         ),
         (
-            {"_target_": "undogmatic.constructs.shame.curated.CuratedDataset", "parts": ["pairs"]},
+            {
+                "_target_": "undogmatic.constructs.shame.curated.CuratedDataset",
+                "parts": ["pairs"],
+            },
             "dataset",
             "path",
         ),
         ({"_target_": "undogmatic.records.rubric.Rubric"}, "rubric", "wordings"),
-        ({"_target_": "undogmatic.examinations.suite.SuiteAnalysis"}, "analysis", "mine"),
+        (
+            {"_target_": "undogmatic.examinations.suite.SuiteAnalysis"},
+            "analysis",
+            "mine",
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -272,7 +334,9 @@ def test_what_a_place_does_not_take_is_not_built(
     """A journal opens its file, and cuts off what is no line."""
     put(here / "precious", "a text without an end")
     wrong = inside({"_target_": LEDGER, "path": str(here / "precious"), "read": "x"})
-    with pytest.raises(ConfigError, match=rf"`{group}\.{said}.*_target_` is '{LEDGER}'"):
+    with pytest.raises(
+        ConfigError, match=rf"`{group}\.{said}.*_target_` is '{LEDGER}'"
+    ):
         build(node | {said: wrong}, group)
     assert (here / "precious").read_text() == "a text without an end"
 
@@ -292,7 +356,9 @@ def test_ten_lines_that_stand_for_a_memorys_worth_are_refused() -> None:
     [
         (
             ["--config-name", "mine"],
-            {"mine.yaml": f"defaults: [config, _self_]\nhydra: {{callbacks: {{x: {CALL}}}}}\n"},
+            {
+                "mine.yaml": f"defaults: [config, _self_]\nhydra: {{callbacks: {{x: {CALL}}}}}\n"
+            },
             "`hydra.callbacks.x._target_` is 'subprocess.call'",
         ),
         (
@@ -337,7 +403,9 @@ def test_no_option_leads_past_the_door(
 ) -> None:
     for name, content in files.items():
         put(here / "c" / name, content)
-    ended = typed("undogmatic.run", *(["--config-dir", "c"] if files else []), *words, folder=here)
+    ended = typed(
+        "undogmatic.run", *(["--config-dir", "c"] if files else []), *words, folder=here
+    )
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr
     assert said in ended.stderr
     assert not {path.name for path in here.rglob("*")} & {"ran", "outputs", "multirun"}
@@ -384,14 +452,26 @@ def test_what_a_users_module_raises_is_one_message(
     [
         ("undogmatic.safety.paths.Path", "model", "is pathlib.Path under another name"),
         ("undogmatic.judges.score.ScoreJudge", "dataset", "it has no `load`"),
-        ("undogmatic.judges.score.ScoreJudge", "model", "it is no undogmatic.models.base.Model"),
+        (
+            "undogmatic.judges.score.ScoreJudge",
+            "model",
+            "it is no undogmatic.models.base.Model",
+        ),
         (
             "undogmatic.readouts.prompt.Prompt",
             "rubric",
             "it is no undogmatic.records.rubric.Rubric",
         ),
-        ("undogmatic.engine.journal.Journal", "engine", "it is no undogmatic.engine.local.Engine"),
-        ("undogmatic.constructs.shame.patterns.PatternsModel", "tracking", "it has no `log`"),
+        (
+            "undogmatic.engine.journal.Journal",
+            "engine",
+            "it is no undogmatic.engine.local.Engine",
+        ),
+        (
+            "undogmatic.constructs.shame.patterns.PatternsModel",
+            "tracking",
+            "it has no `log`",
+        ),
         (
             "undogmatic.constructs.shame.patterns.PatternsModel",
             "judges[0]",
@@ -438,7 +518,9 @@ def test_a_number_that_means_nothing_is_refused(word: str, said: str) -> None:
         build(chosen.dataset, "dataset")
 
 
-def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatch: Patch) -> None:
+def test_a_package_that_may_be_built_from_may_be_searched(
+    here: Path, monkeypatch: Patch
+) -> None:
     put(here / "theirs_/__init__.py", "")
     put(
         here / "theirs_/conf/prompt/x.yaml",
@@ -446,13 +528,17 @@ def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatc
     )
     monkeypatch.syspath_prepend(here)
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "theirs_")
-    config = compose_config([*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"])
+    config = compose_config(
+        [*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"]
+    )
     assert config["prompt"]["id"] == "x"
     assert config[groups.FOLDERS] == [f"file://{here}/theirs_/conf"]
 
 
 @pytest.mark.parametrize("shown", ["job", "hydra", "all"])
-def test_a_config_is_shown_with_its_references_followed(shown: str, tmp_path: Path) -> None:
+def test_a_config_is_shown_with_its_references_followed(
+    shown: str, tmp_path: Path
+) -> None:
     """A list that a reference gives, what only a run sets, and references from one part to the
     other included."""
     words = ["--cfg", shown, "--resolve", "dataset=my", "tracking=none"]
@@ -460,6 +546,12 @@ def test_a_config_is_shown_with_its_references_followed(shown: str, tmp_path: Pa
     assert (ended.returncode, ended.stderr) == (0, "")
     config = yaml.safe_load(ended.stdout)
     assert "${" not in ended.stdout
-    assert ("hydra" in config, "dataset" in config) == (shown != "job", shown != "hydra")
+    assert ("hydra" in config, "dataset" in config) == (
+        shown != "job",
+        shown != "hydra",
+    )
     if shown != "hydra":
-        assert config["dataset"]["inputs"] == ["text"] and config["dataset"]["path"] == "???"
+        assert (
+            config["dataset"]["inputs"] == ["text"]
+            and config["dataset"]["path"] == "???"
+        )

@@ -40,7 +40,9 @@ KEYS = ("OPENAI", "ANTHROPIC", "GEMINI", "OPENROUTER", "AZURE_OPENAI")
 CHOICES = dict.fromkeys(
     ("model", "prompt", "judge", "dataset", "analysis", "readout", "optimizer"), "x"
 )
-COMMAND = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic)(?: .*)?")
+COMMAND = re.compile(
+    r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic)(?: .*)?"
+)
 SETTING = re.compile(
     r"'?\+{0,2}[a-z_]+(?:[./][\w-]+)*=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,;)]|,(?=\S))+'?"
 )
@@ -85,7 +87,9 @@ RUN: dict[str, Sequence[str]] = {
         LITTLE
     ),
     "python -m undogmatic.run dataset=labelled analysis=escalation": LITTLE,
-    "python -m undogmatic.run model=fake model.kind=capitals model.reverse=true": ["run.limit=8"],
+    "python -m undogmatic.run model=fake model.kind=capitals model.reverse=true": [
+        "run.limit=8"
+    ],
     "python -m undogmatic.run experiment=faithfulness": ["run.limit=1"],
     "python -m undogmatic.run experiment=faithfulness dataset.summaries=shipped 'steps=[]'": [
         "run.limit=8"
@@ -164,7 +168,9 @@ WHY_NOT = {
         "undogmatic run experiment=european_court 'analysis=[labelled,precedents]'",
     ],
     "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
-    "serves an assistant until it is stopped; tests/cli/test_mcp.py": ["undogmatic mcp"],
+    "serves an assistant until it is stopped; tests/cli/test_mcp.py": [
+        "undogmatic mcp"
+    ],
     "sends to a collector; tests/tracking/test_otel.py": [
         "undogmatic check verdicts.csv --otel",
     ],
@@ -266,7 +272,9 @@ WHY_NOT = {
         "undogmatic instrument mine.yaml --write-wordings mine.edits.yaml model=gpt",
         "undogmatic instrument mine.yaml --write-texts made.jsonl --n 40 model=gpt",
     ],
-    "judges a run again; tests/cli/test_rejudge.py": ["undogmatic rejudge RUN model=gpt"],
+    "judges a run again; tests/cli/test_rejudge.py": [
+        "undogmatic rejudge RUN model=gpt"
+    ],
     "ends with the status of the gate; tests/cli/test_gate.py": [
         "undogmatic gate",
         "undogmatic gate card.json --init",
@@ -293,7 +301,9 @@ def typed_in(page: Path) -> Iterator[str]:
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     blocks += re.findall(r"(?:^    .*\n)+", prose, re.MULTILINE)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    lines = [
+        line for block in blocks for line in block.replace("\\\n", " ").splitlines()
+    ]
     for line in [
         *(part for each in lines for part in each.split(" && ")),
         *re.findall(r"`([^`\n]+)`", prose),
@@ -307,13 +317,19 @@ def commented_in(file: Path) -> Iterator[str]:
     """The settings that the first comment of a file under conf/ names, each with the choice of the
     file itself."""
     lines = file.read_text(encoding="utf-8").splitlines()
-    end = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    end = next(
+        (n for n, line in enumerate(lines) if not line.startswith("#")), len(lines)
+    )
     comment = " ".join(line.lstrip("# ") for line in lines[:end])
-    folder, _, option = file.relative_to(conf_folder()).with_suffix("").as_posix().partition("/")
+    folder, _, option = (
+        file.relative_to(conf_folder()).with_suffix("").as_posix().partition("/")
+    )
     if folder == "hydra":
         folder, _, option = f"hydra/{option}".rpartition("/")
     own = (
-        f"experiment=uncertainty_bakeoff arm={option}" if folder == "arm" else f"{folder}={option}"
+        f"experiment=uncertainty_bakeoff arm={option}"
+        if folder == "arm"
+        else f"{folder}={option}"
     )
     for found in SETTINGS.finditer(comment):
         settings = found[0].rstrip(".:")
@@ -326,7 +342,10 @@ def commented_in(file: Path) -> Iterator[str]:
 
 TYPED = list(
     dict.fromkeys(
-        c for page in PAGES if page.name != PAGE_WITH_A_TEST_OF_ITS_OWN for c in typed_in(page)
+        c
+        for page in PAGES
+        if page.name != PAGE_WITH_A_TEST_OF_ITS_OWN
+        for c in typed_in(page)
     )
 )
 COMMANDS = [command for command in TYPED if COMMAND.fullmatch(command)]
@@ -339,7 +358,9 @@ SETTINGS_TYPED = [
     and not any(map(command.count, LEFT_OPEN))
 ]
 COMMENTED = list(
-    dict.fromkeys(c for file in sorted(conf_folder().rglob("*.yaml")) for c in commented_in(file))
+    dict.fromkeys(
+        c for file in sorted(conf_folder().rglob("*.yaml")) for c in commented_in(file)
+    )
 )
 COMMENTED = [
     command
@@ -353,15 +374,25 @@ def words_of(command: str) -> list[str]:
     open."""
     for left_open, stands in STANDS_FOR.items():
         command = command.replace(left_open, stands)
-    words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=\S+", word)]
-    begins = 2 if words[:2] == ["undogmatic", "run"] else 1 if words[:1] == ["undogmatic"] else 0
+    words = [
+        word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=\S+", word)
+    ]
+    begins = (
+        2
+        if words[:2] == ["undogmatic", "run"]
+        else 1
+        if words[:1] == ["undogmatic"]
+        else 0
+    )
     return words[3 if words[:1] == ["python"] else begins :]
 
 
 def workbook(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
     """A workbook of verdicts on the texts of the rows, with two sheets, and labels beside it as
     `undogmatic label` writes them."""
-    table = pd.DataFrame(rows)[["id", "text"]].assign(judge=[n % 2 for n in range(len(rows))])
+    table = pd.DataFrame(rows)[["id", "text"]].assign(
+        judge=[n % 2 for n in range(len(rows))]
+    )
     with pd.ExcelWriter(folder / "verdicts.xlsx") as sheets:
         for name in ("April", "May"):
             table.to_excel(sheets, sheet_name=name, index=False)
@@ -402,7 +433,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         put(made / name, rows)
     put(
         made / "my.jsonl",
-        (row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows),
+        (
+            row | {"label": 90 if row["condition"] == "imitation" else 10}
+            for row in rows
+        ),
     )
     pair = {
         "input": "Which court decides?",
@@ -423,11 +457,18 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in "ab"
     ]
     put(made / "scores.csv", "\n".join(scores) + "\n")
-    verdicts = "item,judge,verdict,label\n" + "".join(f"{n},j,{n % 5},{n % 4}\n" for n in range(9))
+    verdicts = "item,judge,verdict,label\n" + "".join(
+        f"{n},j,{n % 5},{n % 4}\n" for n in range(9)
+    )
     put(made / "verdicts.csv", verdicts)
     workbook(made, rows)
-    put(made / "labels.csv", "item,label\nfr,correct\nde,incorrect\nit,correct\nit (2),correct\n")
-    shutil.copy(next((ROOT / "tests" / "fixtures").glob("inspect_ai-*/capitals.eval")), made)
+    put(
+        made / "labels.csv",
+        "item,label\nfr,correct\nde,incorrect\nit,correct\nit (2),correct\n",
+    )
+    shutil.copy(
+        next((ROOT / "tests" / "fixtures").glob("inspect_ai-*/capitals.eval")), made
+    )
     runs = ROOT / "tests" / "fixtures" / "traces"
     shutil.copy(runs / "langfuse.json", made / "traces.json")
     shutil.copy(runs / "agents_session.jsonl", made / "session.jsonl")
@@ -475,19 +516,29 @@ def jobs(words: Sequence[str]) -> list[list[str]]:
                 if not OverridesParser.create().parse_override(word).is_sweep_override()
             ]
             params = dict(
-                compose("config", plain, return_hydra_config=True).hydra.sweeper.get("params") or {}
+                compose("config", plain, return_hydra_config=True).hydra.sweeper.get(
+                    "params"
+                )
+                or {}
             )
         given = {word.lstrip("+").partition("=")[0] for word in own}
         own = [
-            f"{key}={value}" for key, value in params.items() if key.lstrip("+") not in given
+            f"{key}={value}"
+            for key, value in params.items()
+            if key.lstrip("+") not in given
         ] + own
         values = [
             (
-                [f"{each.get_key_element()}={value}" for value in each.sweep_string_iterator()]
+                [
+                    f"{each.get_key_element()}={value}"
+                    for value in each.sweep_string_iterator()
+                ]
                 if each.is_sweep_override()
                 else [word]
             )
-            for word, each in zip(own, OverridesParser.create().parse_overrides(own), strict=True)
+            for word, each in zip(
+                own, OverridesParser.create().parse_overrides(own), strict=True
+            )
         ]
     return [
         [each[n % len(each)] for each in values]
@@ -544,7 +595,8 @@ def composes(words: Sequence[str]) -> bool:
     BESIDE."""
     group, _, option = words[0].partition("=")
     if len(words) == 1 and (
-        option in options(group) or (re.fullmatch(r"[\w.]+=[^{]*", words[0]) and group in _keys())
+        option in options(group)
+        or (re.fullmatch(r"[\w.]+=[^{]*", words[0]) and group in _keys())
     ):
         return True
     keys = [word.lstrip("+").partition("=")[0].split(".") for word in words]
@@ -568,7 +620,9 @@ def composes(words: Sequence[str]) -> bool:
     return False
 
 
-RUNS = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic run)(?: .*)?")
+RUNS = re.compile(
+    r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic run)(?: .*)?"
+)
 STARTED = [
     each
     for each in COMMANDS
@@ -608,5 +662,8 @@ def test_a_command_runs_to_its_end(
         main(words)
         assert capsys.readouterr().out
         return
-    run([*words, *([f"model.api_base={stub.url}/v1"] if "model=gpt" in words else [])], Path("out"))
+    run(
+        [*words, *([f"model.api_base={stub.url}/v1"] if "model=gpt" in words else [])],
+        Path("out"),
+    )
     assert Path("out/report.html").is_file()

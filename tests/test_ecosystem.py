@@ -45,7 +45,9 @@ def test_the_changelog_names_every_command() -> None:
         "pairs",
     }
     assert {"check", "run", "distill"} <= commands
-    assert {name for name in commands if f"undogmatic {name}" not in page("CHANGELOG.md")} == set()
+    assert {
+        name for name in commands if f"undogmatic {name}" not in page("CHANGELOG.md")
+    } == set()
 
 
 def test_the_skill_holds_the_questions_of_readme_and_no_other_command() -> None:
@@ -59,7 +61,9 @@ def test_what_a_language_model_is_told_is_what_the_site_has() -> None:
     told = PAGE.read_text("utf-8")
     assert told == llms(), "python -m benchmarks.llms writes it again"
     lines = [line for line in told.splitlines() if line.startswith("- ")]
-    assert len(lines) > 50 and all(re.fullmatch(r"- \[.+\]\([\w./]+/\): .+[.?]", x) for x in lines)
+    assert len(lines) > 50 and all(
+        re.fullmatch(r"- \[.+\]\([\w./]+/\): .+[.?]", x) for x in lines
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,9 @@ def test_what_a_language_model_is_told_is_what_the_site_has() -> None:
 def test_every_link_leads_to_a_file(name: str) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page(name))
     assert [
-        link for link in links if not link.startswith("https://") and not (ROOT / link).exists()
+        link
+        for link in links
+        if not link.startswith("https://") and not (ROOT / link).exists()
     ] == []
 
 
@@ -78,7 +84,9 @@ def test_the_image_holds_what_the_installation_needs_and_runs_the_main_job() -> 
         for line in page("Dockerfile").splitlines()
         if re.match(r"[A-Z]+ ", line)
     ]
-    copied = [path for kind, rest in steps if kind == "COPY" for path in rest.split()[:-1]]
+    copied = [
+        path for kind, rest in steps if kind == "COPY" for path in rest.split()[:-1]
+    ]
     asked = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {
         *asked["packages"],
@@ -88,7 +96,9 @@ def test_the_image_holds_what_the_installation_needs_and_runs_the_main_job() -> 
         "LICENSE",
     }
     assert set(copied) == needed
-    kept = {line[1:] for line in page(".dockerignore").splitlines() if line.startswith("!")}
+    kept = {
+        line[1:] for line in page(".dockerignore").splitlines() if line.startswith("!")
+    }
     assert kept == needed and all((ROOT / path).exists() for path in copied)
     assert [rest for kind, rest in steps if kind in ("ENTRYPOINT", "CMD")] == [
         '["undogmatic"]',
@@ -101,22 +111,30 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
 ) -> None:
     flow = yaml.safe_load(page(".github/workflows/release.yml"))
     build, publish = flow["jobs"]["build"], flow["jobs"]["publish"]
-    assert publish["permissions"] == {"id-token": "write"} and publish["needs"] == "build"
+    assert (
+        publish["permissions"] == {"id-token": "write"} and publish["needs"] == "build"
+    )
     assert "secrets." not in page(".github/workflows/release.yml")
 
     told = {step["name"]: step["run"] for step in build["steps"] if "name" in step}
     assert told["Test"] == ".ci/run"
     brings = told["List what an installation brings"]
     assert "sha256sum" in brings and "cyclonedx-py environment" in brings
-    signs = [step.get("uses", "").partition("@")[0] for step in flow["jobs"]["sign"]["steps"]]
+    signs = [
+        step.get("uses", "").partition("@")[0] for step in flow["jobs"]["sign"]["steps"]
+    ]
     assert {"actions/attest-build-provenance", "actions/attest-sbom"} <= {*signs}
     heading = page("CHANGELOG.md").partition("\n## ")[2].partition("\n")[0]
-    assert re.fullmatch(rf"Unreleased|{undogmatic.__version__} \(\d{{4}}-\d\d-\d\d\)", heading)
+    assert re.fullmatch(
+        rf"Unreleased|{undogmatic.__version__} \(\d{{4}}-\d\d-\d\d\)", heading
+    )
     assert f"version: {undogmatic.__version__}" in page("CITATION.cff")
     for tag, status in ((f"v{undogmatic.__version__}", 0), ("v9.9.9", 1)):
         assert (
             subprocess.run(
-                ["bash", "-c", told["Hold the tag to the version"]], cwd=ROOT, env={"TAG": tag}
+                ["bash", "-c", told["Hold the tag to the version"]],
+                cwd=ROOT,
+                env={"TAG": tag},
             ).returncode
             == status
         )
@@ -127,14 +145,17 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
     named = told["Name the repository, which no file of it does"]
     subprocess.run(["bash", "-ec", named], cwd=tmp_path, env=known, check=True)
     urls = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["urls"]
-    urls["citation"] = yaml.safe_load((tmp_path / "CITATION.cff").read_text())["repository-code"]
+    urls["citation"] = yaml.safe_load((tmp_path / "CITATION.cff").read_text())[
+        "repository-code"
+    ]
     assert len(urls) == 5
     assert all(url.startswith("https://github.com/some/where") for url in urls.values())
     links = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text())
-    assert len(links) > 40 and [link for link in links if not link.startswith("https://")] == []
-    colab = (
-        "https://colab.research.google.com/github/some/where/blob/main/docs/notebooks/check.ipynb"
+    assert (
+        len(links) > 40
+        and [link for link in links if not link.startswith("https://")] == []
     )
+    colab = "https://colab.research.google.com/github/some/where/blob/main/docs/notebooks/check.ipynb"
     assert colab in links
     raw = "https://raw.githubusercontent.com/some/where/main/docs/"
     assert {raw + "pictures/answer_en_light.webp", raw + "assets/colab.svg"} <= {*links}
@@ -142,7 +163,8 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
 
 def test_every_push_and_every_pull_request_passes_the_one_check() -> None:
     flow = yaml.safe_load(page(".github/workflows/ci.yml"))
-    assert set(flow[True]) == {"push", "pull_request"}  # YAML reads the key `on` as true
+    # YAML reads the key `on` as true
+    assert set(flow[True]) == {"push", "pull_request"}
     commands = [step.get("run") for step in flow["jobs"]["check"]["steps"]]
     assert ".ci/run" in commands and flow["permissions"] == {"contents": "read"}
     promised = [

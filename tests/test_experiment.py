@@ -97,7 +97,9 @@ def test_scores_are_in_input_order_and_labels_are_kept_with_marks_of_their_texts
     tmp_path: Path,
 ) -> None:
     mine = texts(
-        tmp_path, {"id": "b", "text": "Tema 1.", "label": 70}, {"id": "a", "text": "Não deve."}
+        tmp_path,
+        {"id": "b", "text": "Tema 1.", "label": 70},
+        {"id": "a", "text": "Não deve."},
     )
     run(tmp_path / "out", "dataset=texts", mine, "analysis=none", "run.repeats=2")
     assert [row["item_id"] for row in scores(tmp_path / "out")] == ["b", "a"]
@@ -117,7 +119,9 @@ def test_a_run_is_not_named_by_a_prompt_that_no_model_reads(tmp_path: Path) -> N
     assert told(tmp_path / "mine", "run")["name"] == "mine"
 
 
-def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Path) -> None:
+def test_the_same_command_twice_is_identical_and_the_report_says_so(
+    tmp_path: Path,
+) -> None:
     first, second = tmp_path / "outputs" / "d" / "1", tmp_path / "outputs" / "d" / "2"
     run(first)
     run(second)
@@ -129,7 +133,9 @@ def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Pa
 
 def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
     run(tmp_path / "out", "run.limit=12", "analysis=none")
-    with pytest.raises(ConfigError, match=r"no longer among the items \(nor are 5.*from the cache"):
+    with pytest.raises(
+        ConfigError, match=r"no longer among the items \(nor are 5.*from the cache"
+    ):
         run(tmp_path / "out", "run.limit=6", "analysis=none")
     with pytest.raises(ConfigError, match=r"another run.*: the seed differs"):
         run(tmp_path / "out", "run.limit=12", "analysis=none", "seed=1")
@@ -139,7 +145,13 @@ SECRET = "o segredo de Zulmira"
 
 
 def _secret_run(folder: Path, mine: str, stub: StubServer, *overrides: str) -> None:
-    words = ["model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", mine, "judge=score"]
+    words = [
+        "model=gpt",
+        f"model.api_base={stub.url}/v1",
+        "dataset=texts",
+        mine,
+        "judge=score",
+    ]
     words += [
         "engine.cache=false",
         "engine.max_failures=1",
@@ -147,15 +159,21 @@ def _secret_run(folder: Path, mine: str, stub: StubServer, *overrides: str) -> N
         "tracking.redact=true",
         *overrides,
     ]
-    run_experiment(compose_config(["tracking=none", *words]), CHOICES | {"model": "gpt"}, folder)
+    run_experiment(
+        compose_config(["tracking=none", *words]), CHOICES | {"model": "gpt"}, folder
+    )
 
 
 @pytest.fixture
-def telling(stub: StubServer, tmp_path: Path, monkeypatch: Patch) -> tuple[StubServer, str]:
+def telling(
+    stub: StubServer, tmp_path: Path, monkeypatch: Patch
+) -> tuple[StubServer, str]:
     """A server that quotes what it is to judge, in its reasons and in its errors; and a file with
     texts for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
-    answer = json.dumps({"shame_score": 40, "confidence": 90, "rationale": f"It says {SECRET}."})
+    answer = json.dumps(
+        {"shame_score": 40, "confidence": 90, "rationale": f"It says {SECRET}."}
+    )
     bodies = {
         "whole": (200, {"choices": [{"message": {"content": answer}}]}),
         "broken": (400, {"error": {"message": f"I will not read {SECRET}"}}),
@@ -165,7 +183,9 @@ def telling(stub: StubServer, tmp_path: Path, monkeypatch: Patch) -> tuple[StubS
         for n in range(4)
     )
     for word, (status, body) in bodies.items():
-        stub.faults[word] = Fault("status", times=None, status=status, body=json.dumps(body))
+        stub.faults[word] = Fault(
+            "status", times=None, status=status, body=json.dumps(body)
+        )
     return stub, texts(tmp_path, *rows)
 
 
@@ -179,17 +199,21 @@ def test_a_redacted_run_leaves_no_judged_text_and_is_resumed(
     assert name.startswith("gpt-anchored_pt-score"), "this model reads the prompt"
     files = [path for path in out.rglob("*") if path.is_file()]
     assert [path for path in files if b"Zulmira" in path.read_bytes()] == []
-    assert "tracking.redact is true" in report(out) and redacted(f"{SECRET}, whole 0") in report(
-        out
-    )
+    assert "tracking.redact is true" in report(out) and redacted(
+        f"{SECRET}, whole 0"
+    ) in report(out)
     journal = (out / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(journal) == 4 and '"reason":"' in "".join(journal)
     asked = len(stub.requests)
-    (out / "judgments.jsonl").write_text("\n".join(journal[:2]) + "\n", encoding="utf-8")
+    (out / "judgments.jsonl").write_text(
+        "\n".join(journal[:2]) + "\n", encoding="utf-8"
+    )
     _secret_run(out, mine, stub)
     again = {request.text[-1] for request in stub.requests[asked:]}
     kept = {json.loads(line)["item_id"][-1] for line in journal[:2]}
-    assert again == set("0123") - kept, "what was kept is known again and not asked again"
+    assert again == set("0123") - kept, (
+        "what was kept is known again and not asked again"
+    )
     assert [row["score"] for row in scores(out)] == ["40.0", "40.0", "40.0", ""]
 
 
@@ -203,7 +227,13 @@ def test_that_other_models_answered_than_was_asked_is_said(
         texts(tmp_path, *({"id": f"t{n}", "text": f"text {n}"} for n in range(4))),
         tmp_path / "out",
     )
-    words = ["model=gpt", "model.name=best", f"model.api_base={stub.url}", mine, "dataset=texts"]
+    words = [
+        "model=gpt",
+        "model.name=best",
+        f"model.api_base={stub.url}",
+        mine,
+        "dataset=texts",
+    ]
     words += ["engine.cache=false", "analysis=none", "tracking=none"]
 
     def told(version: str, folder: Path) -> tuple[bool, bool]:
@@ -215,7 +245,9 @@ def test_that_other_models_answered_than_was_asked_is_said(
 
     assert told("cheap-7b", tmp_path / "other") == (False, True)
     assert told("best-2025", out) == (False, False)
-    journal = (out / "judgments.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    journal = (
+        (out / "judgments.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    )
     (out / "judgments.jsonl").write_text("".join(journal[:2]), encoding="utf-8")
     assert told("best-2026", out) == (True, False)
 
@@ -226,12 +258,15 @@ def test_a_folder_is_redacted_throughout_or_not_at_all(
     stub, mine = telling
     _secret_run(tmp_path / "hidden", mine, stub)
     with pytest.raises(
-        ConfigError, match=r"`tracking\.redact` is false, .* Continue with tracking\.redact=true"
+        ConfigError,
+        match=r"`tracking\.redact` is false, .* Continue with tracking\.redact=true",
     ):
         _secret_run(tmp_path / "hidden", mine, stub, "tracking.redact=false")
     _secret_run(tmp_path / "clear", mine, stub, "tracking.redact=false")
     assert SECRET in report(tmp_path / "clear")
-    with pytest.raises(ConfigError, match=r"`tracking\.redact` is true, .* may quote judged texts"):
+    with pytest.raises(
+        ConfigError, match=r"`tracking\.redact` is true, .* may quote judged texts"
+    ):
         _secret_run(tmp_path / "clear", mine, stub)
 
 
@@ -247,7 +282,8 @@ def test_what_needs_texts_in_the_folder_is_refused_before_all_else(
     override: str, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        ConfigError, match=rf"`tracking\.redact` is true.*{said}.*tracking\.redact=false"
+        ConfigError,
+        match=rf"`tracking\.redact` is true.*{said}.*tracking\.redact=false",
     ):
         run(tmp_path / "out", "tracking.redact=true", override)
     assert not (tmp_path / "out" / "run.json").exists()
@@ -273,7 +309,9 @@ def test_resuming_keeps_what_was_judged(tmp_path: Path) -> None:
     assert (after[:5], len(after)) == (lines[:5], 12)
     metrics = told(tmp_path / "cut", "metrics")
     # The rate is that of the seven judged now, not of all twelve.
-    assert metrics["judgments_per_second"] * metrics["judging_seconds"] == pytest.approx(7)
+    assert metrics["judgments_per_second"] * metrics[
+        "judging_seconds"
+    ] == pytest.approx(7)
     whole, cut = (
         [(r["item_id"], r["score"], r["error"]) for r in scores(tmp_path / name)]
         for name in ("whole", "cut")
@@ -281,21 +319,31 @@ def test_resuming_keeps_what_was_judged(tmp_path: Path) -> None:
     assert whole == cut
 
 
-def test_a_dataset_without_pairs_is_refused_before_anything_is_judged(tmp_path: Path) -> None:
+def test_a_dataset_without_pairs_is_refused_before_anything_is_judged(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(DataError, match="analysis=none only scores"):
-        run(tmp_path / "out", "dataset=texts", texts(tmp_path, {"text": "Tema 1."}), "analysis=ab")
+        run(
+            tmp_path / "out",
+            "dataset=texts",
+            texts(tmp_path, {"text": "Tema 1."}),
+            "analysis=ab",
+        )
     assert not (tmp_path / "out" / "judgments.jsonl").exists()
 
 
 @pytest.mark.parametrize("analysis", ["labelled", "few_labels", "calibration"])
-def test_a_label_off_the_scale_is_refused_with_its_line(tmp_path: Path, analysis: str) -> None:
+def test_a_label_off_the_scale_is_refused_with_its_line(
+    tmp_path: Path, analysis: str
+) -> None:
     mine = texts(
         tmp_path,
         {"id": "a", "text": "Tema 1.", "label": 5},
         {"id": "b", "text": "Tema 2.", "label": 150},
     )
     with pytest.raises(
-        DataError, match=r"my\.jsonl:2, item 'b': `label` is 150, outside 0-100, the scale of"
+        DataError,
+        match=r"my\.jsonl:2, item 'b': `label` is 150, outside 0-100, the scale of",
     ):
         run(tmp_path / "out", "dataset=texts", mine, f"analysis={analysis}")
     assert not (tmp_path / "out" / "judgments.jsonl").exists()
@@ -305,9 +353,9 @@ def test_a_plain_list_of_texts_is_scored_and_described(tmp_path: Path) -> None:
     mine = texts(tmp_path, {"text": "Tema 1."}, {"text": "Não deve, porque pagou."})
     assert run(tmp_path / "out", "dataset=texts", mine) is None
     assert len(scores(tmp_path / "out")) == 2
-    assert "left out" in report(tmp_path / "out") and "description of the scores" in report(
+    assert "left out" in report(
         tmp_path / "out"
-    )
+    ) and "description of the scores" in report(tmp_path / "out")
 
 
 def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
@@ -316,12 +364,15 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
     for name, split in (("seen", "development"), ("new", "test")):
         run(tmp_path / name, *words, f"dataset.split={split}")
     seen, new = (told(tmp_path / name, "run")["standing"] for name in ("seen", "new"))
-    assert seen == new == {"labelled": "undecided"}  # a program that counts words may do as well
+    # a program that counts words may do as well
+    assert seen == new == {"labelled": "undecided"}
     assert (
         "300 of the 300 texts were used to fit this judge"
         in report(tmp_path / "seen").split("## ")[0]
     )
-    result = Told("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
+    result = Told(
+        "ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported"
+    )
     refuted = replace(result, standing="refuted")
     assert withheld([result, refuted], 0, 9) == [result, refuted]
     taken, kept = withheld([result, refuted], 1, 9)
@@ -333,11 +384,21 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
     )
 
 
-def test_judging_worked_examples_or_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
+def test_judging_worked_examples_or_what_a_model_was_fitted_on_is_said(
+    tmp_path: Path,
+) -> None:
     shown = compose_config(["prompt=demos_pt"])["prompt"]["demonstrations"][0]["text"]
     built = Recipe(compose_config(["prompt=demos_pt", "readout=logprobs"])).build()
-    assert built.fitted([Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")]) == 1
-    run(tmp_path / "fitted", "model=tfidf", "dataset=controls", "dataset.split=development")
+    assert (
+        built.fitted([Item(id="a", text=shown), Item(id="b", text=f"{shown} E mais.")])
+        == 1
+    )
+    run(
+        tmp_path / "fitted",
+        "model=tfidf",
+        "dataset=controls",
+        "dataset.split=development",
+    )
     run(tmp_path / "new", "model=tfidf", "dataset=controls")
     assert "15 of the 15 texts were used to fit" in report(tmp_path / "fitted")
     assert "were used to fit" not in report(tmp_path / "new")
@@ -398,7 +459,8 @@ def test_an_interrupt_of_a_notebook_ends_the_thread_that_works() -> None:
             ended.append(True)
 
     async def cell() -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a notebook's kernel
+        # as in a notebook's kernel
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with pytest.raises(KeyboardInterrupt):
             finished(endless())
 
@@ -419,7 +481,9 @@ def test_a_mistyped_resume_is_refused(wrong: str) -> None:
 # Scores that were made elsewhere: nobody is asked, and all that follows is that of any run.
 
 VERDICTS = CHOICES | {"model": "local", "dataset": "verdicts", "analysis": "meta"}
-HEADER = "case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,failed\n"
+HEADER = (
+    "case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,failed\n"
+)
 
 
 @pytest.fixture
@@ -438,7 +502,9 @@ def table(tmp_path: Path) -> Path:
     return put(tmp_path / "table.csv", HEADER + "".join(lines))
 
 
-def elsewhere(folder: Path, table: Path, *overrides: str, tracking: str = "none") -> float | None:
+def elsewhere(
+    folder: Path, table: Path, *overrides: str, tracking: str = "none"
+) -> float | None:
     given = [
         "experiment=faithfulness_meta",
         f"dataset.path={table}",
@@ -455,7 +521,11 @@ def test_the_judgments_are_the_tables_and_nobody_was_asked(
     headline = elsewhere(folder, table)
     metrics = told(folder, "metrics")
     assert headline == metrics["composite.best"]
-    assert (metrics["judged"], metrics["failed"], metrics["calls"]) == (16 * 6 - 2, 2, 0)
+    assert (metrics["judged"], metrics["failed"], metrics["calls"]) == (
+        16 * 6 - 2,
+        2,
+        0,
+    )
     rows = rows_in(folder / "judgments.jsonl")
     assert len(rows) == 16 * 6
     assert {row["outcome"].get("reason") for row in rows} == {None, "unparseable"}
@@ -485,9 +555,14 @@ def test_several_questions_to_one_composite_are_answered_together_as_each_alone(
         assert own and {key: together[key] for key in own} == own
     with pytest.raises(Unsuited, match="pillar 'judge', of which there are 1"):
         lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
-        alone = put(tmp_path / "alone.csv", "".join(line for line in lines if ",oak," not in line))
+        alone = put(
+            tmp_path / "alone.csv",
+            "".join(line for line in lines if ",oak," not in line),
+        )
         elsewhere(tmp_path / "one", alone, "analysis=[pillars,agreement]")
-    assert not (tmp_path / "one" / "judgments.jsonl").exists(), "refused before anything is judged"
+    assert not (tmp_path / "one" / "judgments.jsonl").exists(), (
+        "refused before anything is judged"
+    )
 
 
 def test_the_headline_names_who_judged(table: Path, tmp_path: Path) -> None:
@@ -518,12 +593,19 @@ def test_another_table_is_another_run_and_a_limit_takes_whole_items(
     table.write_text(table.read_text().replace(",false", ",true", 1))
     with pytest.raises(ConfigError, match="holds another run"):
         elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
-    put(tmp_path / "out" / "run.json", json.dumps(told(tmp_path / "out", "run") | {"format": 2}))
-    with pytest.raises(ConfigError, match=r"holds a run of format 2, .*is in the cache"):
+    put(
+        tmp_path / "out" / "run.json",
+        json.dumps(told(tmp_path / "out", "run") | {"format": 2}),
+    )
+    with pytest.raises(
+        ConfigError, match=r"holds a run of format 2, .*is in the cache"
+    ):
         elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
 
 
-def test_a_ranking_is_held_against_that_of_an_earlier_run(table: Path, tmp_path: Path) -> None:
+def test_a_ranking_is_held_against_that_of_an_earlier_run(
+    table: Path, tmp_path: Path
+) -> None:
     elsewhere(tmp_path / "first", table, "analysis=composite")
     better = (
         table.read_text()
@@ -532,12 +614,17 @@ def test_a_ranking_is_held_against_that_of_an_earlier_run(table: Path, tmp_path:
     )
     table.write_text(better)
     elsewhere(
-        tmp_path / "second", table, "analysis=composite", f"analysis.against=[{tmp_path / 'first'}]"
+        tmp_path / "second",
+        table,
+        "analysis=composite",
+        f"analysis.against=[{tmp_path / 'first'}]",
     )
     said = report(tmp_path / "second")
     assert "Against earlier runs: now minus then" in said
     row = next(
-        line for line in said.splitlines() if line.startswith("| elsewhere-verdicts | birch")
+        line
+        for line in said.splitlines()
+        if line.startswith("| elsewhere-verdicts | birch")
     )
     then, now, difference = (float(cell) for cell in row.split("|")[4:7])
     assert now - then == pytest.approx(difference, abs=2e-3) and difference > 0
@@ -625,7 +712,13 @@ def test_a_run_of_many_texts_leaves_what_one_of_few_does(
     for name, held in (("few", 10**9), ("many", least)):
         monkeypatch.setattr(f"undogmatic.safety.spool.{bound}", held)
         monkeypatch.setattr("undogmatic.examinations.run_rows._AT_ONCE", 21)
-        run(tmp_path / name, "dataset=texts", mine, f"analysis={analysis}", "run.repeats=2")
+        run(
+            tmp_path / name,
+            "dataset=texts",
+            mine,
+            f"analysis={analysis}",
+            "run.repeats=2",
+        )
     few, many = tmp_path / "few", tmp_path / "many"
     assert {p.name for p in few.iterdir()} | {".judgments.jsonl.index"} == {
         p.name for p in many.iterdir()
@@ -640,11 +733,15 @@ def test_a_run_of_many_texts_leaves_what_one_of_few_does(
     }
     differ = {
         a
-        for a, b in zip(report(few).splitlines(), report(many).splitlines(), strict=True)
+        for a, b in zip(
+            report(few).splitlines(), report(many).splitlines(), strict=True
+        )
         if a != b
     }
     assert not [
-        line for line in differ if not re.search(r"few|\d\d:\d\d| s |earlier|seconds", line)
+        line
+        for line in differ
+        if not re.search(r"few|\d\d:\d\d| s |earlier|seconds", line)
     ], differ
     before, composed = (
         report(many),

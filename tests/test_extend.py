@@ -27,8 +27,14 @@ from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent
 PAGE = (PACKAGE / "docs" / "add_your_own.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
-COMMANDS = "".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)).splitlines()
+FILES = dict(
+    re.findall(
+        r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+    )
+)
+COMMANDS = "".join(
+    re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+).splitlines()
 
 
 def write_files(folder: Path) -> None:
@@ -36,7 +42,9 @@ def write_files(folder: Path) -> None:
         put(folder / name, content)
 
 
-def command(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def command(
+    line: str, folder: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """A command of the page, as typed in `folder`."""
     first, *words = shlex.split(line)
     assert first == "undogmatic"
@@ -71,19 +79,25 @@ def journal(folder: Path, name: str) -> list[dict]:
 
 
 def test_the_page_has_a_file_for_each_kind_and_three_at_most() -> None:
-    assert {Path(name).parent.name for name in FILES if name.startswith("my/conf/")} == set(
-        "rubric prompt model dataset experiment readout judge analysis".split()
-    )
-    stems = [Path(name).name.split(".")[0] for name in FILES if not name.endswith(".txt")]
+    assert {
+        Path(name).parent.name for name in FILES if name.startswith("my/conf/")
+    } == set("rubric prompt model dataset experiment readout judge analysis".split())
+    stems = [
+        Path(name).name.split(".")[0] for name in FILES if not name.endswith(".txt")
+    ]
     assert max(stems.count(stem) for stem in stems) <= 3
     assert len(COMMANDS) == 9
 
 
-def test_a_rubric_from_1_to_10_with_two_inputs_a_prompt_and_a_model(folder: Path) -> None:
+def test_a_rubric_from_1_to_10_with_two_inputs_a_prompt_and_a_model(
+    folder: Path,
+) -> None:
     done = ran("undogmatic score", folder)
     assert 1 <= float(done.stdout.split()[0]) <= 10
     assert "words" in done.stdout  # the stand-in's rationale
-    assert "1 = does not help at all / 10 = answers the question completely" in done.stderr
+    assert (
+        "1 = does not help at all / 10 = answers the question completely" in done.stderr
+    )
     assert "team-1@" in done.stderr
 
 
@@ -93,7 +107,8 @@ def test_a_dataset(folder: Path) -> None:
     assert [row["item_id"] for row in rows] == ["2", "4", "6"]
     asked = json.dumps(rows[1]["calls"], ensure_ascii=False)
     assert "You judge answers given to customers." in asked  # the page's prompt
-    assert "the person who asked" in asked and "helps, with gaps" in asked  # the page's rubric
+    # the page's rubric
+    assert "the person who asked" in asked and "helps, with gaps" in asked
     assert "return the shoes" in asked and "thirty days" in asked  # both inputs
 
 
@@ -102,7 +117,9 @@ def test_a_readout(folder: Path) -> None:
     ran("out/readout", folder)
     plain, cautious = scores(folder, "dataset"), scores(folder, "readout")
     # confidence 70, pull 0.5, middle 5.5
-    assert cautious == pytest.approx([score + 0.5 * 0.3 * (5.5 - score) for score in plain])
+    assert cautious == pytest.approx(
+        [score + 0.5 * 0.3 * (5.5 - score) for score in plain]
+    )
     assert cautious != plain
 
 
@@ -143,7 +160,9 @@ def test_a_changed_argument_of_ones_own_judge_is_another_run(here: Path) -> None
 def test_a_judge_style_and_its_name_inside_a_shipped_one(folder: Path) -> None:
     ran("out/judge", folder)
     verdicts = [row["outcome"] for row in journal(folder, "judge")]
-    assert all(verdict["details"]["first_half"] <= verdict["score"] for verdict in verdicts)
+    assert all(
+        verdict["details"]["first_half"] <= verdict["score"] for verdict in verdicts
+    )
     assert {verdict["review"] for verdict in verdicts} == {True, False}
     # Its name may stand inside a shipped one.
     ran("out/dataset", folder)
@@ -154,15 +173,21 @@ def test_a_judge_style_and_its_name_inside_a_shipped_one(folder: Path) -> None:
 def test_a_sweep_over_a_judge_style_and_an_analysis(folder: Path) -> None:
     done = ran("out/sweep", folder)
     jobs = [
-        json.loads((folder / "out" / "sweep" / n / "run.json").read_text(encoding="utf-8"))
+        json.loads(
+            (folder / "out" / "sweep" / n / "run.json").read_text(encoding="utf-8")
+        )
         for n in "01"
     ]
     assert [job["choices"]["judge"] for job in jobs] == ["first_half", "score"]
     assert "first_half" in done.stdout
     ran("out/analysis", folder)
-    metrics = json.loads((folder / "out" / "analysis" / "metrics.json").read_text(encoding="utf-8"))
+    metrics = json.loads(
+        (folder / "out" / "analysis" / "metrics.json").read_text(encoding="utf-8")
+    )
     assert metrics["by_length.long"] > metrics["by_length.short"]
-    assert "by_length" in (folder / "out" / "analysis" / "report.md").read_text(encoding="utf-8")
+    assert "by_length" in (folder / "out" / "analysis" / "report.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.fixture
@@ -176,21 +201,28 @@ def here(tmp_path: Path, monkeypatch: Patch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-DEFAULTS = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))["defaults"]
-GROUPS = sorted(group for default in DEFAULTS if isinstance(default, dict) for group in default)
+DEFAULTS = yaml.safe_load((conf_folder() / "config.yaml").read_text(encoding="utf-8"))[
+    "defaults"
+]
+GROUPS = sorted(
+    group for default in DEFAULTS if isinstance(default, dict) for group in default
+)
 
 
 def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) -> None:
     rows = "".join(f"{n},Q,{'word ' * 8 * n}.,{1 + n},{9 - n}\n" for n in range(1, 7))
-    put(here / "rated.csv", f"id,question,answer,label.accuracy,label.completeness\n{rows}")
+    put(
+        here / "rated.csv",
+        f"id,question,answer,label.accuracy,label.completeness\n{rows}",
+    )
     own = "experiment=support dataset=texts dataset.path=rated.csv judge=sides analysis=labelled"
     # Once the folder is the project file's, and then that of the one command.
     for where in ("", "--config-dir my/conf ", "'hydra.searchpath=[file://my/conf]' "):
         done = command(f"undogmatic run {where}{own} hydra.run.dir=out/sides", here)
         assert done.returncode == 0, done.stderr
-        assert f"undogmatic.run {where}{own}" in (here / "out/sides/report.md").read_text(
-            encoding="utf-8"
-        )
+        assert f"undogmatic.run {where}{own}" in (
+            here / "out/sides/report.md"
+        ).read_text(encoding="utf-8")
         put(here / "undogmatic.toml", 'modules = ["my"]\n')
     write_files(here)
     assert "sides.accuracy: " in done.stdout and "sides.completeness: " in done.stdout
@@ -199,7 +231,9 @@ def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) 
     assert found["sides.completeness.labelled.agreement.spearman"] < -0.9
     words = ["experiment=support", "judges=[sides,score]"]
     table = judge(
-        pd.DataFrame({"question": ["Q"], "answer": ["word " * 30]}), overrides=words, progress=False
+        pd.DataFrame({"question": ["Q"], "answer": ["word " * 30]}),
+        overrides=words,
+        progress=False,
     )
     voices = [("sides", "accuracy"), ("sides", "completeness"), ("score", "overall")]
     assert list(zip(table["judge"], table["criterion"], strict=True)) == voices
@@ -233,9 +267,17 @@ def test_every_group_is_searched_in_the_users_folders(here: Path) -> None:
     )
 
 
-def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture) -> None:
+def test_a_folder_for_one_command_serves_every_door(
+    here: Path, capsys: Capture
+) -> None:
     put(here / "undogmatic.toml", 'modules = ["my"]\n')
-    own = ["--config-dir", "my/conf", "model=team", "rubric=helpful", "prompt=helpful_en"]
+    own = [
+        "--config-dir",
+        "my/conf",
+        "model=team",
+        "rubric=helpful",
+        "prompt=helpful_en",
+    ]
     main(["score", "--input", "question=Q", "--input", "answer=A", "--json", *own])
     assert json.loads(capsys.readouterr().out)["rationale"].endswith(" words")
     for door, said in (
@@ -247,8 +289,13 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture)
         printed = capsys.readouterr().err
         assert said in printed and "has no option" not in printed
     for flag in ("--config-dir my/conf", "'hydra.searchpath=[file://my/conf]'"):
-        done = command(f"undogmatic run {flag} experiment=support --cfg job --package model", here)
-        assert done.stdout.splitlines()[-2:] == ["_target_: my.team.TeamChat", "version: 1"]
+        done = command(
+            f"undogmatic run {flag} experiment=support --cfg job --package model", here
+        )
+        assert done.stdout.splitlines()[-2:] == [
+            "_target_: my.team.TeamChat",
+            "version: 1",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -287,13 +334,18 @@ def test_a_name_inside_a_judge_is_looked_up_in_the_same_folders(here: Path) -> N
         "judge=panel",
     ]
     panel = (
-        Recipe(compose_config([*chosen, "judge.members=[score,{judge:score,prompt:brief}]"]))
+        Recipe(
+            compose_config(
+                [*chosen, "judge.members=[score,{judge:score,prompt:brief}]"]
+            )
+        )
         .build()
         .judge
     )
     assert [source.prompt.id for source in panel.readouts()] == ["helpful_en", "brief"]
     with pytest.raises(
-        ConfigError, match=r"`judge.members\[0\].judge` is 'first_haf'.* Did you mean first_half\?"
+        ConfigError,
+        match=r"`judge.members\[0\].judge` is 'first_haf'.* Did you mean first_half\?",
     ):
         Recipe(compose_config([*chosen, "judge.members=[first_haf]"])).build()
     put(here / "my/conf/judge/broken.yaml", "tolerance: [1\n_target_: x\n")
@@ -307,9 +359,10 @@ def test_a_file_that_is_not_yaml_is_named_with_its_line(here: Path) -> None:
     with pytest.raises(ConfigError, match=f"^{said}"):
         compose_config(["judge=broken"])
     done = command("undogmatic run judge=broken", here)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1) and done.stderr.startswith(
-        f"error: {said}"
-    )
+    assert (done.returncode, len(done.stderr.splitlines())) == (
+        2,
+        1,
+    ) and done.stderr.startswith(f"error: {said}")
 
 
 def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> None:
@@ -330,8 +383,14 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
         assert str(caught.value).startswith(
             f"{name} would take the place of the program's own {shipped}. Give it a name"
         )
-        done = command("undogmatic run --cfg job", here) if name.startswith("my") else None
-        assert done is None or (done.returncode, done.stdout, len(done.stderr.splitlines())) == (
+        done = (
+            command("undogmatic run --cfg job", here) if name.startswith("my") else None
+        )
+        assert done is None or (
+            done.returncode,
+            done.stdout,
+            len(done.stderr.splitlines()),
+        ) == (
             2,
             "",
             1,
@@ -355,7 +414,11 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
             "undogmatic.toml: `conf` is 3; it must be a text, or a list of texts",
         ),
         ("undogmatic.toml", "conf = 'mine'", "undogmatic.toml: `conf` names '"),
-        ("undogmatic.toml", "modules = ['my-code']", "undogmatic.toml: `modules` names 'my-code'"),
+        (
+            "undogmatic.toml",
+            "modules = ['my-code']",
+            "undogmatic.toml: `modules` names 'my-code'",
+        ),
         (
             "pyproject.toml",
             "[tool.undogmatic]\nmodule = 'my'",
@@ -400,7 +463,10 @@ def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> N
             "theirs_undogmatic-1.dist-info/METADATA",
             "Metadata-Version: 2.1\nName: theirs-undogmatic\nVersion: 1\n",
         ),
-        ("theirs_undogmatic-1.dist-info/entry_points.txt", "[undogmatic]\nanything = theirs\n"),
+        (
+            "theirs_undogmatic-1.dist-info/entry_points.txt",
+            "[undogmatic]\nanything = theirs\n",
+        ),
         ("theirs/__init__.py", ""),
         ("theirs/rater.py", FILES["my/team.py"]),
         ("theirs/conf/model/theirs.yaml", "_target_: theirs.rater.TeamChat\n"),
@@ -412,7 +478,9 @@ def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> N
         " answer=A --json"
     )
     done = command(
-        f"{line} model=theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)])
+        f"{line} model=theirs",
+        away,
+        PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)]),
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["model"].startswith("team-1@")
@@ -427,8 +495,21 @@ class TestScore:
         self, here: Path, capsys: Capture, monkeypatch: Patch
     ) -> None:
         answer = "word " * 30
-        put(here / "chats.csv", f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n")
-        main(["score", "--rubric", "helpful", "--file", "chats.csv", "--json", *self.WORDS])
+        put(
+            here / "chats.csv",
+            f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n",
+        )
+        main(
+            [
+                "score",
+                "--rubric",
+                "helpful",
+                "--file",
+                "chats.csv",
+                "--json",
+                *self.WORDS,
+            ]
+        )
         rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert [row["id"] for row in rows] == ["a", "b"]
         assert rows[0]["score"] < rows[1]["score"] <= 10
@@ -449,14 +530,23 @@ class TestScore:
                 ["--input", "question=Q", "--input", "answer=A", "--input", "x=y"],
                 "`x` is none of them",
             ),
-            (["--input", "question=Q", "--input", "question=A"], "names its input a second time"),
+            (
+                ["--input", "question=Q", "--input", "question=A"],
+                "names its input a second time",
+            ),
             (["--input", "question"], "has no `=`"),
             (
                 ["--input", "question=@none.txt", "--input", "answer=A"],
                 "`--input question` is 'none.txt'",
             ),
-            (["--input", "question=Q", "--file", "chats.csv"], "`--file` and `--input` are given"),
-            (["--rubric", "none.yaml", "x"], "`--rubric` is 'none.yaml', which does not exist"),
+            (
+                ["--input", "question=Q", "--file", "chats.csv"],
+                "`--file` and `--input` are given",
+            ),
+            (
+                ["--rubric", "none.yaml", "x"],
+                "`--rubric` is 'none.yaml', which does not exist",
+            ),
             (["--rubric", "broken.yaml", "x"], "broken.yaml:2: not YAML"),
         ],
     )
@@ -486,4 +576,7 @@ def test_an_analysis_in_a_folder_of_its_group_is_one_of_several(here: Path) -> N
         ["analysis=[none,mine/few]", "analysis.few.level=0.9"],
     ):
         chosen = compose_config(words)["analysis"]
-        assert (chosen["few"]["level"], set(chosen)) == (0.9, {"few", "none", "_target_"})
+        assert (chosen["few"]["level"], set(chosen)) == (
+            0.9,
+            {"few", "none", "_target_"},
+        )

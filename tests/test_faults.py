@@ -43,7 +43,10 @@ TEXTS = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."} for n in range(
 def results(folder: Path) -> tuple[list[dict[str, str]], dict[str, float], list[str]]:
     """The scores and metrics of a run without what a clock says, and what was judged."""
     with (folder / "scores.csv").open(encoding="utf-8") as file:
-        scores = [{k: v for k, v in row.items() if k not in CLOCKS} for row in csv.DictReader(file)]
+        scores = [
+            {k: v for k, v in row.items() if k not in CLOCKS}
+            for row in csv.DictReader(file)
+        ]
     metrics = json.loads((folder / "metrics.json").read_text())
     judged = sorted(row["item_id"] for row in rows_in(folder / "judgments.jsonl"))
     return scores, {k: v for k, v in metrics.items() if k not in CLOCKS}, judged
@@ -57,7 +60,8 @@ def state(folder: Path) -> frozenset[tuple[str, int]]:
         for path in files
     }
     return frozenset(
-        (re.sub(r"\.\d+$", "", str(path.relative_to(folder))), n) for path, n in lines.items()
+        (re.sub(r"\.\d+$", "", str(path.relative_to(folder))), n)
+        for path, n in lines.items()
     )
 
 
@@ -65,7 +69,9 @@ def said_once(ended: Ended) -> None:
     """Status 2 or 3, one message, no traceback."""
     assert ended.status in (2, 3), (ended.status, ended.stderr, ended.places[-1:])
     assert len(re.findall("^error: ", ended.stderr, re.MULTILINE)) == 1, ended.stderr
-    assert "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr, ended.stderr
+    assert (
+        "Traceback" not in ended.stderr and "Exception ignored" not in ended.stderr
+    ), ended.stderr
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +134,8 @@ def test_a_run_survives_a_fault_at_each_write(
 
 
 @pytest.mark.parametrize(
-    ("fault", "at"), [(FULL, 1), (FORBIDDEN, 2), (FORBIDDEN, 4), (FULL, 6), (FORBIDDEN, 9)]
+    ("fault", "at"),
+    [(FULL, 1), (FORBIDDEN, 2), (FORBIDDEN, 4), (FULL, 6), (FORBIDDEN, 9)],
 )
 def test_a_command_for_which_hydra_cannot_write_says_so_and_leaves_nothing(
     tmp_path: Path, fault: str, at: int

@@ -21,7 +21,9 @@ def _spread(name: str) -> list[tuple[int, Any]]:
 
 
 EXAMPLES = [
-    pytest.param(name, case, id=f"{name}-{n}") for name in DOORS for n, case in _spread(name)
+    pytest.param(name, case, id=f"{name}-{n}")
+    for name in DOORS
+    for n, case in _spread(name)
 ]
 
 
@@ -34,5 +36,9 @@ def test_what_went_wrong_once_goes_well(name: str, case: Any) -> None:
 def test_anything_becomes_a_record_or_one_message(name: str) -> None:
     found = door(name)
     tried = given(found.strategy())(found.enter)
-    calm = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+    calm = {
+        "deadline": None,
+        "database": None,
+        "suppress_health_check": list(HealthCheck),
+    }
     seed(20)(settings(max_examples=getattr(found, "COUNT", 80), **calm)(tried))()

@@ -15,7 +15,10 @@ PRINTED = {
         "standing: supported: You may believe it: ...",
         "standing: refuted: Do not believe it: ...",
     ),
-    "judgekeeper": ("Usable as a gate: TPR 0.97", "Not trustworthy as a gate: kappa 0.40"),
+    "judgekeeper": (
+        "Usable as a gate: TPR 0.97",
+        "Not trustworthy as a gate: kappa 0.40",
+    ),
     "judgegate": ("╭── TRUSTED ──╮", "╭── UNTRUSTED ──╮"),
     "evalaudit": (
         "### 1. [info] The judge tracks the humans",
@@ -36,13 +39,16 @@ def test_the_table_of_readings_believes_praise_not_alarm_and_of_silence_says_not
     praise, alarm = PRINTED[tool]
     assert tools.reading(tool, alarm).reading == "not believed"
     assert (
-        tools.reading(tool, "164 items, agreement 0.91.\nreport written").reading == "says nothing"
+        tools.reading(tool, "164 items, agreement 0.91.\nreport written").reading
+        == "says nothing"
     )
     if praise is not None:
         assert tools.reading(tool, praise).reading == "believed"
         if tool != tools.OURS:  # which says one thing of a judge
             assert tools.reading(tool, f"{praise}\n{alarm}").reading == "not believed"
-    assert (praise is not None) == bool(BELIEF & {own for _, own in tools.READINGS[tool]})
+    assert (praise is not None) == bool(
+        BELIEF & {own for _, own in tools.READINGS[tool]}
+    )
 
 
 def test_reservations_are_told_from_praise() -> None:

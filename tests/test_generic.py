@@ -18,7 +18,10 @@ FORBIDDEN = re.compile(
 )
 METRICS = {"datasets/readers/ragas.py": ("faithfulness", "coherence")}
 """Names that another tool gives its metrics, by which a reader knows its files."""
-PROCEDURE = {"judges/score.py": None, "stats/uncertainty.py": ("PointsEntropy", "points_entropy")}
+PROCEDURE = {
+    "judges/score.py": None,
+    "stats/uncertainty.py": ("PointsEntropy", "points_entropy"),
+}
 """Where points are what a judge spreads over levels, not a unit of the score: a whole module, or
 definitions in it."""
 
@@ -30,7 +33,9 @@ def generic_files() -> list[Path]:
         *PACKAGE.glob("*/texts/*.yaml"),
     ]
     return sorted(
-        path for path in found if not path.relative_to(PACKAGE).as_posix().startswith(OWNERS)
+        path
+        for path in found
+        if not path.relative_to(PACKAGE).as_posix().startswith(OWNERS)
     )
 
 
@@ -66,7 +71,13 @@ def _no_points(text: str) -> str:
 
 def test_the_files_are_found() -> None:
     names = {path.name for path in generic_files()}
-    assert {"words.py", "ab.texts.yaml", "compare.texts.yaml", "en.yaml", "pt.yaml"} <= names
+    assert {
+        "words.py",
+        "ab.texts.yaml",
+        "compare.texts.yaml",
+        "en.yaml",
+        "pt.yaml",
+    } <= names
     assert "curated.texts.yaml" not in names
 
 

@@ -29,7 +29,8 @@ def takes(seconds: Callable[[int], float]) -> Callable[[str, int, Path], Used]:
         (lambda n: 2e-8 * n**2, 10, 16),
         (lambda n: 1e-4 * n + 1e-8 * n**2, 7, 16),  # hardly to be seen at n
         (lambda n: 0.0, 0, 0),
-        (lambda n: -0.3 if n == FEW else 0.0, 0, 4),  # starts differ by as much, and nothing grows
+        # starts differ by as much, and nothing grows
+        (lambda n: -0.3 if n == FEW else 0.0, 0, 4),
         (lambda n: 1.5 + 1e-4 * n, 4, 4),  # what is done once does not count
     ],
 )
@@ -65,11 +66,17 @@ def test_a_door_that_grows_too_fast_is_marked_and_ends_the_job_and_one_slow_minu
     assert "a fault" not in shown and not slow
 
 
-def test_the_texts_of_the_measurements_have_twenty_words_none_of_them_twice(tmp_path: Path) -> None:
+def test_the_texts_of_the_measurements_have_twenty_words_none_of_them_twice(
+    tmp_path: Path,
+) -> None:
     header, *rows = growth.table(tmp_path / "t.csv", 200).read_text().splitlines()
     assert header == "id,text,human,judge" and len(rows) == 200
-    texts = [row.split(",")[1].partition(" Tema")[0].rstrip(".").split() for row in rows]
-    assert {len(words) for words in texts} == {len(set(words)) for words in texts} == {20}
+    texts = [
+        row.split(",")[1].partition(" Tema")[0].rstrip(".").split() for row in rows
+    ]
+    assert (
+        {len(words) for words in texts} == {len(set(words)) for words in texts} == {20}
+    )
     assert len({" ".join(words) for words in texts}) == 200
 
 
@@ -84,7 +91,10 @@ def test_the_published_times_of_a_check_are_the_stored_ones() -> None:
         if row["door"] == "check"
     ]
     lines = (DOCS / "check.md").read_text(encoding="utf-8").splitlines()
-    told = [re.fullmatch(r"\| ([\d,]+) \| ([\d.]+) s \| ([\d,]+) MB \|", line) for line in lines]
+    told = [
+        re.fullmatch(r"\| ([\d,]+) \| ([\d.]+) s \| ([\d,]+) MB \|", line)
+        for line in lines
+    ]
     assert [one.groups() for one in told if one] == stored
     assert len(stored) == 4
     assert float(FAULT) == 5

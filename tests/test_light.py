@@ -37,11 +37,18 @@ sys.meta_path.insert(0, Nowhere())
 DOOR = "sys.argv = sys.argv[1:]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 
 
-def light(folder: Path, *words: str, code: str = DOOR) -> subprocess.CompletedProcess[str]:
+def light(
+    folder: Path, *words: str, code: str = DOOR
+) -> subprocess.CompletedProcess[str]:
     """Run `python -m WORDS`, or some code, where no extra is installed."""
     command = [sys.executable, "-c", WITHOUT_EXTRAS + code, *words]
     return subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300
+        command,
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 
@@ -77,7 +84,10 @@ from undogmatic import judge
         (["undogmatic.cli", "ui"], "undogmatic ui run mlflow"),
         (["undogmatic.cli", "probe", "fit"], "undogmatic probe run dspy"),
         (["undogmatic.cli", "calibrate"], "undogmatic calibrate run dspy"),
-        (["undogmatic.cli", "extract", "x.pdf"], "undogmatic extract faithfulness dspy"),
+        (
+            ["undogmatic.cli", "extract", "x.pdf"],
+            "undogmatic extract faithfulness dspy",
+        ),
         (
             ["undogmatic.cli", "check", "x.csv", "--otel"],
             "undogmatic check otel opentelemetry.exporter.otlp.proto.http",
@@ -85,7 +95,9 @@ from undogmatic import judge
         (["undogmatic.cli", "mcp"], "undogmatic mcp mcp mcp"),
     ],
 )
-def test_a_door_says_which_extra_it_needs(tmp_path: Path, words: list[str], needed: str) -> None:
+def test_a_door_says_which_extra_it_needs(
+    tmp_path: Path, words: list[str], needed: str
+) -> None:
     first, second, extra, package = needed.split()
     done = light(tmp_path, *words)
     said = (
@@ -130,7 +142,9 @@ def test_a_light_door_works(tmp_path: Path, words: list[str], said: str) -> None
 
 def test_another_module_that_is_missing_is_a_fault() -> None:
     assert (
-        lacking(ModuleNotFoundError("No module named 'mine'", name="mine"), "undogmatic run")
+        lacking(
+            ModuleNotFoundError("No module named 'mine'", name="mine"), "undogmatic run"
+        )
         is None
     )
     assert lacking(ModuleNotFoundError("No module"), "undogmatic run") is None
@@ -145,7 +159,8 @@ def test_an_extra_brings_what_it_is_named_for() -> None:
         packages_distributions(),
     )
     extras = {
-        extra: set(map(_name, needed)) for extra, needed in project["optional-dependencies"].items()
+        extra: set(map(_name, needed))
+        for extra, needed in project["optional-dependencies"].items()
     }
     for package, extra in EXTRAS.items():
         names = set(map(_name, packages[package]))

@@ -92,13 +92,16 @@ OF_A_RUN_ALONE = {
 calibrated: none of these is in a table of verdicts."""
 
 
-@pytest.mark.parametrize(("typed", "groups"), [("null", 10), ("place", 3), ("none", 30)])
+@pytest.mark.parametrize(
+    ("typed", "groups"), [("null", 10), ("place", 3), ("none", 30)]
+)
 def test_groups_that_are_named_are_final_in_a_run_and_in_a_check_of_it(
     typed: str, groups: int, tmp_path: Path
 ) -> None:
     items = tmp_path / "items.jsonl"
     texts = [
-        "a rule of law and its reasons, told at length " + f"{n // 3} " * 30 for n in range(30)
+        "a rule of law and its reasons, told at length " + f"{n // 3} " * 30
+        for n in range(30)
     ]
     rows = [
         {"id": f"i{n}", "text": text, "place": f"p{n % 3}", "label": 10 * (n % 7)}
@@ -116,7 +119,9 @@ def test_groups_that_are_named_are_final_in_a_run_and_in_a_check_of_it(
     again = read_table(str(exported))
     for found in (table, again):
         assert found.items["group"].nunique() == groups == told["units.groups"]
-        assert ("table.group_none" in {p.key for p in found.problems}) == (typed == "none")
+        assert ("table.group_none" in {p.key for p in found.problems}) == (
+            typed == "none"
+        )
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert ("intervals are too narrow" in report) == (typed == "none")
 
@@ -128,7 +133,9 @@ def test_a_run_its_folder_and_its_exported_table_are_answered_alike(
     words = [*RUNS[construct], "analysis=labelled", "tracking=none"]
     if construct in MADE:
         items = tmp_path / "items.jsonl"
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in MADE[construct]())
+        lines = (
+            json.dumps(row, ensure_ascii=False) + "\n" for row in MADE[construct]()
+        )
         items.write_text("".join(lines), encoding="utf-8")
         words.append(f"dataset.path={items}")
     folder = tmp_path / "run"
@@ -136,7 +143,9 @@ def test_a_run_its_folder_and_its_exported_table_are_answered_alike(
     told = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     (result,) = [
         each
-        for each in json.loads((folder / "results.json").read_text(encoding="utf-8"))["results"]
+        for each in json.loads((folder / "results.json").read_text(encoding="utf-8"))[
+            "results"
+        ]
         if each["name"] == "labelled"
     ]
     assert (folder / EVIDENCE).is_file()
@@ -152,9 +161,15 @@ def test_a_run_its_folder_and_its_exported_table_are_answered_alike(
         )
         assert checked.metrics
         for name, number in checked.metrics.items():
-            assert told[f"labelled.{name}"] == pytest.approx(number, rel=1e-12, nan_ok=True), name
+            assert told[f"labelled.{name}"] == pytest.approx(
+                number, rel=1e-12, nan_ok=True
+            ), name
         # What the run tells beside this is of things that no table of verdicts has.
-        further = {name.removeprefix("labelled.") for name in told if name.startswith("labelled.")}
+        further = {
+            name.removeprefix("labelled.")
+            for name in told
+            if name.startswith("labelled.")
+        }
         assert further - set(checked.metrics) <= OF_A_RUN_ALONE
 
 
@@ -173,7 +188,9 @@ def test_a_run_without_labels_is_answered_alike_by_its_folder_and_its_exported_t
     folder, table = tmp_path / "run", tmp_path / "exported.csv"
     run_in(folder, compose_config([*words, "tracking=none"]), words)
     main(["export", str(folder), "--to", "csv", "--out", str(table)])
-    of_folder, of_table = (check(read_table(source), CheckOptions()) for source in (folder, table))
+    of_folder, of_table = (
+        check(read_table(source), CheckOptions()) for source in (folder, table)
+    )
     assert of_folder.judges
     tables = {(each.judge, each.criterion): each for each in of_table.judges}
     assert tables.keys() == {(each.judge, each.criterion) for each in of_folder.judges}
@@ -200,7 +217,9 @@ def test_choices_of_two_outputs_are_the_same_once_exported(tmp_path: Path) -> No
     files.write(path, "".join(json.dumps(row) + "\n" for row in rows))
     again = read_table(path)
     assert (again.kind, again.categories) == (evidence.kind, evidence.categories)
-    (one,), (other,) = (check(table, CheckOptions()).judges for table in (evidence, again))
+    (one,), (other,) = (
+        check(table, CheckOptions()).judges for table in (evidence, again)
+    )
     assert one.metrics == pytest.approx(other.metrics, nan_ok=True)
     assert one.verdict == other.verdict
 
@@ -220,11 +239,16 @@ def test_categories_without_an_order_are_those_that_are_stated(tmp_path: Path) -
     assert read_table(path).categories == ("describes", "silent")
     stated = TableOptions(kind="unordered", scale="silent<describes<otherwise")
     table = read_table(path, stated)
-    assert (table.kind, table.categories) == ("unordered", ("silent", "describes", "otherwise"))
+    assert (table.kind, table.categories) == (
+        "unordered",
+        ("silent", "describes", "otherwise"),
+    )
     export.rows(table).to_csv(path, index=False)
     again = read_table(path)
     assert (again.kind, again.categories) == (table.kind, table.categories)
-    said, said_again = (each.verdicts.set_index("item")["verdict"] for each in (table, again))
+    said, said_again = (
+        each.verdicts.set_index("item")["verdict"] for each in (table, again)
+    )
     assert said.to_dict() == said_again.to_dict()
 
 
@@ -281,7 +305,14 @@ def test_what_a_table_states_of_all_its_verdicts_is_read_and_may_be_set_otherwis
 def test_what_is_stated_and_cannot_be_meant_is_one_message(
     column: str, value: object, said: str, tmp_path: Path
 ) -> None:
-    row = {"item": "a", "judge": "j", "criterion": "overall", "repeat": 0, "verdict": 3, "label": 4}
+    row = {
+        "item": "a",
+        "judge": "j",
+        "criterion": "overall",
+        "repeat": 0,
+        "verdict": 3,
+        "label": 4,
+    }
     path = tmp_path / "table.csv"
     pd.DataFrame([row | {column: value}] * 3).to_csv(path, index=False)
     with pytest.raises(UndogmaticError, match=re.escape(said)):
@@ -302,12 +333,20 @@ def test_a_run_whose_judge_goes_the_other_way_asks_whether_its_labels_are_turned
         {
             "id": f"i{n}",
             "text": " ".join("".join(rng.choice(letters, 6)) for _ in range(length)),
-            "label": int(np.clip(round(3 + sign * (length - 43) / 16 + 0.7 * rng.normal()), 1, 5)),
+            "label": int(
+                np.clip(round(3 + sign * (length - 43) / 16 + 0.7 * rng.normal()), 1, 5)
+            ),
         }
         for n, length in enumerate(lengths.tolist())
     ]
     items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    words = ["model=fake", "model.kind=words", "readout=rules", "dataset=my", "tracking=none"]
+    words = [
+        "model=fake",
+        "model.kind=words",
+        "readout=rules",
+        "dataset=my",
+        "tracking=none",
+    ]
     words += [f"dataset.path={items}", "analysis=labelled"]
     run_in(tmp_path / "run", compose_config(words), words)
     report = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")

@@ -27,7 +27,9 @@ from undogmatic.report.words import Words
 from undogmatic.runs.folder import RunFolder
 
 CURATED = Path(__file__).parents[1] / "data" / "curated" / "labelled.jsonl"
-JUDGED = [json.loads(line) for line in CURATED.read_text(encoding="utf-8").splitlines()[-60:]]
+JUDGED = [
+    json.loads(line) for line in CURATED.read_text(encoding="utf-8").splitlines()[-60:]
+]
 POINTS = [25 * round(row["label"] / 25) for row in JUDGED]
 """What people give the texts, on the rubric's scale: one of five grades."""
 
@@ -81,13 +83,17 @@ SCALES = {
 
 
 @pytest.mark.parametrize("scale", SCALES.values(), ids=[*SCALES])
-def test_a_run_speaks_in_the_grades_of_its_labels(scale: LabelScale, tmp_path: Path) -> None:
+def test_a_run_speaks_in_the_grades_of_its_labels(
+    scale: LabelScale, tmp_path: Path
+) -> None:
     on_rubric = run(tmp_path / "rubric", LabelScale(ends=(0, 100)))
     folder, (bottom, top) = run(tmp_path / "own", scale), scale.numbers
     factor = (top - bottom) / 100
     for name, sign in (("error", abs(factor)), ("bias", factor)):
         there = metric(on_rubric, f"labelled.agreement.{name}")
-        assert metric(folder, f"labelled.agreement.{name}") == pytest.approx(there * sign, abs=1e-6)
+        assert metric(folder, f"labelled.agreement.{name}") == pytest.approx(
+            there * sign, abs=1e-6
+        )
     same = "labelled.agreement.spearman"
     assert metric(folder, same) == pytest.approx(metric(on_rubric, same), abs=1e-9)
     finished = kept.remade(RunFolder(folder))
@@ -98,7 +104,9 @@ def test_a_run_speaks_in_the_grades_of_its_labels(scale: LabelScale, tmp_path: P
     assert drawn["limits"] == [min(bottom, top), max(bottom, top)]
     assert sorted(drawn["x"]) == sorted(bottom + factor * points for points in POINTS)
     text = (folder / "report.md").read_text(encoding="utf-8")
-    error = words.number(metric(folder, "labelled.agreement.error"), f".{words.decimals}f")
+    error = words.number(
+        metric(folder, "labelled.agreement.error"), f".{words.decimals}f"
+    )
     assert f"| Mean absolute error | {error} |" in text
 
 
@@ -118,7 +126,9 @@ def test_files_for_programs_keep_the_rubrics_scale_and_have_the_grades_beside(
     journal = (folder / "judgments.jsonl").read_text().splitlines()
     judged = map(json.loads, journal)
     there = {each["item_id"]: each["outcome"]["score"] for each in judged}
-    kept_as = {row["item_id"]: float(row["score"]) for row in rows(folder, "scores.csv")}
+    kept_as = {
+        row["item_id"]: float(row["score"]) for row in rows(folder, "scores.csv")
+    }
     assert kept_as == pytest.approx(there, abs=1e-5)
 
 
@@ -141,14 +151,20 @@ def test_a_check_of_the_folder_speaks_in_the_same_grades(
     assert value == pytest.approx(metric(folder, "labelled.agreement.error"), abs=1e-6)
 
 
-@pytest.mark.parametrize(("typed", "ends"), [("1-5", (1, 5)), ("10-1", (10, 1)), ("0-10", (0, 10))])
+@pytest.mark.parametrize(
+    ("typed", "ends"), [("1-5", (1, 5)), ("10-1", (10, 1)), ("0-10", (0, 10))]
+)
 def test_a_check_of_two_scales_tells_verdicts_in_peoples_grades(
     typed: str, ends: tuple[float, float]
 ) -> None:
     bottom, top = ends
     judge = [(37 * n) % 101 / 100 for n in range(60)]
-    people = [bottom + (top - bottom) * ((37 * n + n % 7) % 101) / 100 for n in range(60)]
-    rows = pd.DataFrame({"item": [f"i{n}" for n in range(60)], "judge": judge, "human": people})
+    people = [
+        bottom + (top - bottom) * ((37 * n + n % 7) % 101) / 100 for n in range(60)
+    ]
+    rows = pd.DataFrame(
+        {"item": [f"i{n}" for n in range(60)], "judge": judge, "human": people}
+    )
     result = check(rows, scale="0-1", human_scale=typed)
     table = result.table
     assert table.scale == (min(ends), max(ends))
@@ -159,8 +175,12 @@ def test_a_check_of_two_scales_tells_verdicts_in_peoples_grades(
     assert (placed.values["bottom"], placed.values["top"]) == ends
     off = sum(abs(a - b) for a, b in zip(grades, people, strict=True)) / 60
     assert result.judges[0].estimates["agreement.error"].value == pytest.approx(off)
-    same = check(rows.assign(human=[(p - bottom) / (top - bottom) for p in people]), scale="0-1")
-    one, other = (each.judges[0].estimates["agreement.spearman"].value for each in (result, same))
+    same = check(
+        rows.assign(human=[(p - bottom) / (top - bottom) for p in people]), scale="0-1"
+    )
+    one, other = (
+        each.judges[0].estimates["agreement.spearman"].value for each in (result, same)
+    )
     assert one == pytest.approx(other)
 
 
@@ -171,7 +191,9 @@ def test_a_margin_is_typed_in_grades(tmp_path: Path) -> None:
     assert "lies within 0.4" in text  # a tenth of 4, as the rubric's 10 is of 100
 
 
-def test_the_axes_of_pictures_on_the_rubrics_scale_are_written_in_grades(tmp_path: Path) -> None:
+def test_the_axes_of_pictures_on_the_rubrics_scale_are_written_in_grades(
+    tmp_path: Path,
+) -> None:
     folder = run(tmp_path, LabelScale(ends=(10, 1)), "none")
     finished = kept.remade(RunFolder(folder))
     words = Words.of(finished)
@@ -182,7 +204,9 @@ def test_the_axes_of_pictures_on_the_rubrics_scale_are_written_in_grades(tmp_pat
     lower, upper = ax.get_xlim()
     assert lower > upper, "the greater grade lies to the right"
     shown = [float(each.get_text()) for each in ax.get_xticklabels() if each.get_text()]
-    places = [each.get_position()[0] for each in ax.get_xticklabels() if each.get_text()]
+    places = [
+        each.get_position()[0] for each in ax.get_xticklabels() if each.get_text()
+    ]
     assert [10 - 0.09 * place for place in places] == pytest.approx(shown)
     assert "1–10" in ax.get_xlabel()
     text = (folder / "report.md").read_text(encoding="utf-8")
@@ -193,11 +217,17 @@ def test_the_axes_of_pictures_on_the_rubrics_scale_are_written_in_grades(tmp_pat
 def test_a_file_of_verdicts_speaks_in_the_grades_of_its_labels(tmp_path: Path) -> None:
     data = tmp_path / "v.csv"
     rows_of_file = ["id,judge_score,human"]
-    rows_of_file += [f"i{n},{(37 * n) % 101},{10 - (37 * n) % 101 * 9 // 100}" for n in range(60)]
+    rows_of_file += [
+        f"i{n},{(37 * n) % 101},{10 - (37 * n) % 101 * 9 // 100}" for n in range(60)
+    ]
     data.write_text("\n".join(rows_of_file) + "\n", encoding="utf-8")
     typed = ["rubric=shame", "dataset=verdicts", "analysis=labelled", "tracking=none"]
     columns = {"judge": "judge_score", "label": "human"}
-    typed += [f"dataset.path={data}", "dataset.scale=0-100", "dataset.label_scale=[10,1]"]
+    typed += [
+        f"dataset.path={data}",
+        "dataset.scale=0-100",
+        "dataset.label_scale=[10,1]",
+    ]
     typed += [f"++dataset.columns.{role}={name}" for role, name in columns.items()]
     choices = CHOICES | {"dataset": "verdicts", "analysis": "labelled"}
     run_experiment(compose_config(typed), choices, tmp_path / "out")
@@ -240,7 +270,11 @@ def test_verdicts_on_several_criteria_are_told_in_the_grades_of_their_labels(
     ]
     put(data, said)
     typed = ["rubric=shame", "dataset=verdicts", "analysis=labelled", "tracking=none"]
-    typed += [f"dataset.path={data}", "dataset.scale=0-100", "dataset.label_scale=[1,10]"]
+    typed += [
+        f"dataset.path={data}",
+        "dataset.scale=0-100",
+        "dataset.label_scale=[1,10]",
+    ]
     choices = CHOICES | {"dataset": "verdicts", "analysis": "labelled"}
     run_experiment(compose_config(typed), choices, tmp_path / "out")
     off = {
@@ -256,7 +290,9 @@ def test_verdicts_on_several_criteria_are_told_in_the_grades_of_their_labels(
         found = metric(tmp_path / "out", f"j.{criterion}.labelled.agreement.error")
         assert found == pytest.approx(off[criterion], abs=1e-6)
     kept_as = {row["label_as_given"] for row in rows(tmp_path / "out", "labels.csv")}
-    assert {round(float(each), 6) for each in kept_as} == {round(r["label"], 6) for r in said}
+    assert {round(float(each), 6) for each in kept_as} == {
+        round(r["label"], 6) for r in said
+    }
 
 
 def test_labels_of_every_criterion_are_on_the_scale_that_is_declared() -> None:
@@ -273,5 +309,7 @@ def test_labels_of_every_criterion_are_on_the_scale_that_is_declared() -> None:
     again = read_labels(found.items, rubric)
     assert again.items[0].labels == found.items[0].labels
     wrong = item.model_copy(update={"labels": {"tone": {"x": 11}}})
-    with pytest.raises(DataError, match=r"label of 'x' on tone is 11, outside the scale 10-1"):
+    with pytest.raises(
+        DataError, match=r"label of 'x' on tone is 11, outside the scale 10-1"
+    ):
         read_labels([wrong], rubric)

@@ -16,7 +16,10 @@ def test_every_block_that_is_made_stands_on_a_page_once() -> None:
     ("page", "name"),
     [
         pytest.param(
-            page, name, marks=[pytest.mark.local_model] if name in RUNS_THE_MODEL else [], id=name
+            page,
+            name,
+            marks=[pytest.mark.local_model] if name in RUNS_THE_MODEL else [],
+            id=name,
         )
         for page, name in BLOCKS
     ],

@@ -14,7 +14,14 @@ from tests.steps import Steps
 MODULES = [
     *(
         f"datasets.{name}"
-        for name in ("cells", "columns", "faults", "sheets", "readers.log", "readers.openai_batch")
+        for name in (
+            "cells",
+            "columns",
+            "faults",
+            "sheets",
+            "readers.log",
+            "readers.openai_batch",
+        )
     ),
     *(
         "examinations.unread",
@@ -95,7 +102,9 @@ def growth(pattern: re.Pattern[str], whole: bool = False) -> float:
         return Steps(pattern, (piece * n)[:n] + end, whole).count
 
     return max(
-        steps(p, end, 2 * SHORT) / steps(p, end, SHORT) for p in PIECES for end in ("", "\x01")
+        steps(p, end, 2 * SHORT) / steps(p, end, SHORT)
+        for p in PIECES
+        for end in ("", "\x01")
     )
 
 

@@ -48,19 +48,34 @@ class TestOfPlan:
         assert said.startswith("No. ")
 
     def test_the_interval_and_its_p_value_agree_at_the_limit(self) -> None:
-        row = found(plan({"test": "ab.x", "differs": 12}), **INTERVAL).tables["hypotheses"].iloc[0]
+        row = (
+            found(plan({"test": "ab.x", "differs": 12}), **INTERVAL)
+            .tables["hypotheses"]
+            .iloc[0]
+        )
         assert row["p"] == pytest.approx(0.05, abs=1e-6)
 
     def test_below_mirrors_above(self) -> None:
         mirrored = {"ab__x": -20.0, "ab__x_low": -28.0, "ab__x_high": -12.0}
-        up = found(plan({"test": "ab.x", "above": 10}), **INTERVAL).tables["hypotheses"]["p"]
-        down = found(plan({"test": "ab.x", "below": -10}), **mirrored).tables["hypotheses"]["p"]
+        up = found(plan({"test": "ab.x", "above": 10}), **INTERVAL).tables[
+            "hypotheses"
+        ]["p"]
+        down = found(plan({"test": "ab.x", "below": -10}), **mirrored).tables[
+            "hypotheses"
+        ]["p"]
         assert up.tolist() == pytest.approx(down.tolist())
 
-    def test_the_family_is_corrected_and_what_could_not_be_tested_stays_in_it(self) -> None:
+    def test_the_family_is_corrected_and_what_could_not_be_tested_stays_in_it(
+        self,
+    ) -> None:
         alone = found(plan({"test": "ab.p"}), ab__p=0.03)
-        family = found(plan({"test": "ab.p"}, {"test": "ab.gone", "above": 0}), ab__p=0.03)
-        assert (shown(alone), shown(family)) == (["supported"], ["undecided", "undecided"])
+        family = found(
+            plan({"test": "ab.p"}, {"test": "ab.gone", "above": 0}), ab__p=0.03
+        )
+        assert (shown(alone), shown(family)) == (
+            ["supported"],
+            ["undecided", "undecided"],
+        )
         assert "plan.untested" in [finding.key for finding in family.findings]
 
     def test_noise_is_supported_in_at_most_five_of_a_hundred_plans(self) -> None:
@@ -68,17 +83,25 @@ class TestOfPlan:
         hits = 0
         for values in rng.normal(size=(400, 4)):
             numbers = {
-                f"ab__m{n}{end}": v + w for n, v in enumerate(values) for end, w in ENDS.items()
+                f"ab__m{n}{end}": v + w
+                for n, v in enumerate(values)
+                for end, w in ENDS.items()
             }
             hits += "supported" in shown(
-                found(plan(*({"test": f"ab.m{n}", "above": 0} for n in range(4))), **numbers)
+                found(
+                    plan(*({"test": f"ab.m{n}", "above": 0} for n in range(4))),
+                    **numbers,
+                )
             )
         assert hits <= 0.07 * 400
 
     def test_every_sentence_has_words_in_both_languages(self) -> None:
         for above in (10, 13, 30):
             result = found(
-                plan({"test": "ab.x", "above": above, "says": "s"}, {"test": "ab.gone"}), **INTERVAL
+                plan(
+                    {"test": "ab.x", "above": above, "says": "s"}, {"test": "ab.gone"}
+                ),
+                **INTERVAL,
             )
             for language in ("en", "pt"):
                 words = Words(language, result.texts, strict=True)
@@ -111,7 +134,9 @@ def run(folder: Path, *words: str) -> None:
     run_experiment(compose_config(given), CHOICES, folder)
 
 
-def test_a_plan_is_locked_and_what_is_not_given_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_a_plan_is_locked_and_what_is_not_given_is_refused_at_the_start(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(
         ConfigError,
         match=r"hypotheses\[0\].test` is 'none.p', and analysis=none gives no such number",
@@ -120,7 +145,11 @@ def test_a_plan_is_locked_and_what_is_not_given_is_refused_at_the_start(tmp_path
     assert not list(tmp_path.rglob("judgments.jsonl"))
     run(tmp_path / "o")
     with pytest.raises(ConfigError, match="a plan is no plan after the fact"):
-        run(tmp_path / "o", "analysis=ab", "plan={hypotheses:[{name:h,test:ab.auc,above:0.5}]}")
+        run(
+            tmp_path / "o",
+            "analysis=ab",
+            "plan={hypotheses:[{name:h,test:ab.auc,above:0.5}]}",
+        )
 
 
 def test_two_bounds_or_names_are_refused() -> None:
@@ -134,8 +163,16 @@ def test_two_bounds_or_names_are_refused() -> None:
 def test_a_number_about_what_people_said_can_be_planned() -> None:
     """The rehearsal has everybody's labels, as the run will."""
     rng = np.random.default_rng(1)
-    said = [{name: float(rng.integers(0, 100)) for name in ("ana", "rui")} for _ in range(12)]
-    judged, analysis = repeated_run([[50.0] * 12] * 2, said=said), configured("variance")
+    said = [
+        {name: float(rng.integers(0, 100)) for name in ("ana", "rui")}
+        for _ in range(12)
+    ]
+    judged, analysis = (
+        repeated_run([[50.0] * 12] * 2, said=said),
+        configured("variance"),
+    )
     check_plan(plan({"test": "variance.phi.people", "above": 0.5}), analysis, judged, 0)
     with pytest.raises(ConfigError, match=r"variance\.phi\.people"):
-        check_plan(plan({"test": "variance.phi.nobody", "above": 0.5}), analysis, judged, 0)
+        check_plan(
+            plan({"test": "variance.phi.nobody", "above": 0.5}), analysis, judged, 0
+        )

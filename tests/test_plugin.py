@@ -41,9 +41,13 @@ def site(tmp_path: Path) -> Path:
     (folder / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: undogmatic-helpdesk\nVersion: 0\n"
     )
-    points = (PLUGIN / "pyproject.toml").read_text().replace("project.entry-points.", "")
+    points = (
+        (PLUGIN / "pyproject.toml").read_text().replace("project.entry-points.", "")
+    )
     (folder / "entry_points.txt").write_text(
-        points[points.index("[undogmatic]") : points.index("[tool.hatch")].replace('"', "")
+        points[points.index("[undogmatic]") : points.index("[tool.hatch")].replace(
+            '"', ""
+        )
     )
     return folder.parent
 
@@ -69,19 +73,32 @@ def test_its_reader_and_its_examination_are_used_by_check(site: Path) -> None:
     kinder = judge["figures"]["flattery.kinder"]
     low, high = kinder["interval"]
     assert 0 < low < kinder["value"] < high
-    (favours,) = [each for each in judge["findings"] if each["key"] == "flattery.favours"]
-    assert favours["weight"] == "limits" and "thank whoever asked" in favours["sentence"]
+    (favours,) = [
+        each for each in judge["findings"] if each["key"] == "flattery.favours"
+    ]
+    assert (
+        favours["weight"] == "limits" and "thank whoever asked" in favours["sentence"]
+    )
 
 
 def test_its_judge_is_run_by_its_engine(site: Path) -> None:
-    words = [f"dataset.path={PLUGIN / 'answers.jsonl'}", "judge=twice", f"hydra.run.dir={site}/run"]
+    words = [
+        f"dataset.path={PLUGIN / 'answers.jsonl'}",
+        "judge=twice",
+        f"hydra.run.dir={site}/run",
+    ]
     words += ["dataset=texts", "model=patterns", "tracking=none", "engine=one_by_one"]
     done = typed(site, "run", *words, "engine.pause=0", "engine.max_calls=100")
     assert done.returncode == 0, done.stderr
     lines = (site / "run" / "judgments.jsonl").read_text().splitlines()
     assert len(lines) == 8 and all("shortened" in line for line in lines)
-    engine = yaml.safe_load((site / "run" / ".hydra" / "config.yaml").read_text())["engine"]
-    assert engine["_target_"] == "helpdesk.one_by_one.OneByOne" and engine["max_calls"] == 100
+    engine = yaml.safe_load((site / "run" / ".hydra" / "config.yaml").read_text())[
+        "engine"
+    ]
+    assert (
+        engine["_target_"] == "helpdesk.one_by_one.OneByOne"
+        and engine["max_calls"] == 100
+    )
 
 
 def test_what_its_engine_cannot_take_is_refused_by_the_key(
@@ -90,7 +107,11 @@ def test_what_its_engine_cannot_take_is_refused_by_the_key(
     monkeypatch.syspath_prepend(str(PLUGIN))
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "helpdesk")
     engine = build({"_target_": "helpdesk.one_by_one.OneByOne", "max_usd": 2}, "engine")
-    assert (engine.pause, engine.limits.concurrency, engine.budget.max_usd) == (0.5, 1, 2.0)
+    assert (engine.pause, engine.limits.concurrency, engine.budget.max_usd) == (
+        0.5,
+        1,
+        2.0,
+    )
     for key, value, said in (
         ("pause", -1, "greater than or equal to 0"),
         ("max_usd", True, "must be a number"),
@@ -159,7 +180,8 @@ def test_ours_are_declared_as_those_of_any_package_are() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     points = declared["project"]["entry-points"][examination.GROUP]
     loaded = {
-        name: EntryPoint(name, value, examination.GROUP).load() for name, value in points.items()
+        name: EntryPoint(name, value, examination.GROUP).load()
+        for name, value in points.items()
     }
     assert list(loaded.values()) == list(examination.OURS)
     assert list(loaded) == [each.name for each in examination.OURS]
@@ -184,14 +206,22 @@ def _installed(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
         room.installed.cache_clear()
 
 
-MINE = Examination("mine", lambda view, told, options: told.say("found", n=len(view.verdicts)))
+MINE = Examination(
+    "mine", lambda view, told, options: told.say("found", n=len(view.verdicts))
+)
 AGAIN = Examination("mine", lambda *_: None)
 TAKEN = Examination("surface", lambda *_: None)
 NEEDS = Examination("needs", lambda *_: None, needs=("repeats",))
 NOTES = readers.of_columns(
     "notes",
     ["id", "by"],
-    {"item": "id", "judge": "by", "verdict": "said.it", "rater": "=ann", "label": "ann"},
+    {
+        "item": "id",
+        "judge": "by",
+        "verdict": "said.it",
+        "rater": "=ann",
+        "label": "ann",
+    },
 )
 HERE = f"{__name__}:"
 
@@ -204,12 +234,16 @@ def forgotten() -> Any:
     readers.installed.cache_clear()
 
 
-def test_an_installed_examination_tells_under_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_examination_tells_under_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     _installed(monkeypatch, f"{HERE}MINE", f"{HERE}NEEDS")
     numbers = np.arange(20.0)
     view, told = _view(evidence_of("numeric", numbers, numbers, {})), Told()
     examination.ask(examination.installed(), view, CheckOptions(), told)
-    assert [(found.key, found.values["n"]) for found in told.findings] == [("mine.found", 20)]
+    assert [(found.key, found.values["n"]) for found in told.findings] == [
+        ("mine.found", 20)
+    ]
     assert told.not_examined["needs"].key == "examination.no_repeats"
 
 
@@ -245,7 +279,9 @@ def check_again(commands: Any) -> None:
 
 def _commands(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     points = [EntryPoint(f"p{n}", value, "any") for n, value in enumerate(values)]
-    monkeypatch.setattr(added, "entry_points", lambda group: points if group == cli.GROUP else [])
+    monkeypatch.setattr(
+        added, "entry_points", lambda group: points if group == cli.GROUP else []
+    )
 
 
 def test_an_installed_command_is_there_as_ours_are(
@@ -268,7 +304,10 @@ def test_an_installed_command_is_there_as_ours_are(
     ],
 )
 def test_a_broken_command_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], value: str, said: str
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    value: str,
+    said: str,
 ) -> None:
     _commands(monkeypatch, value)
     with pytest.raises(SystemExit) as ended:
@@ -279,15 +318,21 @@ def test_a_broken_command_is_named(
 
 
 def test_constructs_declare_their_commands_as_a_package_from_outside_does() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    points = [EntryPoint(name, value, cli.GROUP) for name, value in declared[cli.GROUP].items()]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "entry-points"
+    ]
+    points = [
+        EntryPoint(name, value, cli.GROUP)
+        for name, value in declared[cli.GROUP].items()
+    ]
     doors = {f"undogmatic.constructs.{file.parent.name}.door" for file in DOORS}
     assert {point.module for point in points} == doors and len(points) == len(doors)
     parser = argparse.ArgumentParser()
     commands = parser.add_subparsers()
     for point in points:
         point.load()(commands)
-        assert point.name in commands.choices  # the entry point is called as its command is
+        # the entry point is called as its command is
+        assert point.name in commands.choices
 
 
 def test_an_installation_that_is_older_than_the_program_says_what_to_do(
@@ -308,7 +353,9 @@ def test_an_installation_that_is_older_than_the_program_says_what_to_do(
     ("value", "said"),
     [("nowhere.at_all:X", "cannot be loaded"), (f"{HERE}MINE", "is no `Reader`")],
 )
-def test_a_broken_reader_is_named(monkeypatch: pytest.MonkeyPatch, value: str, said: str) -> None:
+def test_a_broken_reader_is_named(
+    monkeypatch: pytest.MonkeyPatch, value: str, said: str
+) -> None:
     _installed(monkeypatch, value)
     with pytest.raises(ConfigError, match=said):
         readers.installed()

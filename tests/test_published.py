@@ -33,7 +33,9 @@ def test_every_stored_result_has_a_command_and_every_listed_one_is_there() -> No
         if one.command.startswith("python -m benchmarks.")
     }
     assert [module for module in sorted(modules) if not stale.files_of(module)] == []
-    assert all(re.fullmatch(r"\d{4}-\d{2}-\d{2}", one.measured) for one in published.LISTED)
+    assert all(
+        re.fullmatch(r"\d{4}-\d{2}-\d{2}", one.measured) for one in published.LISTED
+    )
 
 
 def test_a_figure_that_differs_from_what_is_stored_is_told(
@@ -41,7 +43,9 @@ def test_a_figure_that_differs_from_what_is_stored_is_told(
 ) -> None:
     page = tmp_path / "docs" / "verdicts_in_detail.md"
     page.parent.mkdir()
-    text = (published.ROOT / "docs" / "verdicts_in_detail.md").read_text(encoding="utf-8")
+    text = (published.ROOT / "docs" / "verdicts_in_detail.md").read_text(
+        encoding="utf-8"
+    )
     said = published._promises()[0]
     assert said in text
     page.write_text(text.replace(said, said.replace("5.", "6.")), encoding="utf-8")
@@ -52,13 +56,17 @@ def test_a_figure_that_differs_from_what_is_stored_is_told(
     assert [line.split(": ")[0] for line in published.astray()] == [
         "docs/verdicts_in_detail.md, What the judge may decide alone"
     ]
-    page.write_text(text + "\n## New\n\nIt holds in 93.4 % of samples.\n", encoding="utf-8")
+    page.write_text(
+        text + "\n## New\n\nIt holds in 93.4 % of samples.\n", encoding="utf-8"
+    )
     assert len(published.unlisted()) == 1 and "93.4 %" in published.unlisted()[0]
 
 
 def test_comments_and_formatting_make_no_result_older_and_other_code_does() -> None:
     before = '"""One."""\n\ndef f(a):\n    """Two."""\n    return a + 1\n'
-    assert stale.code(before) == stale.code("def f(\n    a,\n):\n    # why\n    return a + 1\n")
+    assert stale.code(before) == stale.code(
+        "def f(\n    a,\n):\n    # why\n    return a + 1\n"
+    )
     assert stale.code(before) != stale.code(before.replace("+ 1", "+ 2"))
 
 
@@ -68,9 +76,13 @@ def test_a_benchmark_is_as_old_as_what_it_imports() -> None:
         for file in stale.sources("benchmarks.faults", False)
     }
     assert {"benchmarks/faults.py", "benchmarks/hosted.py", "tests/hostile.py"} <= names
-    assert "undogmatic/engine/local.py" in names and "undogmatic/stats/paired.py" not in names
+    assert (
+        "undogmatic/engine/local.py" in names
+        and "undogmatic/stats/paired.py" not in names
+    )
     deep = {
-        file.relative_to(stale.ROOT).as_posix() for file in stale.sources("benchmarks.faults", True)
+        file.relative_to(stale.ROOT).as_posix()
+        for file in stale.sources("benchmarks.faults", True)
     }
     assert "undogmatic/models/hosted.py" in names and len(deep) > len(names)
 
@@ -86,6 +98,7 @@ def test_a_result_is_stale_where_its_code_says_something_else_since() -> None:
         check=True,
     ).stdout.split()[0]
     assert (
-        stale.changed(file, first) or stale.git("rev-parse", "--is-shallow-repository") == "true\n"
+        stale.changed(file, first)
+        or stale.git("rev-parse", "--is-shallow-repository") == "true\n"
     )
     assert not stale.changed(stale.ROOT / "tests" / "__init__.py", "HEAD")

@@ -8,7 +8,9 @@ from tests import scratch
 from tests.conftest import environment
 
 
-def test_a_folder_in_use_stays_and_that_of_killed_tests_is_removed(tmp_path: Path) -> None:
+def test_a_folder_in_use_stays_and_that_of_killed_tests_is_removed(
+    tmp_path: Path,
+) -> None:
     mine = scratch.made(tmp_path)
     code = "import pathlib, sys; from tests import scratch; scratch.made(pathlib.Path(sys.argv[1]))"
     line = [sys.executable, "-c", code, str(tmp_path)]  # it ends without tidying up

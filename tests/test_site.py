@@ -33,7 +33,8 @@ def test_a_notebook_gives_what_it_stores(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     program = loaded("run_notebooks")
-    monkeypatch.chdir(tmp_path)  # on Colab a notebook lies in a folder without anything else
+    # on Colab a notebook lies in a folder without anything else
+    monkeypatch.chdir(tmp_path)
     cells = program.code_cells(json.loads(path.read_text(encoding="utf-8")))
     assert any(cell["outputs"] for cell in cells)
     assert program.outputs(cells) == [cell["outputs"] for cell in cells]
@@ -79,7 +80,9 @@ def test_the_code_of_the_page_on_notebooks_runs(
     result = names["result"]
     assert len(blocks) == 2 and result.answer.startswith("Yes.")
     assert capsys.readouterr().out.startswith("✓ Yes.")
-    assert len(result.largest) == 150 and "agreement.kappa" in set(result.to_frame()["figure"])
+    assert len(result.largest) == 150 and "agreement.kappa" in set(
+        result.to_frame()["figure"]
+    )
 
 
 def test_links_of_a_built_site_lead_to_the_repository_that_is_named(

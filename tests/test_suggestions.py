@@ -20,7 +20,15 @@ import yaml
 
 from tests.conftest import put, typed
 from tests.printed import Person, commands_in, written_in
-from tests.test_documented_commands import LEFT_OPEN, SETTINGS, composes, jobs, run, start, words_of
+from tests.test_documented_commands import (
+    LEFT_OPEN,
+    SETTINGS,
+    composes,
+    jobs,
+    run,
+    start,
+    words_of,
+)
 from undogmatic.cli import _parser, main
 from undogmatic.config.door import compose_config
 from undogmatic.config.groups import keys_of, options
@@ -31,9 +39,7 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = conf_folder().parent / "undogmatic"
 FILLED = "…"  # stands where a message puts a value in
-WORD = (
-    rf'(?:[A-Z]+|--?[a-z-]+|-|{FILLED}|"text"|\w+\.(?:json|csv|jsonl|txt)|fit|import|export|bash)'
-)
+WORD = rf'(?:[A-Z]+|--?[a-z-]+|-|{FILLED}|"text"|\w+\.(?:json|csv|jsonl|txt)|fit|import|export|bash)'
 DOORS = re.compile(rf"\b(?:undogmatic) ([a-z]+)((?: {WORD}(?![\w=.…]))*)")
 NO_COMMAND = {"undogmatic verdicts", "undogmatic dspy"}
 """The name of a run in MLflow, and a list of packages."""
@@ -45,11 +51,17 @@ NO_SETTING = {"model=gpt-5 prompt=@prompt.txt", "hydra/launcher=submitit_local"}
 def sentences(file: Path) -> Iterator[str]:
     """The sentences that a file can say, without docstrings."""
     if file.suffix == ".yaml":
-        waiting: list[Any] = [yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)]
+        waiting: list[Any] = [
+            yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        ]
         while waiting:
             node = waiting.pop()
             waiting += (
-                node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+                node.values()
+                if isinstance(node, dict)
+                else node
+                if isinstance(node, list)
+                else []
             )
             if isinstance(node, str):
                 yield re.sub(r"\{[^{}]*\}", FILLED, node)
@@ -65,7 +77,9 @@ def sentences(file: Path) -> Iterator[str]:
                 for part in node.values
             )
         elif (
-            id(node) not in apart and isinstance(node, ast.Constant) and isinstance(node.value, str)
+            id(node) not in apart
+            and isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
         ):
             yield node.value
 
@@ -77,18 +91,24 @@ def suggested() -> tuple[dict[str, str], dict[str, str]]:
     commands: dict[str, str] = {}
     roots = {*options(""), *compose_config()}
     for file in sorted(
-        file for kind in ("*.py", "*.texts.yaml", "texts/*.yaml") for file in PACKAGE.rglob(kind)
+        file
+        for kind in ("*.py", "*.texts.yaml", "texts/*.yaml")
+        for file in PACKAGE.rglob(kind)
     ):
         name = file.relative_to(PACKAGE).as_posix()
         for sentence in sentences(file):
             for found in DOORS.finditer(sentence):
                 commands.setdefault(found[0], name)
-            for found in () if SETTINGS.fullmatch(sentence) else SETTINGS.finditer(sentence):
+            for found in (
+                () if SETTINGS.fullmatch(sentence) else SETTINGS.finditer(sentence)
+            ):
                 setting = found[0].rstrip(".:`")
                 setting = setting.strip("'") if setting.count("'") % 2 else setting
                 root = re.split("[./=]", setting.removeprefix("-m ").lstrip("'+"))[0]
                 is_open = (
-                    FILLED in setting or setting.endswith("=") or any(map(setting.count, LEFT_OPEN))
+                    FILLED in setting
+                    or setting.endswith("=")
+                    or any(map(setting.count, LEFT_OPEN))
                 )
                 if (
                     root in roots
@@ -125,10 +145,14 @@ def test_every_setting_that_is_suggested_composes() -> None:
             refused[setting] = f"{name}: {error}"
         else:
             refused |= {} if accepted else {setting: name}
-    assert not refused, "\n".join(f"{setting}  # {said}" for setting, said in refused.items())
+    assert not refused, "\n".join(
+        f"{setting}  # {said}" for setting, said in refused.items()
+    )
 
 
-def test_every_command_that_is_suggested_has_its_door(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_that_is_suggested_has_its_door(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     said, parser = suggested()[1], _parser()
     assert len(said) > 20
     for command, file in said.items():
@@ -141,7 +165,10 @@ def test_every_command_that_is_suggested_has_its_door(capsys: pytest.CaptureFixt
         except SystemExit as ended:
             printed = "".join(capsys.readouterr())
             left_open = any(
-                map(printed.count, ("arguments are required", " argument", "invalid choice: 'RUN'"))
+                map(
+                    printed.count,
+                    ("arguments are required", " argument", "invalid choice: 'RUN'"),
+                )
             )
             assert ended.code == 0 or left_open, f"{file}: {printed}"
         except ConfigError as error:  # of a number that the sentence fills in
@@ -157,7 +184,9 @@ def tables(folder: Path) -> None:
     people = np.where(rng.random(60) < 0.9, passed, "fail")
     plain = pd.DataFrame({"text": texts, "verdict": passed})
     grades = pd.DataFrame({"text": texts, "score": rng.integers(1, 6, 60)})
-    pairs = pd.DataFrame({"prompt": "Which?", "response_a": texts, "response_b": texts[::-1]})
+    pairs = pd.DataFrame(
+        {"prompt": "Which?", "response_a": texts, "response_b": texts[::-1]}
+    )
     kinds = {
         "plain": plain,
         "grades": grades,
@@ -173,13 +202,18 @@ def tables(folder: Path) -> None:
         ids = [f"i{n % 60}" for n in range(len(table))]
         table.assign(id=ids).to_csv(folder / f"{name} ids.csv", index=False)
     with pd.ExcelWriter(folder / "book.xlsx") as book:
-        pd.DataFrame({"note": ["nothing"]}).to_excel(book, sheet_name="first", index=False)
+        pd.DataFrame({"note": ["nothing"]}).to_excel(
+            book, sheet_name="first", index=False
+        )
         plain.to_excel(book, sheet_name="the verdicts", index=False)
     pd.DataFrame({"text": texts}).to_csv(folder / "texts.csv", index=False)
     runs = [
         {
             "run": f"r{n}",
-            "steps": [{"kind": "user", "text": text}, {"kind": "assistant", "text": text[::-1]}],
+            "steps": [
+                {"kind": "user", "text": text},
+                {"kind": "assistant", "text": text[::-1]},
+            ],
             "assessments": [{"by": "judge", "value": said, "step": 1}],
         }
         for n, (text, said) in enumerate(zip(texts, passed.tolist(), strict=True))
@@ -193,7 +227,10 @@ class TestWhatIsPrintedNextIsTyped:
 
     @pytest.fixture
     def person(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
     ) -> Person:
         monkeypatch.chdir(tmp_path)
         tables(tmp_path)
@@ -202,19 +239,34 @@ class TestWhatIsPrintedNextIsTyped:
     @pytest.mark.parametrize(
         ("begins", "then"),
         [
-            ("check plain.csv", ["label plain.csv", "check plain.csv plain.labels.csv"]),
+            (
+                "check plain.csv",
+                ["label plain.csv", "check plain.csv plain.labels.csv"],
+            ),
             ("check 'plain ids.csv'", ["label", "check"]),
-            ("check 'with space.csv'", ["label 'with space.csv'", "check 'with space.csv'"]),
+            (
+                "check 'with space.csv'",
+                ["label 'with space.csv'", "check 'with space.csv'"],
+            ),
             ("check grades.csv", ["label grades.csv --scale=1-5", "check grades.csv"]),
             ("check shares.csv", ["label shares.csv --scale=0..1", "check shares.csv"]),
-            ("check words.csv", ["label words.csv --scale='poor<fair<good'", "check words.csv"]),
+            (
+                "check words.csv",
+                ["label words.csv --scale='poor<fair<good'", "check words.csv"],
+            ),
             ("check pairs.csv", ["label pairs.csv --scale=1,2", "check pairs.csv"]),
             ("check 'long.csv' --judge x", ["label long.csv", "check long.csv"]),
-            ("check book.xlsx --sheet 'the verdicts'", ["label book.xlsx --sheet", "check book"]),
+            (
+                "check book.xlsx --sheet 'the verdicts'",
+                ["label book.xlsx --sheet", "check book"],
+            ),
             ("check labelled.csv", ["label labelled.csv"]),
             (
                 "check runs.jsonl --unit step",
-                ["label runs.jsonl --unit step", "check runs.jsonl runs.labels.csv --unit step"],
+                [
+                    "label runs.jsonl --unit step",
+                    "check runs.jsonl runs.labels.csv --unit step",
+                ],
             ),
             ("check 'labelled ids.csv'", ["label 'labelled ids.csv'"]),
             ("check labelled.csv --all", ["label labelled.csv", "check labelled.csv"]),
@@ -223,12 +275,18 @@ class TestWhatIsPrintedNextIsTyped:
                 "label plain.csv --random 30 --rater 'a b'",
                 ["check plain.csv plain.labels.csv --labels"],
             ),
-            ("label plain.csv --language pt", ["check plain.csv plain.labels.csv --language pt"]),
+            (
+                "label plain.csv --language pt",
+                ["check plain.csv plain.labels.csv --language pt"],
+            ),
             (
                 "label 'plain ids.csv' --item id --out l.csv",
                 ["check 'plain ids.csv' l.csv --item id"],
             ),
-            ("check plain.csv --language pt", ["label plain.csv", "check plain.csv plain.labels"]),
+            (
+                "check plain.csv --language pt",
+                ["label plain.csv", "check plain.csv plain.labels"],
+            ),
         ],
     )
     def test_from_verdicts_to_labels_and_back(
@@ -240,13 +298,18 @@ class TestWhatIsPrintedNextIsTyped:
             assert command.startswith(f"undogmatic {wanted}")
 
     def test_a_card_and_its_gate(self, person: Person) -> None:
-        cards = "--card cards/trust.json --card cards/trust.md --card 'cards/my trust.json'"
+        cards = (
+            "--card cards/trust.json --card cards/trust.md --card 'cards/my trust.json'"
+        )
         person.types(
             f"undogmatic check labelled.csv {cards} --card 'cards/my trust.md' --report out"
         )
-        printed = list(dict.fromkeys([*written_in(Path("out")), *written_in(Path("cards"))]))
+        printed = list(
+            dict.fromkeys([*written_in(Path("out")), *written_in(Path("cards"))])
+        )
         gates = ["undogmatic gate trust.json", "undogmatic gate 'my trust.json'"]
-        assert set(gates) < set(printed)  # besides the command that makes the report again
+        # besides the command that makes the report again
+        assert set(gates) < set(printed)
         for command in printed:
             folder = Path("cards") if command in gates else Path()
             shutil.copy("undogmatic-gate.yaml", "cards")
@@ -260,9 +323,14 @@ class TestWhatIsPrintedNextIsTyped:
             ):
                 person.types(command)
 
-    def test_where_nothing_can_be_checked_no_command_is_printed(self, person: Person) -> None:
+    def test_where_nothing_can_be_checked_no_command_is_printed(
+        self, person: Person
+    ) -> None:
         told = person.types("undogmatic label texts.csv")
-        assert "no column seems to hold the verdicts of the judge" in told and not commands_in(told)
+        assert (
+            "no column seems to hold the verdicts of the judge" in told
+            and not commands_in(told)
+        )
 
     def test_a_page_on_which_nothing_was_labelled_comes_again(
         self, person: Person, monkeypatch: pytest.MonkeyPatch
@@ -277,7 +345,14 @@ class TestWhatIsPrintedNextIsTyped:
         self, person: Person, capsys: pytest.CaptureFixture[str]
     ) -> None:
         with pytest.raises(SystemExit):
-            main(["check", "labelled.csv", "--card", "undogmatic-gate.yaml/../labelled.csv"])
+            main(
+                [
+                    "check",
+                    "labelled.csv",
+                    "--card",
+                    "undogmatic-gate.yaml/../labelled.csv",
+                ]
+            )
         shutil.copy("labelled.csv", "verdicts.csv")
         capsys.readouterr()
         with pytest.raises(SystemExit):
@@ -285,12 +360,22 @@ class TestWhatIsPrintedNextIsTyped:
         option = capsys.readouterr().err.rpartition("Name another: ")[2].strip()
         person.types(f"undogmatic export verdicts.csv --to csv {option}")
 
-    def test_a_run_its_review_and_its_labels(self, person: Person, tmp_path: Path) -> None:
-        rows = [{"text": f"Aplica-se o Tema {n} do STF.", "label": 90 * (n % 2)} for n in range(8)]
+    def test_a_run_its_review_and_its_labels(
+        self, person: Person, tmp_path: Path
+    ) -> None:
+        rows = [
+            {"text": f"Aplica-se o Tema {n} do STF.", "label": 90 * (n % 2)}
+            for n in range(8)
+        ]
         put(tmp_path / "mine.jsonl", rows)
-        run(["model=patterns", "dataset=my", "dataset.path=mine.jsonl"], tmp_path / "RUN_1")
+        run(
+            ["model=patterns", "dataset=my", "dataset.path=mine.jsonl"],
+            tmp_path / "RUN_1",
+        )
         printed = [
-            each for each in written_in(tmp_path / "RUN_1") if each.startswith("undogmatic ")
+            each
+            for each in written_in(tmp_path / "RUN_1")
+            if each.startswith("undogmatic ")
         ]
         told = person.types("undogmatic review export RUN_1 --all --out q")
         (take,) = commands_in(told)
@@ -303,15 +388,29 @@ class TestWhatIsPrintedNextIsTyped:
             else:
                 person.types(f"{command} --out another")
 
-    def test_the_demo_and_a_rubric_of_ones_own(self, person: Person, tmp_path: Path) -> None:
+    def test_the_demo_and_a_rubric_of_ones_own(
+        self, person: Person, tmp_path: Path
+    ) -> None:
         demo = person.types("undogmatic demo")
         path = re.search(r"\(this one is (.*?)\)", demo)
         assert path is not None and "undogmatic check FILE.csv" in demo
         person.types(f"undogmatic check {path[1]} --judge judge_careful")
-        own = ["--rubric", "how polite is the answer", "--scale", "1-5", "--inputs", "text"]
+        own = [
+            "--rubric",
+            "how polite is the answer",
+            "--scale",
+            "1-5",
+            "--inputs",
+            "text",
+        ]
         (begins,) = commands_in(person.types(shlex.join(["undogmatic", "init", *own])))
-        assert begins == "undogmatic run experiment=how_polite_is_the_answer" or "polite" in begins
-        started = typed("undogmatic.run", *begins.split()[2:], "--cfg", "job", folder=tmp_path)
+        assert (
+            begins == "undogmatic run experiment=how_polite_is_the_answer"
+            or "polite" in begins
+        )
+        started = typed(
+            "undogmatic.run", *begins.split()[2:], "--cfg", "job", folder=tmp_path
+        )
         assert started.returncode == 0, started.stderr
 
 
@@ -320,9 +419,7 @@ def test_commands_are_found_in_sentences_on_lines_and_behind_colons() -> None:
         "Next, see `undogmatic check a.csv --report r`.\nNext: undogmatic run x=y\n\n  undogmatic"
         " label 'a b.csv'\n"
     )
-    told += (
-        "What each takes: undogmatic check --help\nSay it: `undogmatic gate card.json model=...`\n"
-    )
+    told += "What each takes: undogmatic check --help\nSay it: `undogmatic gate card.json model=...`\n"
     assert commands_in(told) == [
         "undogmatic check a.csv --report r",
         "undogmatic run x=y",

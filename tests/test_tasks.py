@@ -107,8 +107,12 @@ class Report(NamedTuple):
             async with browsing() as browser:
                 for width in WIDTHS:
                     await browser.size(width)
-                    await browser.call("Page.navigate", url=self.page.resolve().as_uri())
-                    await browser.until("document.querySelectorAll('.window .row').length > 5")
+                    await browser.call(
+                        "Page.navigate", url=self.page.resolve().as_uri()
+                    )
+                    await browser.until(
+                        "document.querySelectorAll('.window .row').length > 5"
+                    )
                     screens.append(await browser.js(SEEN))
 
         if CHROMIUM is not None:
@@ -125,7 +129,12 @@ def grades() -> list[tuple[str, float]]:
     must differ most."""
     rng, rows = random.Random(0), []
     vocabulary = sorted(
-        set(re.findall(r"[a-zà-ú]{4,}", (data_folder() / "curated" / "ab_pairs.jsonl").read_text()))
+        set(
+            re.findall(
+                r"[a-zà-ú]{4,}",
+                (data_folder() / "curated" / "ab_pairs.jsonl").read_text(),
+            )
+        )
     )
     for n in range(40):
         words = " ".join(rng.sample(vocabulary, 12))
@@ -134,7 +143,9 @@ def grades() -> list[tuple[str, float]]:
             if n % 2
             else f"{words.capitalize()}, porque não; ou sim."
         )
-        rows.append((text, 1.0 if n == 21 else 9.0 + n % 3 / 2 if n % 2 else 1.0 + n % 5 / 2))
+        rows.append(
+            (text, 1.0 if n == 21 else 9.0 + n % 3 / 2 if n % 2 else 1.0 + n % 5 / 2)
+        )
     return rows
 
 
@@ -143,7 +154,10 @@ def sheet(tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder, out = tmp_path_factory.mktemp("sheet"), io.StringIO()
     lines = csv.writer(out, delimiter=";")
     lines.writerows(
-        [("texto", "nota"), *((text, str(grade).replace(".", ",")) for text, grade in grades())]
+        [
+            ("texto", "nota"),
+            *((text, str(grade).replace(".", ",")) for text, grade in grades()),
+        ]
     )
     (folder / "notas.csv").write_bytes(out.getvalue().encode("cp1252"))
     words = "run dataset=my dataset.path=notas.csv model=patterns tracking=none hydra.run.dir=out"
@@ -158,7 +172,11 @@ def test_a_table_of_ones_own_is_judged_in_one_command_and_answered_in_its_own_gr
 ) -> None:
     assumed, answer = sheet.printed.split("Can you trust", 1)
     assert len(assumed.strip().splitlines()) <= 4
-    for said in ("Windows-1252", "text = `texto`, label = `nota`", "1 was read as 0 and 10 as 100"):
+    for said in (
+        "Windows-1252",
+        "text = `texto`, label = `nota`",
+        "1 was read as 0 and 10 as 100",
+    ):
         assert said in assumed
     assert VERDICT.search(answer) and "are on yours" in answer
     (distance,) = re.findall(r"Mean absolute error +([\d.]+)", answer)
@@ -180,7 +198,9 @@ def differs_most(sheet: Report) -> tuple[str, str]:
 
 
 @shared
-def test_the_item_on_which_judge_and_people_differ_most_is_one_click_away(sheet: Report) -> None:
+def test_the_item_on_which_judge_and_people_differ_most_is_one_click_away(
+    sheet: Report,
+) -> None:
     name, text = differs_most(sheet)
     screen = Screen(sheet.page)
     # the first row below the head
@@ -192,7 +212,9 @@ def test_the_item_on_which_judge_and_people_differ_most_is_one_click_away(sheet:
             await browser.size(WIDTHS[0])
             await browser.until("document.querySelectorAll('.window .row').length > 5")
             link = f".toc a[href='{screen.links['All items']}']"
-            assert await browser.js(f'document.querySelector("{link}").checkVisibility()')
+            assert await browser.js(
+                f'document.querySelector("{link}").checkVisibility()'
+            )
             await browser.js(f'document.querySelector("{link}").click()')
             await browser.until(
                 "document.querySelector('.window').getBoundingClientRect().top < innerHeight / 2"
@@ -206,7 +228,9 @@ def test_the_item_on_which_judge_and_people_differ_most_is_one_click_away(sheet:
 
 
 @shared
-def test_whether_to_believe_the_judge_is_one_sentence_on_the_first_screen(sheet: Report) -> None:
+def test_whether_to_believe_the_judge_is_one_sentence_on_the_first_screen(
+    sheet: Report,
+) -> None:
     for screen in sheet.first_screens():
         assert said("Can you trust the scores of patterns", screen)
         assert said(" ".join(sheet.verdict), screen)
@@ -225,9 +249,19 @@ class TwoPrompts(StubServer):
         self, path: str, body: dict[str, Any], text: str, fault: Fault | None
     ) -> dict[str, Any]:
         spelt_out = "75 = strong dependence" in json.dumps(body, ensure_ascii=False)
-        noise = int(hashlib.sha256(f"{text}{spelt_out}".encode()).hexdigest(), 16) % 21 - 10
-        score = score_of(text) + noise if spelt_out or not self.far else score_of(f"{text} guessed")
-        answer = {"shame_score": min(100, max(0, score)), "confidence": 80, "rationale": "Stub."}
+        noise = (
+            int(hashlib.sha256(f"{text}{spelt_out}".encode()).hexdigest(), 16) % 21 - 10
+        )
+        score = (
+            score_of(text) + noise
+            if spelt_out or not self.far
+            else score_of(f"{text} guessed")
+        )
+        answer = {
+            "shame_score": min(100, max(0, score)),
+            "confidence": 80,
+            "rationale": "Stub.",
+        }
         reply = super()._answer(path, body, text, fault)
         reply["choices"][0]["message"]["content"] = json.dumps(answer)
         return reply
@@ -240,7 +274,10 @@ def test_the_better_of_two_prompts_and_whether_that_is_real_stand_on_the_first_s
     texts = [f"Answer {n} of the shop to a customer." for n in range(40)]
     put(
         tmp_path / "t.jsonl",
-        ({"id": f"t{n}", "text": text, "label": score_of(text)} for n, text in enumerate(texts)),
+        (
+            {"id": f"t{n}", "text": text, "label": score_of(text)}
+            for n, text in enumerate(texts)
+        ),
     )
     with TwoPrompts() as stub:
         stub.far = far
@@ -248,19 +285,23 @@ def test_the_better_of_two_prompts_and_whether_that_is_real_stand_on_the_first_s
             f"run -m prompt=minimal_en,anchored_en model=gpt model.api_base={stub.url}/v1"
             " dataset=my"
         )
-        words += (
-            " dataset.path=t.jsonl dataset.label_scale=[0,100] tracking=none hydra.sweep.dir=out"
+        words += " dataset.path=t.jsonl dataset.label_scale=[0,100] tracking=none hydra.sweep.dir=out"
+        done = typed(
+            "undogmatic.cli", *words.split(), folder=tmp_path, OPENAI_API_KEY="none"
         )
-        done = typed("undogmatic.cli", *words.split(), folder=tmp_path, OPENAI_API_KEY="none")
     assert done.returncode == 0, done.stderr
     report = Report(tmp_path / "out" / "report.html", done.stdout)
     # Of forty texts with one person's labels no judge is believed yet, and the better one is named.
-    ranks = re.search(r"\w+ ranks (first of 2|the texts better than every other)", report.printed)
+    ranks = re.search(
+        r"\w+ ranks (first of 2|the texts better than every other)", report.printed
+    )
     assert ranks is not None
     assert ranks[0].startswith("anchored_en") or not far
     for screen in report.first_screens():
         assert said(" ".join(report.verdict), screen) and said(ranks[0], screen)
-        assert [said(words, screen) for words in ("by more than chance", "may be chance")] == [
+        assert [
+            said(words, screen) for words in ("by more than chance", "may be chance")
+        ] == [
             far,
             not far,
         ]
@@ -275,7 +316,8 @@ def test_two_commands_lead_from_nothing_to_a_verdict_of_a_rubric_of_two_inputs_a
         re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     ).splitlines()
     assert (
-        commands[1] == 'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs'
+        commands[1]
+        == 'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs'
         " question,answer"
     )
     assert commands[2] == "undogmatic run experiment=polite"
@@ -284,7 +326,10 @@ def test_two_commands_lead_from_nothing_to_a_verdict_of_a_rubric_of_two_inputs_a
         program, *words = shlex.split(line)
         assert program == "undogmatic"
         done = typed(
-            "undogmatic.cli", *words, *["tracking=none"][: words[0] == "run"], folder=tmp_path
+            "undogmatic.cli",
+            *words,
+            *["tracking=none"][: words[0] == "run"],
+            folder=tmp_path,
         )
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout)
@@ -292,4 +337,6 @@ def test_two_commands_lead_from_nothing_to_a_verdict_of_a_rubric_of_two_inputs_a
     pages = sorted((tmp_path / "outputs").glob("*/*/report.html"))
     assert len(pages) == 2 and "16 judged" in printed[2]
     report = Report(pages[0], printed[2])
-    assert all(said(" ".join(report.verdict), screen) for screen in report.first_screens())
+    assert all(
+        said(" ".join(report.verdict), screen) for screen in report.first_screens()
+    )

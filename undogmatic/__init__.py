@@ -10,7 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from undogmatic.api import ScoreResult, ajudge, judge, module, score_text, score_texts
+    from undogmatic.api import (
+        ScoreResult,
+        ajudge,
+        judge,
+        module,
+        score_text,
+        score_texts,
+    )
     from undogmatic.cli.checked import check
     from undogmatic.examinations.judged import Judgments
     from undogmatic.tracking.alignment import aligned
@@ -37,7 +44,10 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         # What checks needs none of what judges, and scoring a text needs no table.
-        own = {"check": "undogmatic.cli.checked", "Judgments": "undogmatic.examinations.judged"}
+        own = {
+            "check": "undogmatic.cli.checked",
+            "Judgments": "undogmatic.examinations.judged",
+        }
         own["aligned"] = "undogmatic.tracking.alignment"
         own["scorer"] = "undogmatic.tracking.scorer"
         module = own.get(name, "undogmatic.api")

@@ -34,9 +34,12 @@ LOG, LOG_BYTES = "score.log", 10_000_000
 """In the cache folder: a JSON line for each text that was scored, for its owner's eyes alone; a
 longer file becomes `score.log.1`."""
 LONGEST_LOCK = 5.0  # seconds that a score waits for other processes that write there
-_unlogged: list[str] = []  # what of writing went wrong and was said; once in a process is enough
+# what of writing went wrong and was said; once in a process is enough
+_unlogged: list[str] = []
 
-Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
+Items: TypeAlias = (
+    "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
+)
 Asked = ParamSpec("Asked")
 Choice: TypeAlias = str | Mapping[str, Any] | None
 
@@ -94,10 +97,14 @@ def score_texts(
     """`score_text` for several texts, in order; the model is loaded once."""
     from undogmatic.config.build import settings
 
-    return score_composed(texts, settings(scoring_config(overrides, config_dir)), overrides, log)
+    return score_composed(
+        texts, settings(scoring_config(overrides, config_dir)), overrides, log
+    )
 
 
-def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
+def scoring_config(
+    overrides: Sequence[str] = (), config_dir: Folders = ()
+) -> dict[str, Any]:
     """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else
     chooses a model."""
     from undogmatic.models.http import setting
@@ -136,7 +143,9 @@ def score_composed(
         if isinstance(outcome, Failure):
             fields = {"error": f"{outcome.reason}: {outcome.message}"}
         results.append(
-            ScoreResult(**fields, model=where.model, readout=where.readout, overrides=noted)
+            ScoreResult(
+                **fields, model=where.model, readout=where.readout, overrides=noted
+            )
         )
     if log:
         # whatever it is: on the safe side
@@ -145,7 +154,8 @@ def score_composed(
             None,
         )
         _log(
-            _logged(item, judgment, redact) for item, judgment in zip(items, judgments, strict=True)
+            _logged(item, judgment, redact)
+            for item, judgment in zip(items, judgments, strict=True)
         )
     return results
 
@@ -198,8 +208,13 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
             with files.Log(path) as log:
                 for line in lines:
                     now = datetime.now(UTC).isoformat(timespec="seconds")
-                    log.add(json.dumps({"time": now, **line}, ensure_ascii=False, default=str))
-    except (StorageError, OSError, RuntimeError) as error:  # RuntimeError: there is no home
+                    log.add(
+                        json.dumps(
+                            {"time": now, **line}, ensure_ascii=False, default=str
+                        )
+                    )
+    # RuntimeError: there is no home
+    except (StorageError, OSError, RuntimeError) as error:
         _say_once(f"the log of scores is not written: {error}")
 
 
@@ -219,7 +234,8 @@ def _with_a_cache_that_works(config: Settings) -> Settings:
 
 
 def _say_once(message: str) -> None:
-    if not _unlogged:  # one line, whether it is the log or the cache: the reason is the same
+    # one line, whether it is the log or the cache: the reason is the same
+    if not _unlogged:
         _unlogged.append(message)
         say(message)
 
@@ -246,7 +262,9 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
         text = {rubric.inputs[0]: text}
     if wrong := sorted(set(rubric.inputs).symmetric_difference(text)):
         what = "is missing" if wrong[0] in rubric.inputs else "is none of them"
-        raise DataError(f"text {number}: rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}.")
+        raise DataError(
+            f"text {number}: rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}."
+        )
     return make_item(
         f"text {number}",
         {"id": str(number), "inputs": {name: text[name] for name in rubric.inputs}},
@@ -303,7 +321,11 @@ async def ajudge(
         found, judgments = await engine.arun(
             recipe, read, Journals(None, parts.steps), repeats, step
         )
-    how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": parts.rubric.name}
+    how = {
+        "model": parts.model.name,
+        "readout": parts.readout_name,
+        "rubric": parts.rubric.name,
+    }
     how["scale"] = parts.rubric.scale.span()
     return judged(found, judgments, repeats, parts.expected(), how)
 
@@ -373,7 +395,9 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
             from undogmatic.config.groups import given_file
             from undogmatic.datasets.base import existing_file
 
-            choice = given_file("rubric", existing_file(choice, key or group, (".yaml", ".yml")))
+            choice = given_file(
+                "rubric", existing_file(choice, key or group, (".yaml", ".yml"))
+            )
         return [f"{group}={choice}"]
     if not isinstance(choice, Mapping) or not isinstance(choice.get("name"), str):
         form = "{'name': NAME, 'key': value}"
@@ -381,9 +405,14 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
             f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {form}."
         )
     changes = {
-        k: v if isinstance(v, str) else json.dumps(v) for k, v in choice.items() if k != "name"
+        k: v if isinstance(v, str) else json.dumps(v)
+        for k, v in choice.items()
+        if k != "name"
     }
-    return [f"{group}={choice['name']}", *(f"{group}.{k}={v}" for k, v in changes.items())]
+    return [
+        f"{group}={choice['name']}",
+        *(f"{group}.{k}={v}" for k, v in changes.items()),
+    ]
 
 
 def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
@@ -399,10 +428,16 @@ def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
     rows: list[Any] = list(items)
     if isinstance(items, pd.DataFrame):
         whole = items.astype(object).where(items.notna(), None).to_dict("records")
-        rows = [{"id": str(place)} | row for place, row in zip(items.index, whole, strict=True)]
+        rows = [
+            {"id": str(place)} | row
+            for place, row in zip(items.index, whole, strict=True)
+        ]
     made = []
     for n, row in enumerate(rows):
-        place, fields = f"items[{n}]", {rubric.inputs[0]: row} if isinstance(row, str) else row
+        place, fields = (
+            f"items[{n}]",
+            {rubric.inputs[0]: row} if isinstance(row, str) else row,
+        )
         if isinstance(row, Item):
             made.append((place, row.model_copy(update={"place": place})))
         else:

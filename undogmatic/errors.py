@@ -66,7 +66,9 @@ class ModelError(UndogmaticError):
 
     def __init__(self, message: str, raw: str | None = None) -> None:
         super().__init__(
-            message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]} ..."
+            message
+            if len(message) <= LONGEST_MESSAGE
+            else f"{message[:LONGEST_MESSAGE]} ..."
         )
         self.raw = raw
 

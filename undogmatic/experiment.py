@@ -22,7 +22,13 @@ from undogmatic.datasets.readers.own_run import EVIDENCE
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
-from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
+from undogmatic.errors import (
+    ConfigError,
+    DataError,
+    RunStopped,
+    StorageError,
+    UndogmaticError,
+)
 from undogmatic.examinations.base import Analysis, analyse, read_by, readable
 from undogmatic.examinations.independence import (
     Failed,
@@ -70,7 +76,10 @@ from undogmatic.safety.spool import chosen as in_order
 
 
 def run_experiment(
-    config: dict[str, Any], choices: dict[str, str], folder: Path, loaded: Loaded | None = None
+    config: dict[str, Any],
+    choices: dict[str, str],
+    folder: Path,
+    loaded: Loaded | None = None,
 ) -> float | None:
     """Run one composed config to its report.
 
@@ -90,7 +99,9 @@ def run_experiment(
         from undogmatic.report import terminal
 
         texts = [TEXTS, *texts_beside(experiment.dataset)]
-        terminal.show_assumed(experiment.assumed, texts, experiment.chosen.report.language)
+        terminal.show_assumed(
+            experiment.assumed, texts, experiment.chosen.report.language
+        )
     opened = (
         folder,
         experiment.identity,
@@ -109,7 +120,9 @@ def run_experiment(
             experiment.dataset.keep(experiment.items, folder)
         if experiment.plan is not None:  # noted before anything is asked
             plan = experiment.plan.model_dump(mode="json")
-            experiment.tracker.lock(folder, experiment.name, plan, str(experiment.locked))
+            experiment.tracker.lock(
+                folder, experiment.name, plan, str(experiment.locked)
+            )
         found = (
             experiment.search.run(experiment.engine, folder)
             if experiment.search is not None
@@ -146,7 +159,10 @@ class Experiment:
     """
 
     def __init__(
-        self, config: Mapping[str, Any], choices: Mapping[str, str], loaded: Loaded | None = None
+        self,
+        config: Mapping[str, Any],
+        choices: Mapping[str, str],
+        loaded: Loaded | None = None,
     ) -> None:
         self.config, self.chosen = config, settings(config)
         chosen = self.chosen
@@ -167,7 +183,9 @@ class Experiment:
         items = given if chosen.run.limit is None else given[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
-            self.recipe, self.engine = _elsewhere(self.dataset, chosen, items, self.engine.limits)
+            self.recipe, self.engine = _elsewhere(
+                self.dataset, chosen, items, self.engine.limits
+            )
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
         self.engine.check(parts.model, optimizer.optimizes)
@@ -176,19 +194,28 @@ class Experiment:
             items = gathered(itertools.islice(unseen, chosen.run.limit))
         self.items: Sequence[Item] = parts.asked(items)
         self.identity = parts.identity
-        judges_named = chosen.judges is not None or isinstance(self.dataset, datasets.Judged)
+        judges_named = chosen.judges is not None or isinstance(
+            self.dataset, datasets.Judged
+        )
         self.choices = _described(choices, parts, judges_named)
         named = [*_naming(self.choices, parts), "dataset"]
         self.search = (
-            Search(optimizer, config, chosen, parts, self.items) if optimizer.optimizes else None
+            Search(optimizer, config, chosen, parts, self.items)
+            if optimizer.optimizes
+            else None
         )
         if self.search is not None:
-            self.items, self.identity = self.search.data.splits.test, self.search.identity
+            self.items, self.identity = (
+                self.search.data.splits.test,
+                self.search.identity,
+            )
             named.append("optimizer")
         self.name = chosen.run.name or "-".join(self.choices[group] for group in named)
         self.redact = _redacts(chosen, parts, self.analysis, self.search)
         self.plan, self.max_failures = chosen.plan, self.engine.limits.max_failures
-        self.locked = None if self.plan is None else digest(self.plan.model_dump(mode="json"))
+        self.locked = (
+            None if self.plan is None else digest(self.plan.model_dump(mode="json"))
+        )
         # Hold the items against the analysis and the plan; steps may yet give the items what the
         # analysis reads.
         self.digest = items_digest(self.items)
@@ -205,13 +232,19 @@ class Experiment:
         """What the run is made of, which tells whether an earlier one may grow to it; None for a
         search, whose judge is found by it, and for judgments that were made elsewhere."""
         made_of = self.parts.made_of
-        return None if self.search is not None or made_of is None else Contents(made_of, self.items)
+        return (
+            None
+            if self.search is not None or made_of is None
+            else Contents(made_of, self.items)
+        )
 
     def rng(self) -> np.random.Generator:
         """A fresh source of randomness from the run's seed, for each thing that uses one."""
         return np.random.default_rng(self.chosen.seed)
 
-    def evidence(self, items: Sequence[Item], frame: pd.DataFrame, **about: Any) -> RunEvidence:
+    def evidence(
+        self, items: Sequence[Item], frame: pd.DataFrame, **about: Any
+    ) -> RunEvidence:
         """What was judged of these items, with what people said of them."""
         about |= {"known": by_id(items), "known_surface": self.parts.rivals()}
         about |= {"label_scale": self.label_scale}
@@ -232,7 +265,9 @@ class _Judgments(NamedTuple):
     fitted: int  # how many of the items something in a judge was fitted on
 
 
-def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> dict[str, str]:
+def _described(
+    choices: Mapping[str, str], parts: Parts, judges_named: bool
+) -> dict[str, str]:
     """The choices per group, with the readout that `auto` stands for and with all judges; where
     they are named otherwise than by `judge=` (`judges_named`), also a single one."""
     described = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {
@@ -240,7 +275,9 @@ def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> 
     }
     if not (parts.uses_own and parts.asks):
         described["model"] = parts.model.name
-        asked = dict.fromkeys(step.provenance.model for step in parts.judges if step.judge.asks)
+        asked = dict.fromkeys(
+            step.provenance.model for step in parts.judges if step.judge.asks
+        )
         if parts.steps and asked:  # without the models that make the texts
             described["model"] = " + ".join(asked)
     # what the config says of it was not used
@@ -271,11 +308,15 @@ def _elsewhere(
             " out."
         )
     rubric, kept = build(chosen.rubric, "rubric"), {item.id for item in items}
-    judgments = [judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept]
+    judgments = [
+        judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept
+    ]
     return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments, limits)
 
 
-def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:
+def _redacts(
+    chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None
+) -> bool:
     """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must
     keep some."""
     if not chosen.tracking.get("redact"):
@@ -292,7 +333,9 @@ def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search 
     else:
         return True
     what = "`tracking.redact` is true, so the run's folder may hold no judged text"
-    raise ConfigError(f"{what}, and {why}. Leave that out, or set tracking.redact=false.")
+    raise ConfigError(
+        f"{what}, and {why}. Leave that out, or set tracking.redact=false."
+    )
 
 
 def _check_scale(journals: Journals, rubric: Rubric, folder: Path) -> None:
@@ -304,7 +347,9 @@ def _check_scale(journals: Journals, rubric: Rubric, folder: Path) -> None:
                 " there"
             )
             scale = f"the scale of rubric={rubric.name} is {rubric.scale.span()}"
-            raise DataError(f"{there}, and {scale}. Delete its line to have the item judged again.")
+            raise DataError(
+                f"{there}, and {scale}. Delete its line to have the item judged again."
+            )
 
 
 def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
@@ -318,7 +363,9 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     if experiment.label_scale is not None:
         manifest.data["label_scale"] = experiment.label_scale.model_dump(mode="json")
         manifest.data["rubric_scale"] = [parts.rubric.minimum, parts.rubric.maximum]
-    manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
+    manifest.data |= (
+        {"steps": [step.name for step in parts.steps]} if parts.steps else {}
+    )
     journals = Journals(folder, parts.steps, experiment.redact)
     _check_scale(journals, parts.rubric, folder)
     # What an earlier end of this run concluded from is no longer all that was judged.
@@ -338,20 +385,32 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
             not unanswered(judgment)
             for judgment in journals.results(items, parts.judges, repeats)[1]
         )
-    total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
-    asked = in_order(items, turns((item.id for item in items), (item.pair for item in items)))
+    total = (
+        None
+        if parts.steps or not parts.asks
+        else len(items) * repeats * len(parts.expected())
+    )
+    asked = in_order(
+        items, turns((item.id for item in items), (item.pair for item in items))
+    )
     try:
         with (
             meanwhile(_ahead(experiment, parts)),
             Progress(manifest.name, total, parts, kept) as progress,
         ):
-            asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))
+            asyncio.run(
+                experiment.engine.adrain(
+                    recipe, asked, journals, repeats, progress.step
+                )
+            )
     except UndogmaticError as error:
         mean = None
         # it may be why it ended; what was judged is in the journal
         with contextlib.suppress(StorageError):
             _, _, frame = reached()
-            keep_scores(folder, frame, OwnScale.of(experiment.label_scale, parts.rubric))
+            keep_scores(
+                folder, frame, OwnScale.of(experiment.label_scale, parts.rubric)
+            )
             mean = so_far(frame, parts.rubric)
         if isinstance(error, RunStopped):
             known = ""
@@ -369,7 +428,10 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
                 f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}"
             ) from None
         raise
-    experiment.engine.findings = (*experiment.engine.findings, *answering(journals.served()))
+    experiment.engine.findings = (
+        *experiment.engine.findings,
+        *answering(journals.served()),
+    )
     made, judgments, frame = reached()
     keep_scores(folder, frame, OwnScale.of(experiment.label_scale, parts.rubric))
     if not judgments:
@@ -391,7 +453,14 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         parts.fitted(made),
     )
     return _Judgments(
-        parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted
+        parts,
+        made,
+        judgments,
+        frame,
+        journals.costs(judgments),
+        progress,
+        failed,
+        fitted,
     )
 
 
@@ -401,17 +470,25 @@ def _ahead(experiment: Experiment, parts: Parts) -> Sequence[Step]:
     if not any(isinstance(model, HostedModel) for model in parts.model.all()):
         return ()
     report = modules(
-        "undogmatic.report.contents", "undogmatic.report.kept", "matplotlib.figure", "jinja2"
+        "undogmatic.report.contents",
+        "undogmatic.report.kept",
+        "matplotlib.figure",
+        "jinja2",
     )
     return [*report, *experiment.tracker.ahead()]
 
 
 def _results(
-    experiment: Experiment, judged: _Judgments, searched: Found | None, manifest: Manifest
+    experiment: Experiment,
+    judged: _Judgments,
+    searched: Found | None,
+    manifest: Manifest,
 ) -> list[Told]:
     """What the analyses make of the judgments: the plan's tests, the optimisation's gain, the
     analysis, the groups."""
-    settled = run_settings(experiment.choices, experiment.config if experiment.parts.asks else {})
+    settled = run_settings(
+        experiment.choices, experiment.config if experiment.parts.asks else {}
+    )
     evidence = experiment.evidence(
         judged.items,
         judged.frame,
@@ -422,7 +499,11 @@ def _results(
     gains: Sequence[Told] = ()
     if experiment.search is not None and searched is not None:
         gains = results_of(
-            experiment.search, searched, judged.judgments, manifest.folder, experiment.rng()
+            experiment.search,
+            searched,
+            judged.judgments,
+            manifest.folder,
+            experiment.rng(),
         )
         rows = judged.frame[judged.frame["judge"] == OPTIMISED]
         evidence = evidence.with_rows(rows.reset_index(drop=True))
@@ -434,14 +515,21 @@ def _results(
     if experiment.fit is not None:
         with doing("fitting to what was judged"):
             results.append(
-                experiment.fit(judged.items, judged.frame, experiment.chosen, manifest.folder)
+                experiment.fit(
+                    judged.items, judged.frame, experiment.chosen, manifest.folder
+                )
             )
     if experiment.plan is not None:
         level = float(experiment.chosen.analysis.get("level") or LEVEL)
-        results = [of_plan(experiment.plan, results, level, str(experiment.locked)), *results]
+        results = [
+            of_plan(experiment.plan, results, level, str(experiment.locked)),
+            *results,
+        ]
     supported = withheld(results, judged.fitted, len(judged.items))
     return too_many_failed(
-        of_chosen_labels(supported, judged.frame), judged.failed, experiment.max_failures
+        of_chosen_labels(supported, judged.frame),
+        judged.failed,
+        experiment.max_failures,
     )
 
 
@@ -462,18 +550,29 @@ def _finished(
         len(judged.parts.judges) > 1,
     )
     with doing("comparing with earlier runs"):
-        repeatability = manifest.compare(judged.frame, judged.judgments, parts.deterministic())
+        repeatability = manifest.compare(
+            judged.frame, judged.judgments, parts.deterministic()
+        )
     assumed = list(experiment.assumed)
-    verdicts = [result.verdict.inner for result in results if result.verdict is not None]
+    verdicts = [
+        result.verdict.inner for result in results if result.verdict is not None
+    ]
     if assumed and any(verdict.subject == Subject.REVERSED for verdict in verdicts):
         told = {
             "high": f"{parts.rubric.maximum:g}",
             "back": f"{OPTION}[{parts.rubric.maximum:g},{parts.rubric.minimum:g}]",
         }
         told = next(
-            (dict(finding.values) for finding in assumed if finding.key == "labels.assumed"), told
+            (
+                dict(finding.values)
+                for finding in assumed
+                if finding.key == "labels.assumed"
+            ),
+            told,
         )
-        turned = Finding("labels.reversed", told, weight=Weight.REVERSES, subject=Subject.TURNED)
+        turned = Finding(
+            "labels.reversed", told, weight=Weight.REVERSES, subject=Subject.TURNED
+        )
         assumed.append(turned)
     texts = [
         TEXTS,
@@ -489,13 +588,19 @@ def _finished(
     steps = (
         step
         for judge in parts.judges
-        for step in dict.fromkeys(itertools.chain([judge], map(judge.for_item, judged.items)))
+        for step in dict.fromkeys(
+            itertools.chain([judge], map(judge.for_item, judged.items))
+        )
     )
     asked = [way for step in steps for way in step.ways(step.name if several else "")]
     known: dict[str, Any] = {
-        name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")
+        name: getattr(manifest, name)
+        for name in ("name", "folder", "identity", "dataset_digest")
     }
-    known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")}
+    known |= {
+        name: getattr(judged, name)
+        for name in ("items", "judgments", "frame", "fitted")
+    }
     known |= {"asked": asked, "fitted_on": texts_of_marks(parts.fitted_on())}
     return FinishedRun(
         **known,
@@ -504,7 +609,9 @@ def _finished(
         choices=experiment.choices,
         rubric=parts.rubric,
         results=results,
-        metrics=metrics(judged.frame, judged.costs, progress.done, progress.seconds, results),
+        metrics=metrics(
+            judged.frame, judged.costs, progress.done, progress.seconds, results
+        ),
         prompt_id=parts.prompt.id,
         prompt_hash=parts.provenance.prompt_hash,
         model_name=parts.model.name,
@@ -517,9 +624,13 @@ def _finished(
         repeatability=repeatability,
         assumed=[*assumed, *experiment.engine.findings],
         label_scale=experiment.label_scale,
-        programs=() if searched is None else (searched.before.whole(), searched.after.whole()),
+        programs=()
+        if searched is None
+        else (searched.before.whole(), searched.after.whole()),
         texts=list(dict.fromkeys(texts)),
-        model_licences=list({str(model.licence): model.licence for model in models}.values()),
+        model_licences=list(
+            {str(model.licence): model.licence for model in models}.values()
+        ),
         data_licence=dataset.licence if isinstance(dataset, Licensed) else None,
     )
 
@@ -527,7 +638,9 @@ def _finished(
 def _keep_evidence(finished: FinishedRun) -> None:
     """Write what the answers rest on into the run's folder, so that a check of the folder gives the
     same."""
-    known = (result.evidence for result in finished.results if result.evidence is not None)
+    known = (
+        result.evidence for result in finished.results if result.evidence is not None
+    )
     if (evidence := next(known, None)) is None:
         return
     if finished.settings.redacted:
@@ -547,7 +660,8 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
     for result in finished.results:
         if result.items is not None:
             files.write(
-                finished.folder / f"items_{result.full(result.name)}.csv", files.csv(result.items)
+                finished.folder / f"items_{result.full(result.name)}.csv",
+                files.csv(result.items),
             )
     _keep_evidence(finished)
     kept.keep(finished)
@@ -568,14 +682,19 @@ def _close(
     or where more than the share `allowed` of the judgments failed."""
     headline = headline_of(finished.results)
     missing = sum(
-        rows["error"].isin(RETRIED_ON_RESUME).sum() for rows in in_parts(finished.frame, ["error"])
+        rows["error"].isin(RETRIED_ON_RESUME).sum()
+        for rows in in_parts(finished.frame, ["error"])
     )
     standing = {
         r.full(r.name): r.standing
         for r in finished.results
         if r.standing is not None and not r.relative
     }
-    facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
+    facts: dict[str, Any] = {
+        "headline": headline,
+        "standing": standing,
+        "seen": finished.fitted,
+    }
     facts |= {
         "units": metric_units(finished.results),
         "graded": [r.full(r.name) for r in finished.results if r.graded],
@@ -584,11 +703,14 @@ def _close(
         "model": finished.model_name,
     }
     manifest.close(
-        "stopped" if missing else "finished", **facts, texts=[str(path) for path in finished.texts]
+        "stopped" if missing else "finished",
+        **facts,
+        texts=[str(path) for path in finished.texts],
     )
     if missing:
         what = (
-            f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}"
+            f"{missing} of {len(finished.frame)} judgments got no answer from "
+            f"{finished.model_name}"
         )
         way = f"To ask for these again: the same command with run.resume={finished.folder}"
         raise RunStopped(f"{what}; the report says which. {way}")

@@ -51,11 +51,16 @@ def job(cfg: DictConfig) -> float | None:
         )
     command.patient_streams()  # in a sweep's worker process too
     logging.captureWarnings(True)
-    hide = OmegaConf.select(cfg, "tracking.redact", throw_on_resolution_failure=False) is True
+    hide = (
+        OmegaConf.select(cfg, "tracking.redact", throw_on_resolution_failure=False)
+        is True
+    )
     if hide:
         root = logging.getLogger()  # what a library warns of may quote a judged text
         for handler in [
-            handler for handler in root.handlers if isinstance(handler, logging.FileHandler)
+            handler
+            for handler in root.handlers
+            if isinstance(handler, logging.FileHandler)
         ]:
             root.removeHandler(handler)
             handler.close()
@@ -65,8 +70,11 @@ def job(cfg: DictConfig) -> float | None:
     try:
         with claim.held(folder):
             try:
-                manifest.write_hydra(folder, cfg, HydraConfig.instance().cfg)  # type: ignore[arg-type]
-                config = compose.adopt(resolved(cfg), hydra_config.runtime.config_sources)
+                whole = HydraConfig.instance().cfg
+                manifest.write_hydra(folder, cfg, whole)  # type: ignore[arg-type]
+                config = compose.adopt(
+                    resolved(cfg), hydra_config.runtime.config_sources
+                )
                 from undogmatic.datasets.labels import load
 
                 written = [folder / name for name in OF_RUN]
@@ -75,10 +83,13 @@ def job(cfg: DictConfig) -> float | None:
                 loaded = load(settings(config))
                 from undogmatic.experiment import run_experiment
 
-                return run_experiment(config, dict(hydra_config.runtime.choices), folder, loaded)
+                return run_experiment(
+                    config, dict(hydra_config.runtime.choices), folder, loaded
+                )
             except (
                 Exception
-            ) as error:  # whatever ends one job of a sweep must not cost the others their report
+                # whatever ends one job of a sweep must not cost the others their report
+            ) as error:
                 _fail(error, folder, hide)
     except Exception as error:  # the folder is another process's, or takes nothing
         _fail(error)
@@ -100,10 +111,15 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
     from undogmatic.config.messages import explain
 
     if isinstance(error, MissingMandatoryValue):
-        message, status = f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2
+        message, status = (
+            f"`{error.full_key}` is required. Set it with {error.full_key}=...",
+            2,
+        )
     else:
         message, status = (
-            (explain(error, []), 2) if isinstance(error, OmegaConfBaseException) else tell(error)
+            (explain(error, []), 2)
+            if isinstance(error, OmegaConfBaseException)
+            else tell(error)
         )
     command.note_status(status)
     where = ""
@@ -146,7 +162,9 @@ def main() -> NoReturn:
                 # on.
                 os.environ["HYDRA_FULL_ERROR"] = "1"
                 hydra.main(
-                    version_base="1.3", config_path=str(conf_folder()), config_name=door.PRIMARY
+                    version_base="1.3",
+                    config_path=str(conf_folder()),
+                    config_name=door.PRIMARY,
                 )(job)()
             else:
                 door.command(combined(typed), job)

@@ -68,7 +68,9 @@ def row(
     ends: list[Ends] = []
     for _ in range(MOST_TRIES * samples):
         groups = in_groups(rng, n_units, grouping, question.of_items)
-        found = question.methods[method](Sample(question.draw(rng, groups), groups), own)
+        found = question.methods[method](
+            Sample(question.draw(rng, groups), groups), own
+        )
         if not np.isnan(found[0]):
             ends.append(found)
         if len(ends) == samples:
@@ -91,7 +93,9 @@ def row(
         "truth_below": round(float(np.mean(above)), 4),
         "truth_above": round(float(np.mean(below)), 4),
         "median_width": (
-            round(float(np.median((high - low)[limited])), 3) if limited.any() else np.inf
+            round(float(np.median((high - low)[limited])), 3)
+            if limited.any()
+            else np.inf
         ),
         "unlimited": round(1 - float(np.mean(limited)), 4),
     }
@@ -100,13 +104,20 @@ def row(
 def worst(rows: pd.DataFrame) -> str:
     """Of the chosen rules the setting of each kind with the lowest coverage, of 10 and of 30
     groups, in Markdown."""
-    own = rows[rows["method"].str.startswith("chosen") & rows["units"].isin((10, 30))].copy()
+    own = rows[
+        rows["method"].str.startswith("chosen") & rows["units"].isin((10, 30))
+    ].copy()
     corrected = (own["of"] == "few labels") & (own["method"] != "chosen, labels alone")
     own.loc[corrected, "of"] = "few labels and a judge"
     own["kind"] = own["of"].where(
-        own["of"] != "variance", "variance: " + own["distribution"].str.split(": ").str[-1]
+        own["of"] != "variance",
+        "variance: " + own["distribution"].str.split(": ").str[-1],
     )
-    lines = [f"{len(own)} settings", "| interval of | 10 groups | 30 groups |", "|---|---|---|"]
+    lines = [
+        f"{len(own)} settings",
+        "| interval of | 10 groups | 30 groups |",
+        "|---|---|---|",
+    ]
     for kind, of_kind in own.groupby("kind", sort=False):
         cells = []
         for units in (10, 30):
@@ -116,7 +127,9 @@ def worst(rows: pd.DataFrame) -> str:
                 continue
             row = there.iloc[0]
             way = row["method"].removeprefix("chosen").removeprefix(", ")
-            named = ", ".join(part for part in (row["distribution"], way, row["groups"]) if part)
+            named = ", ".join(
+                part for part in (row["distribution"], way, row["groups"]) if part
+            )
             cells.append(f"{100 * row['coverage']:.1f} % ({named})")
         lines.append(f"| {kind} | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -125,7 +138,9 @@ def worst(rows: pd.DataFrame) -> str:
 def of_answers(rows: pd.DataFrame) -> str:
     """Of the figures of an answer the lowest and the highest coverage by how items are grouped, in
     Markdown."""
-    own = rows[rows["of"].str.startswith("answer: ")].sort_values(["of", "units"], kind="stable")
+    own = rows[rows["of"].str.startswith("answer: ")].sort_values(
+        ["of", "units"], kind="stable"
+    )
     lines = [
         "| figure | items | " + " | ".join(answers.GROUPINGS) + " |",
         "|---" * (2 + len(answers.GROUPINGS)) + "|",
@@ -135,9 +150,13 @@ def of_answers(rows: pd.DataFrame) -> str:
         for grouping in answers.GROUPINGS:
             found = there.loc[there["groups"] == grouping, "coverage"]
             cells.append(
-                "" if found.empty else f"{100 * found.min():.1f} to {100 * found.max():.1f} %"
+                ""
+                if found.empty
+                else f"{100 * found.min():.1f} to {100 * found.max():.1f} %"
             )
-        lines.append(f"| {figure.removeprefix('answer: ')} | {items} | {' | '.join(cells)} |")
+        lines.append(
+            f"| {figure.removeprefix('answer: ')} | {items} | {' | '.join(cells)} |"
+        )
     return "\n".join(lines)
 
 
@@ -145,20 +164,34 @@ def main() -> None:
     """Print the table row by row, and store it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--samples", type=int, default=1000)
-    parser.add_argument("--only", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS))
-    parser.add_argument("--of", nargs="*", help="kinds of numbers, such as alpha; all without it")
     parser.add_argument(
-        "--units", nargs="*", type=int, help="of those in which a question is asked; all without it"
+        "--only", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS)
     )
     parser.add_argument(
-        "--groups", nargs="*", choices=[*GROUPINGS, *answers.GROUPINGS[1:]], help="as --units"
+        "--of", nargs="*", help="kinds of numbers, such as alpha; all without it"
+    )
+    parser.add_argument(
+        "--units",
+        nargs="*",
+        type=int,
+        help="of those in which a question is asked; all without it",
+    )
+    parser.add_argument(
+        "--groups",
+        nargs="*",
+        choices=[*GROUPINGS, *answers.GROUPINGS[1:]],
+        help="as --units",
     )
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument(
-        "--worst", action="store_true", help="measure nothing; print the worst of each kind"
+        "--worst",
+        action="store_true",
+        help="measure nothing; print the worst of each kind",
     )
     parser.add_argument(
-        "--answers", action="store_true", help="measure nothing; print the figures of an answer"
+        "--answers",
+        action="store_true",
+        help="measure nothing; print the figures of an answer",
     )
     given = parser.parse_args()
     if given.answers:
@@ -171,16 +204,24 @@ def main() -> None:
     rows = {tuple(row[name] for name in KEY): row for row in old}
     for kind in given.only:
         for question in (
-            each for each in QUESTIONS[kind]() if given.of is None or each.kind in given.of
+            each
+            for each in QUESTIONS[kind]()
+            if given.of is None or each.kind in given.of
         ):
             for n_units in (
-                one for one in question.units or UNITS if not given.units or one in given.units
+                one
+                for one in question.units or UNITS
+                if not given.units or one in given.units
             ):
                 for grouping in (
-                    one for one in question.groupings or GROUPINGS if one in (given.groups or [one])
+                    one
+                    for one in question.groupings or GROUPINGS
+                    if one in (given.groups or [one])
                 ):
                     for method in question.methods:
-                        if method == "bca" and (n_units > _MOST_DRAWN or grouping != "alone"):
+                        if method == "bca" and (
+                            n_units > _MOST_DRAWN or grouping != "alone"
+                        ):
                             continue
                         if method == "bootstrap" and n_units > _MOST_DRAWN:
                             continue
@@ -188,7 +229,9 @@ def main() -> None:
                         if made is None:
                             continue
                         rows[tuple(made[name] for name in KEY)] = made
-                        print("  ".join(str(value) for value in made.values()), flush=True)
+                        print(
+                            "  ".join(str(value) for value in made.values()), flush=True
+                        )
             # After every question, as all of them take an hour and more.
             given.out.parent.mkdir(exist_ok=True)
             pd.DataFrame(rows.values()).to_csv(given.out, index=False)

@@ -15,7 +15,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, ends_of
+from benchmarks.coverage.samples import (
+    LEVEL,
+    MANY,
+    Array,
+    Ends,
+    Question,
+    Rng,
+    Sample,
+    ends_of,
+)
 from undogmatic.stats import corrected, limits, rated
 from undogmatic.stats.estimate import Estimate
 
@@ -57,7 +66,8 @@ def _drawn(rng: Rng, groups: Array, shape: Shape, worth: float, error: float) ->
         return (
             own
             if alone
-            else part**0.5 * rng.normal(size=groups.max() + 1)[groups] + (1 - part) ** 0.5 * own
+            else part**0.5 * rng.normal(size=groups.max() + 1)[groups]
+            + (1 - part) ** 0.5 * own
         )
 
     item = shared(worth)
@@ -70,15 +80,24 @@ def _kappa(weights: str) -> Callable[[rated.Rated, int], Estimate | None]:
     return lambda use, k: use.coefficient(k, rated.kappa(rated.costs(k, weights)))
 
 
-FIGURES: dict[str, tuple[tuple[str, ...], Callable[[rated.Rated, int], Estimate | None]]] = {
+FIGURES: dict[
+    str, tuple[tuple[str, ...], Callable[[rated.Rated, int], Estimate | None]]
+] = {
     "answer: Spearman": (
         ("grades", "skewed grades", "five levels, skewed"),
         lambda use, k: limits.order(
-            use.verdicts, use.labels, np.random.default_rng(0), groups=use.codes, level=use.level
+            use.verdicts,
+            use.labels,
+            np.random.default_rng(0),
+            groups=use.codes,
+            level=use.level,
         ),
     ),
     "answer: Pearson": (("grades", "skewed grades"), lambda use, k: rated.pearson(use)),
-    "answer: concordance": (("grades", "skewed grades"), lambda use, k: rated.concordance(use)),
+    "answer: concordance": (
+        ("grades", "skewed grades"),
+        lambda use, k: rated.concordance(use),
+    ),
     "answer: mean error": (
         ("grades", "skewed grades"),
         lambda use, k: use.mean(np.abs(use.verdicts - use.labels), (0.0, np.inf)),
@@ -92,10 +111,15 @@ FIGURES: dict[str, tuple[tuple[str, ...], Callable[[rated.Rated, int], Estimate 
         ("half pass", "one in ten passes"),
         lambda use, k: use.mean((use.verdicts == use.labels) * 1.0, (0.0, 1.0)),
     ),
-    "answer: weighted kappa": (("five levels", "five levels, skewed"), _kappa("quadratic")),
+    "answer: weighted kappa": (
+        ("five levels", "five levels, skewed"),
+        _kappa("quadratic"),
+    ),
     "answer: alpha": (
         ("five levels",),
-        lambda use, k: use.coefficient(k, rated.ordinal_alpha(float(use.weights.sum()))),
+        lambda use, k: use.coefficient(
+            k, rated.ordinal_alpha(float(use.weights.sum()))
+        ),
     ),
 }
 """What is told of verdicts beside labels, and of which shapes it is told."""
@@ -104,7 +128,9 @@ OF_MEANS = {"answer: mean error": (0.0, np.inf), "answer: share": (0.0, 1.0)}
 
 
 def _use(sample: Sample) -> rated.Rated:
-    return rated.Rated(*sample.values.T, np.ones(len(sample.values)), sample.groups, LEVEL)
+    return rated.Rated(
+        *sample.values.T, np.ones(len(sample.values)), sample.groups, LEVEL
+    )
 
 
 def of_answers() -> Iterator[Question]:
@@ -143,7 +169,9 @@ def of_answers() -> Iterator[Question]:
                     return (np.nan, np.nan) if found is None else ends_of(found)
 
                 many = draw(np.random.default_rng(0), np.arange(MANY // 4))
-                truth = of(_use(Sample(many, np.arange(MANY // 4) % 50)), shape.categories)
+                truth = of(
+                    _use(Sample(many, np.arange(MANY // 4) % 50)), shape.categories
+                )
                 assert truth is not None
                 groupings = tuple(one for one in GROUPINGS if one != "same text")
                 yield Question(
@@ -173,7 +201,11 @@ def of_answers() -> Iterator[Question]:
 
 LABELS: dict[str, tuple[Shape, Shape, tuple[float, float] | None]] = {
     "half pass": (SHAPES["half pass"], SHAPES["half pass"], (0.0, 1.0)),
-    "one in ten passes": (SHAPES["one in ten passes"], SHAPES["one in ten passes"], (0.0, 1.0)),
+    "one in ten passes": (
+        SHAPES["one in ten passes"],
+        SHAPES["one in ten passes"],
+        (0.0, 1.0),
+    ),
     "five levels": (SHAPES["five levels"], SHAPES["five levels"], (0.0, 4.0)),
     "five levels, labels exponential": (SHAPES["five levels"], Shape(np.exp), None),
     "five levels, labels skewed grades": (
@@ -188,7 +220,9 @@ def of_strata() -> Iterator[Question]:
     """Mean labels of which STRATUM of each verdict are known."""
     for name, (verdict, label, bounds) in LABELS.items():
 
-        def draw(rng: Rng, g: Array, verdict: Shape = verdict, label: Shape = label) -> Array:
+        def draw(
+            rng: Rng, g: Array, verdict: Shape = verdict, label: Shape = label
+        ) -> Array:
             seem = _drawn(rng, g, Shape(lambda own: own), *TOGETHER["alike"])
             verdicts, labels = verdict.of(seem[:, 0]), label.of(seem[:, 1])
             known = np.full(labels.size, np.nan)
@@ -197,7 +231,9 @@ def of_strata() -> Iterator[Question]:
                 known[own] = labels[own]
             return np.column_stack([verdicts, known])
 
-        def ends(s: Sample, rng: Rng, bounds: tuple[float, float] | None = bounds) -> Ends:
+        def ends(
+            s: Sample, rng: Rng, bounds: tuple[float, float] | None = bounds
+        ) -> Ends:
             n_groups = int(s.groups.max()) + 1
             judged = corrected.Judged(
                 *s.values.T, np.full(len(s.values), np.nan), s.groups, n_groups
@@ -206,7 +242,9 @@ def of_strata() -> Iterator[Question]:
             return (np.nan, np.nan) if found is None else found.interval
 
         truth = float(
-            label.of((1 + NOISE**2) ** 0.5 * np.random.default_rng(0).normal(size=10 * MANY)).mean()
+            label.of(
+                (1 + NOISE**2) ** 0.5 * np.random.default_rng(0).normal(size=10 * MANY)
+            ).mean()
         )
         yield Question(
             "answer: mean of strata",

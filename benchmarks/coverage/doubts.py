@@ -32,7 +32,9 @@ def of_doubts() -> Iterator[Question]:
     }
     for name, error in errors.items():
 
-        def draw(rng: Rng, g: Array, error: Callable[[Array, Array], Array] = error) -> Array:
+        def draw(
+            rng: Rng, g: Array, error: Callable[[Array, Array], Array] = error
+        ) -> Array:
             u, own = related(rng, g, 2).T
             return np.column_stack([u, error(u, own)])
 
@@ -50,7 +52,9 @@ def of_doubts() -> Iterator[Question]:
                 )
             },
         )
-        yield Question("review gain", name, draw, review.gain.of(many.T), {"chosen": _gain})
+        yield Question(
+            "review gain", name, draw, review.gain.of(many.T), {"chosen": _gain}
+        )
 
 
 def of_promises() -> Iterator[Question]:
@@ -61,7 +65,10 @@ def of_promises() -> Iterator[Question]:
     promises: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
         "kept": (spread, lambda c: c),
         "20 points too high": (spread, lambda c: c - 0.2),
-        "too low and too high": (spread, lambda c: np.where(c < 0.75, c + 0.15, c - 0.15)),
+        "too low and too high": (
+            spread,
+            lambda c: np.where(c < 0.75, c + 0.15, c - 0.15),
+        ),
         "always 95 %, right 70 %": (
             lambda u: np.full(u.shape, 0.95),
             lambda c: np.full(c.shape, 0.7),
@@ -73,7 +80,10 @@ def of_promises() -> Iterator[Question]:
         many = stated(np.random.default_rng(0).normal(size=MANY))
         bins = np.floor(many * 10).clip(0, 9)
         truth = (
-            sum(abs(float(np.sum((right(many) - many)[bins == own]))) for own in np.unique(bins))
+            sum(
+                abs(float(np.sum((right(many) - many)[bins == own])))
+                for own in np.unique(bins)
+            )
             / MANY
         )
 
@@ -84,19 +94,27 @@ def of_promises() -> Iterator[Question]:
 
         def ends(s: Sample, rng: Rng) -> Ends:
             return ends_of(
-                calibration.error_interval(*s.values.T, rng, level=LEVEL, groups=s.groups)
+                calibration.error_interval(
+                    *s.values.T, rng, level=LEVEL, groups=s.groups
+                )
             )
 
         def pseudo(s: Sample, rng: Rng) -> Ends:
             ece = calibration.calibration_error(10)
             return ends_of(
-                jackknife.LeftOut(s.values, ece, rng, s.groups).nearly_mean(LEVEL, (0, 1))
+                jackknife.LeftOut(s.values, ece, rng, s.groups).nearly_mean(
+                    LEVEL, (0, 1)
+                )
             )
 
-        yield Question("ece", name, draw, truth, {"chosen": ends, "pseudo-values": pseudo})
+        yield Question(
+            "ece", name, draw, truth, {"chosen": ends, "pseudo-values": pseudo}
+        )
 
 
 def _gain(s: Sample, rng: Rng) -> Ends:
     if np.ptp(s.values[:, 1]) == 0:
         return np.nan, np.nan
-    return ends_of(review.review_gain_interval(*s.values.T, rng, LEVEL, groups=s.groups))
+    return ends_of(
+        review.review_gain_interval(*s.values.T, rng, LEVEL, groups=s.groups)
+    )

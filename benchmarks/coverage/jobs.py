@@ -10,7 +10,16 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, related
+from benchmarks.coverage.samples import (
+    LEVEL,
+    MANY,
+    Array,
+    Ends,
+    Question,
+    Rng,
+    Sample,
+    related,
+)
 from undogmatic.examinations.compared import COMPARED, Whole
 from undogmatic.stats import jackknife
 from undogmatic.sweep.family import DRAWS, Pair, of_all
@@ -25,9 +34,12 @@ def of_differences() -> Iterator[Question]:
     for first, second in ((0.6, 0.6), (0.3, 0.8)):
         for shape in ("normal", "floor"):
 
-            def columns(z: Array, strengths: Ends = (first, second), shape: str = shape) -> Array:
+            def columns(
+                z: Array, strengths: Ends = (first, second), shape: str = shape
+            ) -> Array:
                 scores = [
-                    r * z[:, 0] + (1 - r**2) ** 0.5 * z[:, n] for n, r in enumerate(strengths, 1)
+                    r * z[:, 0] + (1 - r**2) ** 0.5 * z[:, n]
+                    for n, r in enumerate(strengths, 1)
                 ]
                 found = np.column_stack([z[:, 0], *scores])
                 return (
@@ -43,11 +55,17 @@ def of_differences() -> Iterator[Question]:
                 def ends(s: Sample, rng: Rng, measure: str = measure) -> Ends:
                     one, other = (
                         pd.DataFrame(
-                            {"score": s.values[:, n], "label": s.values[:, 0], "unit": s.groups}
+                            {
+                                "score": s.values[:, n],
+                                "label": s.values[:, 0],
+                                "unit": s.groups,
+                            }
                         )
                         for n in (1, 2)
                     )
-                    compared = of_all(Pair("a", "b", one, other), measure, 1.0, DRAWS, {})
+                    compared = of_all(
+                        Pair("a", "b", one, other), measure, 1.0, DRAWS, {}
+                    )
                     return (
                         (np.nan, np.nan)
                         if compared is None
@@ -70,10 +88,15 @@ def of_wholes() -> Iterator[Question]:
     def doubts(z: Array, knowing: Ends, few: bool) -> list[Array]:
         found = []
         for n, strength in enumerate(knowing, 1):
-            u, own = 0.7 * z[:, 0] + 0.714 * z[:, n], 0.5 * z[:, 5] + 0.866 * z[:, 2 + n]
+            u, own = (
+                0.7 * z[:, 0] + 0.714 * z[:, n],
+                0.5 * z[:, 5] + 0.866 * z[:, 2 + n],
+            )
             rare = np.where(0.6 * strength * u + 0.8 * own > 1, 20.0, 0.0)
             found.append(
-                np.column_stack([u, rare if few else 10 * np.exp(0.5 * strength * u) * np.abs(own)])
+                np.column_stack(
+                    [u, rare if few else 10 * np.exp(0.5 * strength * u) * np.abs(own)]
+                )
             )
         return found
 
@@ -81,7 +104,9 @@ def of_wholes() -> Iterator[Question]:
         found = []
         for n, too_high in enumerate(off, 1):
             stated = 0.5 + 0.5 * stats.norm.cdf(0.7 * z[:, 0] + 0.714 * z[:, n])
-            right = stats.norm.cdf(0.5 * z[:, 5] + 0.866 * z[:, 2 + n]) < stated - too_high
+            right = (
+                stats.norm.cdf(0.5 * z[:, 5] + 0.866 * z[:, 2 + n]) < stated - too_high
+            )
             found.append(np.column_stack([stated, right]))
         return found
 
@@ -90,7 +115,9 @@ def of_wholes() -> Iterator[Question]:
         for knowing in ((0, 0), (1, 1), (0, 1)):
             known = " and ".join(("nothing", "much")[own] for own in knowing)
             name = f"{'few errors, ' if few else ''}doubts that know {known}"
-            made: Callable[[Array], list[Array]] = partial(doubts, knowing=knowing, few=few)
+            made: Callable[[Array], list[Array]] = partial(
+                doubts, knowing=knowing, few=few
+            )
             cases += [("review_gain", name, made, None), ("aurc", name, made, None)]
     for off in ((0.0, 0.0), (0.2, 0.2), (0.0, 0.2)):
         name = " and ".join("kept" if not own else "20 points too high" for own in off)
@@ -102,7 +129,8 @@ def of_wholes() -> Iterator[Question]:
         truth = 0.0 if known is None else known
         if known is None:
             one, other = (
-                whole.statistic.on(own)(np.arange(len(own))[None, :])[0] for own in made(many)
+                whole.statistic.on(own)(np.arange(len(own))[None, :])[0]
+                for own in made(many)
             )
             truth = float(one - other)
 
@@ -110,7 +138,9 @@ def of_wholes() -> Iterator[Question]:
             two = s.values[:, :2], s.values[:, 2:]
             try:
                 found = [
-                    jackknife.LeftOut(own, whole.statistic, np.random.default_rng(0), s.groups)
+                    jackknife.LeftOut(
+                        own, whole.statistic, np.random.default_rng(0), s.groups
+                    )
                     for own in two
                 ]
             except jackknife.Undefined:  # all errors are equal
@@ -122,18 +152,29 @@ def of_wholes() -> Iterator[Question]:
             of = [whole.statistic.on(own) for own in (s.values[:, :2], s.values[:, 2:])]
             drawn = np.subtract(
                 *(
-                    jackknife.distribution(each, units.draws(np.random.default_rng(seed), 300))
+                    jackknife.distribution(
+                        each, units.draws(np.random.default_rng(seed), 300)
+                    )
                     for each in of
                 )
             )
             estimate = float(
-                np.subtract(*(each(np.arange(len(s.values))[None, :])[0] for each in of))
+                np.subtract(
+                    *(each(np.arange(len(s.values))[None, :])[0] for each in of)
+                )
             )
-            reach = float(np.nanstd(drawn, ddof=1) * stats.t.ppf((1 + LEVEL) / 2, s.groups.max()))
+            reach = float(
+                np.nanstd(drawn, ddof=1) * stats.t.ppf((1 + LEVEL) / 2, s.groups.max())
+            )
             return estimate - reach, estimate + reach
 
-        def draw(rng: Rng, g: Array, made: Callable[[Array], list[Array]] = made) -> Array:
+        def draw(
+            rng: Rng, g: Array, made: Callable[[Array], list[Array]] = made
+        ) -> Array:
             return np.column_stack(made(related(rng, g, 6)))
 
-        methods: dict[str, Callable[[Sample, Rng], Ends]] = {"chosen": ends, "bootstrap": boot}
+        methods: dict[str, Callable[[Sample, Rng], Ends]] = {
+            "chosen": ends,
+            "bootstrap": boot,
+        }
         yield Question(f"difference in {measure}", name, draw, truth, methods)

@@ -29,7 +29,10 @@ JUDGES: dict[str, Callable[[Array], Array]] = {
         [50 + 15 * z[:, 0], 65 + 10.5 * z[:, 0] + 6 * z[:, 1]]
     ),
     "curved": lambda z: np.column_stack(
-        [100 * stats.norm.cdf(z[:, 0]), 100 * stats.norm.cdf(z[:, 0]) ** 4 + 3 * z[:, 1]]
+        [
+            100 * stats.norm.cdf(z[:, 0]),
+            100 * stats.norm.cdf(z[:, 0]) ** 4 + 3 * z[:, 1],
+        ]
     ),
     "useless": lambda z: 100 * stats.norm.cdf(z[:, :2]),
     "off by a line, labels exponential": lambda z: np.column_stack(
@@ -57,7 +60,10 @@ JUDGES: dict[str, Callable[[Array], Array]] = {
         ]
     ),
     "right in 90 %, else 50 too high": lambda z: np.column_stack(
-        [own := levels(50 * stats.norm.cdf(z[:, 0])), np.where(z[:, 2] > 1.2816, own + 50, own)]
+        [
+            own := levels(50 * stats.norm.cdf(z[:, 0])),
+            np.where(z[:, 2] > 1.2816, own + 50, own),
+        ]
     ),
 }
 """Label and score of texts, from three standard normal numbers each."""
@@ -67,13 +73,19 @@ def of_labels() -> Iterator[Question]:
     """Means from few labels and a judge of all texts, by each map of scores to labels, and from the
     labels alone."""
     for name, judge in JUDGES.items():
-        truth = float(judge(np.random.default_rng(0).normal(size=(MANY, 3)))[:, 0].mean())
+        truth = float(
+            judge(np.random.default_rng(0).normal(size=(MANY, 3)))[:, 0].mean()
+        )
         bounds = None if "exponential" in name or "line" in name else (0.0, 100.0)
 
         def draw(rng: Rng, g: Array, judge: Callable[[Array], Array] = judge) -> Array:
-            return judge(np.concatenate([related(rng, g, 3), rng.normal(size=(UNLABELLED, 3))]))
+            return judge(
+                np.concatenate([related(rng, g, 3), rng.normal(size=(UNLABELLED, 3))])
+            )
 
-        def ends(s: Sample, rng: Rng, calibration: str, bounds: Ends | None = bounds) -> Ends:
+        def ends(
+            s: Sample, rng: Rng, calibration: str, bounds: Ends | None = bounds
+        ) -> Ends:
             n = s.groups.size
             needed = (
                 few_labels.FEWEST_ISOTONIC
@@ -82,7 +94,9 @@ def of_labels() -> Iterator[Question]:
             )
             if few_labels.effective_labels(None, s.groups) < needed:
                 return np.nan, np.nan
-            groups = np.concatenate([s.groups, s.groups.max() + 1 + np.arange(UNLABELLED)])
+            groups = np.concatenate(
+                [s.groups, s.groups.max() + 1 + np.arange(UNLABELLED)]
+            )
             found = few_labels.estimate_mean(
                 s.values[:, 1],
                 np.arange(n),
@@ -106,16 +120,26 @@ def of_labels() -> Iterator[Question]:
 
 STUDIES: dict[str, Callable[[Array], Array]] = {
     "normal": lambda z: 50 + 10 * z[:, :1] + np.array([-5.0, 0, 7]) + 6 * z[:, 1:],
-    "skewed texts": lambda z: 20 * np.exp(0.7 * z[:, :1]) + np.array([-5.0, 0, 7]) + 6 * z[:, 1:],
+    "skewed texts": lambda z: (
+        20 * np.exp(0.7 * z[:, :1]) + np.array([-5.0, 0, 7]) + 6 * z[:, 1:]
+    ),
     "skewed noise": (
-        lambda z: 50 + 10 * z[:, :1] + np.array([-5.0, 0, 7]) - 6 * np.log(stats.norm.sf(z[:, 1:]))
+        lambda z: (
+            50
+            + 10 * z[:, :1]
+            + np.array([-5.0, 0, 7])
+            - 6 * np.log(stats.norm.sf(z[:, 1:]))
+        )
     ),
     "half at the floor": lambda z: np.clip(
         20 * z[:, :1] + np.array([-5.0, 0, 7]) + 10 * z[:, 1:], 0, 100
     ),
     "steps of 25": (
         lambda z: (
-            25 * np.clip(np.round(2 + z[:, :1] + np.array([-0.2, 0, 0.3]) + 0.5 * z[:, 1:]), 0, 4)
+            25
+            * np.clip(
+                np.round(2 + z[:, :1] + np.array([-0.2, 0, 0.3]) + 0.5 * z[:, 1:]), 0, 4
+            )
         )
     ),
 }
@@ -131,7 +155,9 @@ def of_components() -> Iterator[Question]:
             return one.phi.interval
         if quantity == "relative":
             return one.relative.interval
-        (found,) = (each for each in study.components() if " ".join(each.source) == quantity)
+        (found,) = (
+            each for each in study.components() if " ".join(each.source) == quantity
+        )
         return found.variance.interval
 
     for name, scores in STUDIES.items():
@@ -148,7 +174,9 @@ def of_components() -> Iterator[Question]:
         for quantity, truth in truths.items():
 
             def ends(s: Sample, rng: Rng, quantity: str = quantity) -> Ends:
-                return limits(variance.Study(s.values, ["prompt"], groups=s.groups), quantity)
+                return limits(
+                    variance.Study(s.values, ["prompt"], groups=s.groups), quantity
+                )
 
             yield Question(
                 "variance",
@@ -164,7 +192,9 @@ NOISE: dict[str, Callable[[Array], Array]] = {
     "exponential": lambda z: -10 * np.log(stats.norm.sf(z)) - 10,
     "exponential mirrored": lambda z: 10 + 10 * np.log(stats.norm.sf(z)),
     "lognormal": lambda z: 10 * np.exp(z) - 10 * np.exp(0.5),
-    "70 % at the floor": lambda z: 50 * np.clip((stats.norm.cdf(z) - 0.7) / 0.3, 0, 1) - 7.5,
+    "70 % at the floor": lambda z: (
+        50 * np.clip((stats.norm.cdf(z) - 0.7) / 0.3, 0, 1) - 7.5
+    ),
 }
 """What differences within pairs hold besides the truth and what a control says of them; its mean is
 0."""
@@ -177,7 +207,10 @@ def of_controlled() -> Iterator[Question]:
         for apart, where in ((0.0, "alike"), (0.3, "a little apart"), (1.0, "apart")):
 
             def draw(
-                rng: Rng, g: Array, noise: Callable[[Array], Array] = noise, apart: float = apart
+                rng: Rng,
+                g: Array,
+                noise: Callable[[Array], Array] = noise,
+                apart: float = apart,
             ) -> Array:
                 z = related(rng, g, 2)
                 return np.column_stack(
@@ -194,7 +227,11 @@ def of_controlled() -> Iterator[Question]:
                 return found.estimate.low, found.estimate.high
 
             yield Question(
-                "at equal control", f"{name}, the control {where}", draw, 20.0, {"chosen": ends}
+                "at equal control",
+                f"{name}, the control {where}",
+                draw,
+                20.0,
+                {"chosen": ends},
             )
 
 
@@ -206,7 +243,13 @@ def of_missing() -> Iterator[Question]:
         def draw(rng: Rng, g: Array, cause: str = cause) -> Array:
             z = related(rng, g, 5)
             lengths = z[:, :2]
-            scores = 50 + 10 * z[:, 2:3] + 5 * lengths + 8 * z[:, 3:5] + np.array([20.0, 0.0])
+            scores = (
+                50
+                + 10 * z[:, 2:3]
+                + 5 * lengths
+                + 8 * z[:, 3:5]
+                + np.array([20.0, 0.0])
+            )
             why = lengths if cause == "length" else (scores[:, ::-1] - 60) / 15
             failed = rng.random(scores.shape) < stats.norm.cdf(why - 1)
             return np.column_stack([np.where(failed, np.nan, scores), lengths])

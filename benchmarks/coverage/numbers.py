@@ -31,10 +31,14 @@ def of_means() -> Iterator[Question]:
     for name, quantile in SHAPES.items():
         truth = float(np.mean(quantile((np.arange(MANY) + 0.5) / MANY)))
         methods: dict[str, Callable[[Sample, Rng], Ends]] = {
-            "chosen": lambda s, rng: ends_of(means.interval(s.values, LEVEL, groups=s.groups)),
+            "chosen": lambda s, rng: ends_of(
+                means.interval(s.values, LEVEL, groups=s.groups)
+            ),
             "student": _student,
             "bca": lambda s, rng: ends_of(
-                stats.bootstrap((s.values,), np.mean, n_resamples=499, rng=rng).confidence_interval
+                stats.bootstrap(
+                    (s.values,), np.mean, n_resamples=499, rng=rng
+                ).confidence_interval
             ),
         }
         if name not in UNBOUNDED:
@@ -76,13 +80,17 @@ def of_shares() -> Iterator[Question]:
         yield Question(
             "share",
             f"{share:.0%}",
-            lambda rng, g, p=share: (stats.norm.cdf(related(rng, g)[:, 0]) < p).astype(float),
+            lambda rng, g, p=share: (stats.norm.cdf(related(rng, g)[:, 0]) < p).astype(
+                float
+            ),
             share,
             {
                 "chosen": lambda s, rng: ends_of(
                     proportion.proportion(s.values, LEVEL, groups=s.groups)
                 ),
-                "each for itself": lambda s, rng: ends_of(proportion.proportion(s.values, LEVEL)),
+                "each for itself": lambda s, rng: ends_of(
+                    proportion.proportion(s.values, LEVEL)
+                ),
             },
         )
 
@@ -93,7 +101,9 @@ def of_areas() -> Iterator[Question]:
     for shift in (0.0, 1.0, 2.0):
         for together in (True, False):
 
-            def draw(rng: Rng, g: Array, shift: float = shift, together: bool = together) -> Array:
+            def draw(
+                rng: Rng, g: Array, shift: float = shift, together: bool = together
+            ) -> Array:
                 both = related(rng, g, 2)
                 if together:
                     common = related(rng, g)[:, 0]
@@ -102,7 +112,9 @@ def of_areas() -> Iterator[Question]:
 
             def chosen(s: Sample, rng: Rng, together: bool = together) -> Ends:
                 other = s.groups if together else s.groups + s.groups.size
-                return ends_of(ranking.auc(*s.values.T, LEVEL, groups_a=s.groups, groups_b=other))
+                return ends_of(
+                    ranking.auc(*s.values.T, LEVEL, groups_a=s.groups, groups_b=other)
+                )
 
             yield Question(
                 "area",
@@ -111,7 +123,9 @@ def of_areas() -> Iterator[Question]:
                 float(stats.norm.cdf(shift / 2**0.5)),
                 {
                     "chosen": chosen,
-                    "each for itself": lambda s, rng: ends_of(ranking.auc(*s.values.T, LEVEL)),
+                    "each for itself": lambda s, rng: ends_of(
+                        ranking.auc(*s.values.T, LEVEL)
+                    ),
                 },
             )
 
@@ -138,9 +152,13 @@ def of_coefficients() -> Iterator[Question]:
         (a, b) for a in ("normal", "floor", "lognormal") for b in (0.0, 0.5, 0.9)
     ):
 
-        def draw(rng: Rng, g: Array, shape: str = shape, strength: float = strength) -> Array:
+        def draw(
+            rng: Rng, g: Array, shape: str = shape, strength: float = strength
+        ) -> Array:
             found = related(rng, g, 3)
-            two = 50 + 20 * (strength**0.5 * found[:, :1] + (1 - strength) ** 0.5 * found[:, 1:])
+            two = 50 + 20 * (
+                strength**0.5 * found[:, :1] + (1 - strength) ** 0.5 * found[:, 1:]
+            )
             if shape == "floor":
                 return np.where(two < 57, 0, two)
             return np.exp(two / 20) if shape == "lognormal" else two
@@ -156,7 +174,9 @@ def of_coefficients() -> Iterator[Question]:
             def chosen(s: Sample, rng: Rng, interval: Callable = interval) -> Ends:  # type: ignore[type-arg]
                 return ends_of(interval(s, rng) or (np.nan, np.nan, np.nan))
 
-            yield Question(kind, f"{shape} {strength:g}", draw, found.value, {"chosen": chosen})
+            yield Question(
+                kind, f"{shape} {strength:g}", draw, found.value, {"chosen": chosen}
+            )
 
 
 def of_middles() -> Iterator[Question]:
@@ -169,7 +189,10 @@ def of_middles() -> Iterator[Question]:
     }
     pairs = np.random.default_rng(0).random((2, MANY))
     for name, quantile in SHAPES.items():
-        truths = float(quantile(np.array([0.5]))[0]), float(np.median(quantile(pairs).mean(axis=0)))
+        truths = (
+            float(quantile(np.array([0.5]))[0]),
+            float(np.median(quantile(pairs).mean(axis=0))),
+        )
         for (kind, interval), truth in zip(made.items(), truths, strict=True):
             yield Question(
                 kind,

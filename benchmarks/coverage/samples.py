@@ -65,7 +65,9 @@ SHAPES: dict[str, Callable[[Array], Array]] = {
 def _of_steps(shares: dict[float, float]) -> Callable[[Array], Array]:
     """The quantile function of a difference that takes few values, each with its share."""
     values, ends = np.array(list(shares)), np.cumsum(list(shares.values()))
-    return lambda u: values[np.minimum(np.searchsorted(ends, u, side="right"), values.size - 1)]
+    return lambda u: values[
+        np.minimum(np.searchsorted(ends, u, side="right"), values.size - 1)
+    ]
 
 
 STEPS: dict[str, Callable[[Array], Array]] = {

@@ -29,14 +29,28 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.equality.answers import Quoted, answer
-from benchmarks.equality.compare import Accepted, Difference, differences, judged, read_accepted
+from benchmarks.equality.compare import (
+    Accepted,
+    Difference,
+    differences,
+    judged,
+    read_accepted,
+)
 from benchmarks.equality.sessions import Listed, Session
 from benchmarks.equality.typing_in import ROOT, Typist, shared, type_session
 
 STORED = ROOT / "benchmarks" / "results" / "equality"
 ACCEPTED = Path(__file__).with_name("accepted.yaml")
 VERSIONS = "versions.json"
-LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "dspy", "hydra-core")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "scikit-learn",
+    "matplotlib",
+    "dspy",
+    "hydra-core",
+)
 """Libraries whose releases may change a digit or a word."""
 Answered = tuple[Session, dict[str, Any]]
 
@@ -93,7 +107,11 @@ def as_text(value: Any, indent: str = "") -> str:
     """JSON that reads well in a difference of two versions: short parts on one line."""
     flat = json.dumps(value, ensure_ascii=False)
     texts = isinstance(value, list) and any(isinstance(entry, str) for entry in value)
-    if not isinstance(value, dict | list) or not value or (len(flat) < 80 and not texts):
+    if (
+        not isinstance(value, dict | list)
+        or not value
+        or (len(flat) < 80 and not texts)
+    ):
         return flat
     inner = f"{indent} "
     if isinstance(value, dict):
@@ -114,7 +132,9 @@ def of_any_version(value: Any) -> Any:
     return json.loads(re.sub(r"\b(Seal|Selo) [0-9a-f]{16}\b", r"\1 N", text))
 
 
-def compare(answered: Iterable[Answered], stored: Path = STORED) -> Iterator[Difference]:
+def compare(
+    answered: Iterable[Answered], stored: Path = STORED
+) -> Iterator[Difference]:
     """What is not as it was stored."""
     for session, now in answered:
         path = path_of(session.name, stored)
@@ -122,7 +142,9 @@ def compare(answered: Iterable[Answered], stored: Path = STORED) -> Iterator[Dif
             before = of_any_version(json.loads(path.read_text("utf-8")))
             yield from differences(session.name, before, of_any_version(now))
         else:
-            yield Difference(session.name, "answer", None, "nothing is stored of it: --store")
+            yield Difference(
+                session.name, "answer", None, "nothing is stored of it: --store"
+            )
 
 
 def left_over(sessions: Sequence[Session], stored: Path = STORED) -> list[Difference]:
@@ -166,9 +188,15 @@ def _versions() -> dict[str, str]:
 def _say_versions() -> None:
     path = STORED / VERSIONS
     known = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    others = [f"{n} {known[n]}, now {v}" for n, v in _versions().items() if known.get(n, v) != v]
+    others = [
+        f"{n} {known[n]}, now {v}"
+        for n, v in _versions().items()
+        if known.get(n, v) != v
+    ]
     if others:
-        print(f"stored with other libraries, which may change digits: {'; '.join(others)}")
+        print(
+            f"stored with other libraries, which may change digits: {'; '.join(others)}"
+        )
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -177,12 +205,22 @@ def main(words: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.equality",
         description=(__doc__ or "").splitlines()[0],
     )
-    parser.add_argument("--store", action="store_true", help="store what the commands answer now")
+    parser.add_argument(
+        "--store", action="store_true", help="store what the commands answer now"
+    )
     parser.add_argument("--list", action="store_true", help="list the sessions")
-    parser.add_argument("--quick", action="store_true", help="a part that takes two minutes")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these sessions")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="typed side by side")
-    parser.add_argument("--times", action="store_true", help="also print what took longest")
+    parser.add_argument(
+        "--quick", action="store_true", help="a part that takes two minutes"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="these sessions"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="typed side by side"
+    )
+    parser.add_argument(
+        "--times", action="store_true", help="also print what took longest"
+    )
     typed = parser.parse_args(words)
     listed = Listed()
     chosen = listed.chosen(typed.only, typed.quick)
@@ -191,10 +229,16 @@ def main(words: Sequence[str] | None = None) -> int:
             print(f"{session.name}{'  (quick)' if session.quick else ''}")
             print("".join(f"    {line}\n" for line in session.lines), end="")
         return 0
-    here = [session for session in chosen if shared() is not None or not session.needs_shared]
+    here = [
+        session
+        for session in chosen
+        if shared() is not None or not session.needs_shared
+    ]
     if len(here) < len(chosen):
         n = len(chosen) - len(here)
-        print(f"{n} sessions are left out: they read unpublished data, which is not here.")
+        print(
+            f"{n} sessions are left out: they read unpublished data, which is not here."
+        )
     took: dict[str, float] = {}
 
     def told(name: str, seconds: float) -> None:
@@ -208,11 +252,15 @@ def main(words: Sequence[str] | None = None) -> int:
         for session, value in answered:
             store(session.name, value)
         STORED.mkdir(parents=True, exist_ok=True)
-        (STORED / VERSIONS).write_text(json.dumps(_versions(), indent=1) + "\n", "utf-8")
+        (STORED / VERSIONS).write_text(
+            json.dumps(_versions(), indent=1) + "\n", "utf-8"
+        )
         print(f"{len(here)} sessions stored in {STORED.relative_to(ROOT)}.")
         for difference in left_over(listed.sessions):
             path_of(difference.command).unlink()
-            print(f"{difference.command} is not in the list any more: its answer is deleted.")
+            print(
+                f"{difference.command} is not in the list any more: its answer is deleted."
+            )
     else:
         _say_versions()
         found = [*compare(answered), *left_over(listed.sessions)]

@@ -88,12 +88,17 @@ PROGRESS = re.compile(
 )
 """A line on standard error that says how far a command is just then: it depends on the machine."""
 READ = ("*.json", "*.md", "*.html", "*.csv", "*.xml", "*.svg", "*.txt", "*.yaml")
-UNSTABLE_FILES = set("run.json sweep.json results.json mlflow.json multirun.yaml".split())
+UNSTABLE_FILES = set(
+    "run.json sweep.json results.json mlflow.json multirun.yaml".split()
+)
 """What a program reads and a user does not: their content is in the report and the metrics."""
 
 
 def answer(
-    printed: Sequence[Printed], folder: Path, laid: Collection[str], quoted: Quoted | None = None
+    printed: Sequence[Printed],
+    folder: Path,
+    laid: Collection[str],
+    quoted: Quoted | None = None,
 ) -> dict[str, Any]:
     """All that is compared of a session: its commands, and what they have written.
 
@@ -151,7 +156,9 @@ def _content(path: Path, clean: Cleaner) -> Any:
     if path.suffix == ".csv":
         return clean.table(text)
     if path.suffix == ".html":
-        return _first(_not_twice(_without_long_tables(clean.lines(Page.lines(text))), path))
+        return _first(
+            _not_twice(_without_long_tables(clean.lines(Page.lines(text))), path)
+        )
     return _first(_without_long_tables(clean.lines(text.splitlines())))
 
 
@@ -170,10 +177,16 @@ def _without_long_tables(lines: list[str]) -> list[str]:
         if table:
             rows = _without_seconds(rows)
             # A row that long holds a judged text.
-            rows = [f"{row[:80]}... {digest(row)}" if len(row) > LONG_ROW else row for row in rows]
+            rows = [
+                f"{row[:80]}... {digest(row)}" if len(row) > LONG_ROW else row
+                for row in rows
+            ]
         if table and len(rows) > MOST_ROWS:
             rest = rows[MOST_ROWS:]
-            rows = [*rows[:MOST_ROWS], f"{ROW} {len(rest)} more rows, digest {digest(rest)}"]
+            rows = [
+                *rows[:MOST_ROWS],
+                f"{ROW} {len(rest)} more rows, digest {digest(rest)}",
+            ]
         kept += rows
     return kept
 
@@ -188,7 +201,11 @@ def _without_seconds(rows: list[str]) -> list[str]:
     kept = []
     for row in rows:
         cells = row.strip(f" {ROW}").split(f" {ROW} ")
-        headings = {n for n, cell in enumerate(cells) if cell.startswith(("Seconds", "Segundos"))}
+        headings = {
+            n
+            for n, cell in enumerate(cells)
+            if cell.startswith(("Seconds", "Segundos"))
+        }
         if headings:
             timed, width = headings, len(cells)
             for n, cell in enumerate(cells):
@@ -259,7 +276,9 @@ class Cleaner:
         for pattern, name in MASKS:
             text = pattern.sub(name, text)
         if len(text) > LONG_LINE:
-            text = f"{text[:LONG_LINE]}... {len(text)} characters, digest {digest(text)}"
+            text = (
+                f"{text[:LONG_LINE]}... {len(text)} characters, digest {digest(text)}"
+            )
         return text
 
     def lines(self, lines: Iterable[str]) -> list[str]:
@@ -269,7 +288,11 @@ class Cleaner:
     def value(self, value: Any) -> Any:
         """JSON, without what says how long something took."""
         if isinstance(value, dict):
-            lasting = {key: inner for key, inner in value.items() if key not in TIMINGS | {SEAL}}
+            lasting = {
+                key: inner
+                for key, inner in value.items()
+                if key not in TIMINGS | {SEAL}
+            }
             return {self.text(key): self.value(inner) for key, inner in lasting.items()}
         if isinstance(value, list):
             return [self.value(inner) for inner in value]
@@ -324,7 +347,10 @@ class Page(html.parser.HTMLParser):
         """Its lines: what stands in one paragraph, heading or row of a table is one."""
         page = cls()
         page.feed(text)
-        joined = (re.sub(r"\s+", " ", line).strip() for line in "".join(page.parts).split("\n"))
+        joined = (
+            re.sub(r"\s+", " ", line).strip()
+            for line in "".join(page.parts).split("\n")
+        )
         return [line for line in joined if line]
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
@@ -379,7 +405,11 @@ class Quoted:
         if place is None or not named:
             return cls.none()
         found = [place / name.removeprefix("shared/") for name in named]
-        files = [file for path in found for file in ([path] if path.is_file() else _within(path))]
+        files = [
+            file
+            for path in found
+            for file in ([path] if path.is_file() else _within(path))
+        ]
         return cls(cell for file in files for cell in _cells(file))
 
     def by(self, line: str) -> bool:
@@ -390,7 +420,9 @@ class Quoted:
             return False
         words = _words(line)
         lengths = range(FEWEST, WINDOW + 1)
-        return any(not self.windows.isdisjoint(_windows(words, length)) for length in lengths)
+        return any(
+            not self.windows.isdisjoint(_windows(words, length)) for length in lengths
+        )
 
 
 def _within(folder: Path) -> list[Path]:
@@ -402,9 +434,13 @@ def _cells(file: Path) -> Iterator[str]:
     """The texts of a file, cell by cell."""
     text = file.read_text("utf-8", errors="replace")
     if file.suffix == ".csv":
-        yield from itertools.chain.from_iterable(list(csv.reader(io.StringIO(text)))[1:])
+        yield from itertools.chain.from_iterable(
+            list(csv.reader(io.StringIO(text)))[1:]
+        )
     elif file.suffix == ".jsonl":
-        yield from (cell for line in text.splitlines() for cell in _strings(json.loads(line)))
+        yield from (
+            cell for line in text.splitlines() for cell in _strings(json.loads(line))
+        )
     elif file.suffix == ".json":
         yield from _strings(json.loads(text))
     else:

@@ -65,7 +65,9 @@ def _compared(field: str, before: Any, after: Any) -> Iterator[tuple[str, Any, A
         yield field, before, after
 
 
-def _lists(field: str, before: list[Any], after: list[Any]) -> Iterator[tuple[str, Any, Any]]:
+def _lists(
+    field: str, before: list[Any], after: list[Any]
+) -> Iterator[tuple[str, Any, Any]]:
     """Compare entry by entry; texts, and lists of another length, as lines of a text are."""
     texts = all(isinstance(entry, str) for entry in [*before, *after])
     if len(before) == len(after) and not texts:
@@ -143,8 +145,14 @@ def read_accepted(path: Path) -> list[Accepted]:
         missing = {"command", "field", "reason"} - set(entry)
         unknown = set(entry) - {"command", "field", "reason", "before", "after"}
         if missing or unknown:
-            wrong = f"lacks {sorted(missing)}" if missing else f"has the unknown {sorted(unknown)}"
-            raise SystemExit(f"{path}: entry {n} {wrong}. It holds command, field and reason.")
+            wrong = (
+                f"lacks {sorted(missing)}"
+                if missing
+                else f"has the unknown {sorted(unknown)}"
+            )
+            raise SystemExit(
+                f"{path}: entry {n} {wrong}. It holds command, field and reason."
+            )
     return [Accepted(**entry) for entry in entries]
 
 

@@ -73,8 +73,15 @@ class Listed:
 
 def _session(name: str, typed: str | list[str], section: dict[str, Any]) -> Session:
     """One session; each of its commands is typed once with each of the section's `forms`."""
-    plain = [" ".join(line.split()) for line in ([typed] if isinstance(typed, str) else typed)]
-    lines = [f"{line} {form}".strip() for line in plain for form in section.get("forms", [""])]
+    plain = [
+        " ".join(line.split())
+        for line in ([typed] if isinstance(typed, str) else typed)
+    ]
+    lines = [
+        f"{line} {form}".strip()
+        for line in plain
+        for form in section.get("forms", [""])
+    ]
     quick = section.get("quick", False)
     return Session(name, tuple(lines), quick is True or (quick and name in quick))
 

@@ -116,7 +116,9 @@ class Typist:
 Files = Mapping[str, str | bytes]
 
 
-def type_session(typist: Typist, lines: Sequence[str], folder: Path, files: Files) -> list[Printed]:
+def type_session(
+    typist: Typist, lines: Sequence[str], folder: Path, files: Files
+) -> list[Printed]:
     """Lay out the files that the commands may name, and type the commands one after another.
 
     The shipped data lies there as `data`, and the data that is not published as `shared`.

@@ -23,12 +23,19 @@ from benchmarks.gauntlet import judges, tools
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "gauntlet.csv"
 TABLE = ROOT / "docs" / "gauntlet.md"
-BEGIN, END = "<!-- tables: python -m benchmarks.gauntlet --write -->\n", "<!-- end of tables -->\n"
+BEGIN, END = (
+    "<!-- tables: python -m benchmarks.gauntlet --write -->\n",
+    "<!-- end of tables -->\n",
+)
 BELIEF = ("believed", "with care")
 
 
 def rows(
-    names: Sequence[str], seeds: int, asked: Sequence[str], install: Path | None, out: Path
+    names: Sequence[str],
+    seeds: int,
+    asked: Sequence[str],
+    install: Path | None,
+    out: Path,
 ) -> Iterator[dict[str, object]]:
     """A row per judge, seed and tool: the file's digest, how the answer counts, and its words."""
     homes = {tool: tools.programs(tool, install) for tool in asked}
@@ -69,8 +76,25 @@ def summary(found: pd.DataFrame) -> str:
         taken = own[~own["reading"].isin(["not its kind", "not read"])]
         cells = [f"{tool} {own['version'].iloc[0]}", f"{len(taken)} of {len(own)}"]
         for good, columns in (
-            (False, (BELIEF, ("with care",), ("undecided",), ("not believed",), ("says nothing",))),
-            (True, (BELIEF, ("with care",), ("not believed", "undecided"), ("says nothing",))),
+            (
+                False,
+                (
+                    BELIEF,
+                    ("with care",),
+                    ("undecided",),
+                    ("not believed",),
+                    ("says nothing",),
+                ),
+            ),
+            (
+                True,
+                (
+                    BELIEF,
+                    ("with care",),
+                    ("not believed", "undecided"),
+                    ("says nothing",),
+                ),
+            ),
         ):
             of = taken[taken["good"] == good]
             counts = [int(of["reading"].isin(readings).sum()) for readings in columns]
@@ -90,10 +114,14 @@ SHORT = {
 def by_judge(found: pd.DataFrame) -> str:
     """Per judge and tool: how its files are read, with a count where the seeds differ."""
     names = list(dict.fromkeys(found["tool"]))
-    lines = ["| judge | kind | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    lines = [
+        "| judge | kind | " + " | ".join(names) + " |",
+        "|---" * (len(names) + 2) + "|",
+    ]
     for good in (False, True):
         lines.append(
-            f"| **{'good judges' if good else 'without merit'}** |" + " |" * (len(names) + 1)
+            f"| **{'good judges' if good else 'without merit'}** |"
+            + " |" * (len(names) + 1)
         )
         for judge, own in found[found["good"] == good].groupby("judge", sort=False):
             cells = []
@@ -105,7 +133,9 @@ def by_judge(found: pd.DataFrame) -> str:
                 )
                 only = len(counts) == 1
                 cells.append(
-                    "; ".join(name if only else f"{name} ({n})" for name, n in counts.items())
+                    "; ".join(
+                        name if only else f"{name} ({n})" for name, n in counts.items()
+                    )
                 )
             lines.append(
                 f"| `{judge}` | {own['kind'].iloc[0].replace('_', '/')} | "
@@ -134,8 +164,12 @@ def readings() -> str:
 
 def quoted(found: pd.DataFrame) -> str:
     """What each tool says of one and the same judge, a regular expression over citation words."""
-    own = found[(found["judge"] == "regex_8") & (found["seed"] == 0) & (found["words"] != "")]
-    return "\n".join(f'- {row.tool} {row.version}: "{row.words}"' for row in own.itertuples())
+    own = found[
+        (found["judge"] == "regex_8") & (found["seed"] == 0) & (found["words"] != "")
+    ]
+    return "\n".join(
+        f'- {row.tool} {row.version}: "{row.words}"' for row in own.itertuples()
+    )
 
 
 def tables(found: pd.DataFrame) -> str:
@@ -146,7 +180,12 @@ def tables(found: pd.DataFrame) -> str:
         " files.\n"
     )
     parts = [head, summary(found), "\nOf `regex_8`, seed 0, they say:\n", quoted(found)]
-    parts += ["\n## Judge by judge\n", by_judge(found), "\n## How an answer is read\n", readings()]
+    parts += [
+        "\n## Judge by judge\n",
+        by_judge(found),
+        "\n## How an answer is read\n",
+        readings(),
+    ]
     return "\n".join(parts) + "\n"
 
 
@@ -166,10 +205,16 @@ def main() -> None:
         metavar="NAME",
     )
     parser.add_argument(
-        "--tools", nargs="+", choices=list(tools.TOOLS), metavar="NAME", help="only these"
+        "--tools",
+        nargs="+",
+        choices=list(tools.TOOLS),
+        metavar="NAME",
+        help="only these",
     )
     parser.add_argument(
-        "--install", type=Path, help="a folder for the other tools' environments, about 900 MB"
+        "--install",
+        type=Path,
+        help="a folder for the other tools' environments, about 900 MB",
     )
     parser.add_argument(
         "--out", type=Path, help="a folder for the files (default: one that is removed)"
@@ -209,12 +254,16 @@ def main() -> None:
         made = made[made[column].isin(known)].assign(
             **{column: pd.Categorical(made[column], list(known))}
         )
-    made = made.sort_values(["judge", "seed", "tool"]).astype({"judge": str, "tool": str})
+    made = made.sort_values(["judge", "seed", "tool"]).astype(
+        {"judge": str, "tool": str}
+    )
     print(summary(made))
     if given.write:
         made.to_csv(RESULTS, index=False)
         before, _, rest = TABLE.read_text("utf-8").partition(BEGIN)
-        TABLE.write_text(before + BEGIN + tables(made) + END + rest.partition(END)[2], "utf-8")
+        TABLE.write_text(
+            before + BEGIN + tables(made) + END + rest.partition(END)[2], "utf-8"
+        )
 
 
 if __name__ == "__main__":

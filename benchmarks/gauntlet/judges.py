@@ -36,37 +36,59 @@ class Case(NamedTuple):
 
 
 def _about(worlds: Sequence[check.World]) -> dict[str, object]:
-    about: dict[str, object] = {"item": [f"t{k:03d}" for k in range(len(worlds[0].texts))]}
+    about: dict[str, object] = {
+        "item": [f"t{k:03d}" for k in range(len(worlds[0].texts))]
+    }
     for k, made in enumerate(worlds, 1):
         end = "" if len(worlds) == 1 else f"_{k}"
-        about |= {f"text{end}": made.texts, f"system{end}": [f"S{k}" for k in made.system]}
+        about |= {
+            f"text{end}": made.texts,
+            f"system{end}": [f"S{k}" for k in made.system],
+        }
     return about
 
 
 def _humans(labels: Sequence[object]) -> dict[str, object]:
-    return {"human" if len(labels) == 1 else f"human_{k}": own for k, own in enumerate(labels, 1)}
+    return {
+        "human" if len(labels) == 1 else f"human_{k}": own
+        for k, own in enumerate(labels, 1)
+    }
 
 
 def _words(values: Array) -> list[str]:
     return ["pass" if value else "fail" for value in values]
 
 
-def _pass_fail(made: check.World, verdicts: Array, *labels: Array, good: bool = False) -> Case:
-    rows = _about([made]) | {"judge": _words(verdicts)} | _humans([_words(own) for own in labels])
+def _pass_fail(
+    made: check.World, verdicts: Array, *labels: Array, good: bool = False
+) -> Case:
+    rows = (
+        _about([made])
+        | {"judge": _words(verdicts)}
+        | _humans([_words(own) for own in labels])
+    )
     return Case(pd.DataFrame(rows), "pass_fail", good)
 
 
-def _grades(made: check.World, verdicts: Array, *labels: Array, good: bool = False) -> Case:
+def _grades(
+    made: check.World, verdicts: Array, *labels: Array, good: bool = False
+) -> Case:
     named = [[GRADES[int(value)] for value in values] for values in (verdicts, *labels)]
     return Case(
-        pd.DataFrame(_about([made]) | {"judge": named[0]} | _humans(named[1:])), "ordered", good
+        pd.DataFrame(_about([made]) | {"judge": named[0]} | _humans(named[1:])),
+        "ordered",
+        good,
     )
 
 
-def _numbers(made: check.World, verdicts: Array, *labels: Array, good: bool = False) -> Case:
+def _numbers(
+    made: check.World, verdicts: Array, *labels: Array, good: bool = False
+) -> Case:
     told = [np.clip(values, 0, 100).round(1) for values in (verdicts, *labels)]
     return Case(
-        pd.DataFrame(_about([made]) | {"judge": told[0]} | _humans(told[1:])), "numeric", good
+        pd.DataFrame(_about([made]) | {"judge": told[0]} | _humans(told[1:])),
+        "numeric",
+        good,
     )
 
 
@@ -80,7 +102,10 @@ def _choices(
     """One row per item and order; 0 is the first text and 1 the second."""
     about = pd.DataFrame(_about(worlds) | _humans([own + 1 for own in labels]))
     rows = pd.concat(
-        [about.assign(order=order, judge=said.astype(int) + 1) for order, said in verdicts.items()]
+        [
+            about.assign(order=order, judge=said.astype(int) + 1)
+            for order, said in verdicts.items()
+        ]
     )
     rows = rows.reset_index(drop=True)
     return Case(rows if told else rows.drop(columns="order"), "pairwise", good)
@@ -93,7 +118,11 @@ def _reads(name: str, n: int = 164) -> Callable[[Rng], Case]:
     def case(rng: Rng) -> Case:
         made = check.world(n, rng, check.MEANING.get(name, 0.0))
         verdicts = check.FAKES[name](made, rng)
-        labels = made.meaning if name in check.MEANING else check.turned(verdicts, check.WRONG, rng)
+        labels = (
+            made.meaning
+            if name in check.MEANING
+            else check.turned(verdicts, check.WRONG, rng)
+        )
         return _pass_fail(made, verdicts, labels)
 
     return case
@@ -101,7 +130,9 @@ def _reads(name: str, n: int = 164) -> Callable[[Rng], Case]:
 
 def _punctuation(rng: Rng) -> Case:
     made = check.world(164, rng)
-    counts = np.array([sum(not (c.isalnum() or c.isspace()) for c in text) for text in made.texts])
+    counts = np.array(
+        [sum(not (c.isalnum() or c.isspace()) for c in text) for text in made.texts]
+    )
     verdicts = (counts > np.median(counts)).astype(np.intp)
     return _pass_fail(made, verdicts, check.turned(verdicts, check.WRONG, rng))
 
@@ -139,7 +170,9 @@ def _handful(rng: Rng) -> Case:
     """Eight texts, of which a coin is right about seven: one coin in 28 is right about so many."""
     made = check.world(8, rng)
     labels = rng.permutation([0, 1, 0, 1, 0, 1, 0, 1])
-    return _pass_fail(made, np.where(np.arange(8) == rng.integers(8), 1 - labels, labels), labels)
+    return _pass_fail(
+        made, np.where(np.arange(8) == rng.integers(8), 1 - labels, labels), labels
+    )
 
 
 def _repeated(rng: Rng) -> Case:
@@ -150,7 +183,10 @@ def _repeated(rng: Rng) -> Case:
     verdicts = np.where(np.arange(5) == rng.integers(5), 1 - labels, labels)
     again = np.tile(np.arange(5), 100)
     many = check.World(
-        made.source, [made.texts[k] for k in again], made.meaning[again], made.system[again]
+        made.source,
+        [made.texts[k] for k in again],
+        made.meaning[again],
+        made.system[again],
     )
     return _pass_fail(many, verdicts[again], labels[again])
 
@@ -172,7 +208,9 @@ def _length_grades(rng: Rng) -> Case:
     place = np.argsort(np.argsort([len(text) for text in made.texts]))
     verdicts = place * 4 // 164
     labels = np.where(
-        rng.random(164) < check.WRONG, np.clip(verdicts + rng.choice([-1, 1], 164), 0, 3), verdicts
+        rng.random(164) < check.WRONG,
+        np.clip(verdicts + rng.choice([-1, 1], 164), 0, 3),
+        verdicts,
     )
     return _grades(made, verdicts, labels)
 
@@ -191,7 +229,9 @@ def _length_score(rng: Rng) -> Case:
 
 def _random_score(rng: Rng) -> Case:
     made = check.world(150, rng)
-    return _numbers(made, rng.uniform(0, 100, 150), 30 + 40 * made.meaning + rng.normal(0, 12, 150))
+    return _numbers(
+        made, rng.uniform(0, 100, 150), 30 + 40 * made.meaning + rng.normal(0, 12, 150)
+    )
 
 
 def _paired_worlds(n: int, rng: Rng) -> tuple[list[check.World], Array]:
@@ -200,7 +240,9 @@ def _paired_worlds(n: int, rng: Rng) -> tuple[list[check.World], Array]:
     first = check.world(n, rng)
     worlds = [first, check.world(n, rng, source=first.source)]
     better = worlds[1].meaning - first.meaning
-    return worlds, np.where(better == 0, rng.integers(2, size=n), better > 0).astype(np.intp)
+    return worlds, np.where(better == 0, rng.integers(2, size=n), better > 0).astype(
+        np.intp
+    )
 
 
 def _chooses(name: str, n: int = 164) -> Callable[[Rng], Case]:
@@ -211,7 +253,9 @@ def _chooses(name: str, n: int = 164) -> Callable[[Rng], Case]:
         first, second = (check.PAIRED[name](made, rng) for made in worlds)
         said = (second > first).astype(np.intp)
         return _choices(
-            worlds, {AS_GIVEN: said, SWAPPED: said}, check.turned(said, check.WRONG, rng)
+            worlds,
+            {AS_GIVEN: said, SWAPPED: said},
+            check.turned(said, check.WRONG, rng),
         )
 
     return case
@@ -226,14 +270,19 @@ def _always_first_one_order(rng: Rng) -> Case:
     """Shown in one order, which is not told; people, too, mostly prefer the first."""
     worlds, _ = _paired_worlds(150, rng)
     return _choices(
-        worlds, {AS_GIVEN: np.zeros(150)}, (rng.random(150) < 0.15).astype(np.intp), told=False
+        worlds,
+        {AS_GIVEN: np.zeros(150)},
+        (rng.random(150) < 0.15).astype(np.intp),
+        told=False,
     )
 
 
 def _pair_coin(rng: Rng) -> Case:
     worlds, better = _paired_worlds(150, rng)
     return _choices(
-        worlds, {order: rng.integers(2, size=150) for order in (AS_GIVEN, SWAPPED)}, better
+        worlds,
+        {order: rng.integers(2, size=150) for order in (AS_GIVEN, SWAPPED)},
+        better,
     )
 
 
@@ -242,7 +291,10 @@ WITHOUT_MERIT: dict[str, Callable[[Rng], Case]] = {
         name: _reads(name)
         for name in ("coin", "constant", "length", "regex_1", "regex_3", "regex_8")
     },
-    **{name: _reads(name) for name in ("upper_case", "digits", "first_word", "tfidf", "system")},
+    **{
+        name: _reads(name)
+        for name in ("upper_case", "digits", "first_word", "tfidf", "system")
+    },
     "majority": _majority,
     "punctuation": _punctuation,
     "one_class": _one_class,
@@ -275,9 +327,14 @@ def _agrees(
         pool = {side: iter(np.flatnonzero(made.meaning == side)) for side in (0, 1)}
         kept = [int(next(pool[int(side)])) for side in right]
         made = check.World(
-            made.source, [made.texts[k] for k in kept], made.meaning[kept], made.system[kept]
+            made.source,
+            [made.texts[k] for k in kept],
+            made.meaning[kept],
+            made.system[kept],
         )
-        verdicts, *labels = (check.turned(made.meaning, MISTAKEN, rng) for _ in range(1 + raters))
+        verdicts, *labels = (
+            check.turned(made.meaning, MISTAKEN, rng) for _ in range(1 + raters)
+        )
         return _pass_fail(made, verdicts, *labels, good=True)
 
     return case
@@ -288,7 +345,11 @@ def _good_grades(rng: Rng) -> Case:
     made = check.world(200, rng)
     truth = 2 * made.meaning + rng.integers(2, size=200)
     told = [
-        np.where(rng.random(200) < MISTAKEN, np.clip(truth + rng.choice([-1, 1], 200), 0, 3), truth)
+        np.where(
+            rng.random(200) < MISTAKEN,
+            np.clip(truth + rng.choice([-1, 1], 200), 0, 3),
+            truth,
+        )
         for _ in range(3)
     ]
     return _grades(made, *told, good=True)
@@ -304,7 +365,9 @@ def _good_score(rng: Rng) -> Case:
 def _good_pairs(n: int) -> Callable[[Rng], Case]:
     def case(rng: Rng) -> Case:
         worlds, better = _paired_worlds(n, rng)
-        said = {order: check.turned(better, MISTAKEN, rng) for order in (AS_GIVEN, SWAPPED)}
+        said = {
+            order: check.turned(better, MISTAKEN, rng) for order in (AS_GIVEN, SWAPPED)
+        }
         return _choices(worlds, said, check.turned(better, MISTAKEN, rng), good=True)
 
     return case

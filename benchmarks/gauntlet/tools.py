@@ -24,7 +24,13 @@ import pandas as pd
 from benchmarks.gauntlet.judges import GRADES, Case, Kind
 
 Reading = Literal[
-    "believed", "with care", "undecided", "not believed", "says nothing", "not its kind", "not read"
+    "believed",
+    "with care",
+    "undecided",
+    "not believed",
+    "says nothing",
+    "not its kind",
+    "not read",
 ]
 """With care: believed, with a reservation. Says nothing: no sentence says whether to believe the
 judge. Not its kind: the tool has no place for such verdicts. Not read: it refuses the file, with a
@@ -75,7 +81,10 @@ READINGS: dict[str, list[tuple[str, Reading]]] = {
         (r"The judge is pulled (?:by|toward)", "not believed"),
         (r"Judge-human agreement is below the working threshold", "not believed"),
         (r"Judge-human agreement is undefined on this data", "undecided"),
-        (r"The data cannot show that the judge clears the working threshold", "undecided"),
+        (
+            r"The data cannot show that the judge clears the working threshold",
+            "undecided",
+        ),
         (r"The judge tracks the humans(?=[\s\S]*supports tentative)", "with care"),
         (r"The judge tracks the humans", "believed"),
     ],
@@ -103,7 +112,10 @@ def reading(tool: str, printed: str) -> Answer:
     for expression, own in READINGS[tool]:
         found = re.search(expression, printed)
         if found:
-            start, end = printed.rfind("\n", 0, found.start()) + 1, printed.find("\n", found.end())
+            start, end = (
+                printed.rfind("\n", 0, found.start()) + 1,
+                printed.find("\n", found.end()),
+            )
             line = printed[start : end if end >= 0 else None]
             return Answer(own, " ".join(re.sub(r"[─-╿#*]", " ", line).split())[:160])
     return Answer("says nothing", "")
@@ -133,7 +145,11 @@ def run(command: Sequence[str | Path], folder: Path, fine: Sequence[int] = (0,))
         check=False,
     )
     if done.returncode not in fine:
-        lines = [line for line in (done.stderr or done.stdout).strip().splitlines() if line.strip()]
+        lines = [
+            line
+            for line in (done.stderr or done.stdout).strip().splitlines()
+            if line.strip()
+        ]
         raise Refused(lines[-1].strip() if lines else f"ended with {done.returncode}")
     return done.stdout
 
@@ -144,7 +160,10 @@ def _jsonl(rows: pd.DataFrame, path: Path) -> Path:
         for row in rows.to_dict("records")
     )
     path.write_text(
-        "".join(json.dumps(line, ensure_ascii=False, default=_plain) + "\n" for line in lines),
+        "".join(
+            json.dumps(line, ensure_ascii=False, default=_plain) + "\n"
+            for line in lines
+        ),
         "utf-8",
     )
     return path
@@ -172,13 +191,17 @@ def _one_label(case: Case) -> pd.DataFrame:
 def _ours(programs: Path, case: Case, folder: Path) -> str:
     path = folder / "verdicts.csv"
     case.rows.to_csv(path, index=False)
-    told = json.loads(run([programs / OURS, "check", path.name, "--json"], folder))["judges"][0]
+    told = json.loads(run([programs / OURS, "check", path.name, "--json"], folder))[
+        "judges"
+    ][0]
     return f"standing: {told['standing']}: {told['answer']}"
 
 
 def _judgekeeper(programs: Path, case: Case, folder: Path) -> str:
     rows = _one_label(case).rename(columns={"judge": "verdict", "text": "output"})
-    rows[["id", "output", "verdict", "label"]].to_csv(folder / "verdicts.csv", index=False)
+    rows[["id", "output", "verdict", "label"]].to_csv(
+        folder / "verdicts.csv", index=False
+    )
     return run(
         [
             programs / "judgekeeper",
@@ -211,9 +234,11 @@ def _judgegate(programs: Path, case: Case, folder: Path) -> str:
         *(name for name in rows if str(name).startswith("output")),
     ]
     _jsonl(rows[kept], folder / "labels.jsonl")
-    values = {"pass_fail": ["fail", "pass"], "ordered": list(GRADES), "pairwise": ["1", "2"]}[
-        case.kind
-    ]
+    values = {
+        "pass_fail": ["fail", "pass"],
+        "ordered": list(GRADES),
+        "pairwise": ["1", "2"],
+    }[case.kind]
     settings = {"judge": {"model": "recorded", "prompt": "recorded"}}
     settings |= {"labels": {"values": values, "ordinal": case.kind == "ordered"}}  # type: ignore[dict-item]
     (folder / "judge.yaml").write_text(json.dumps(settings), "utf-8")
@@ -241,11 +266,17 @@ print(report.to_markdown())
 
 def _evalaudit(programs: Path, case: Case, folder: Path) -> str:
     rows = _one_label(case)
-    judge: dict[str, object] = {"human": list(rows["label"]), "judge": list(rows["judge"])}
+    judge: dict[str, object] = {
+        "human": list(rows["label"]),
+        "judge": list(rows["judge"]),
+    }
     level = {"ordered": "ordinal", "numeric": "interval"}.get(case.kind, "nominal")
     given: dict[str, object] = {"config": {"seed": 0, "level": level}}
     if case.kind == "ordered":  # an order of words is told by their places
-        judge = {name: [GRADES.index(value) for value in values] for name, values in judge.items()}  # type: ignore
+        judge = {
+            name: [GRADES.index(value) for value in values]
+            for name, values in judge.items()
+        }  # type: ignore
     people = _people(case.rows)
     if len(people) > 1:
         long = case.rows.melt("item", people, "rater_id", "rating").rename(
@@ -261,14 +292,18 @@ def _evalaudit(programs: Path, case: Case, folder: Path) -> str:
             else pd.Series(False, case.rows.index)
         )
         pairs = pd.DataFrame(
-            {"pair_id": case.rows["item"], "winner": "text_" + case.rows["judge"].astype(str)}
+            {
+                "pair_id": case.rows["item"],
+                "winner": "text_" + case.rows["judge"].astype(str),
+            }
         )
         shown = {"option_a": swapped.map({True: "text_2", False: "text_1"})}
         shown |= {"option_b": swapped.map({True: "text_1", False: "text_2"})}
         given["comparisons"] = pairs.assign(**shown).to_dict("records")
         judge |= {
             "lengths": [
-                [len(a), len(b)] for a, b in zip(rows["text_1"], rows["text_2"], strict=True)
+                [len(a), len(b)]
+                for a, b in zip(rows["text_1"], rows["text_2"], strict=True)
             ]
         }
         judge |= {"preferences": [2 - int(value) for value in rows["judge"]]}
@@ -286,7 +321,11 @@ def _judgekit(programs: Path, case: Case, folder: Path) -> str:
     about: dict[str, object] = {"item_id": rows["id"]}
     if case.kind == "pairwise":
         about = {"item_id": case.rows["item"], "kind": "pairwise"}
-        about |= {"swapped": (case.rows["order"] == "swapped") if "order" in case.rows else False}
+        about |= {
+            "swapped": (case.rows["order"] == "swapped")
+            if "order" in case.rows
+            else False
+        }
         about |= {"a_len": rows["text_1"].str.len(), "b_len": rows["text_2"].str.len()}
         about |= {"a_model": rows["system_1"], "b_model": rows["system_2"]}
     elif case.kind == "pass_fail":
@@ -294,7 +333,10 @@ def _judgekit(programs: Path, case: Case, folder: Path) -> str:
     else:
         ends = (0, len(GRADES) - 1) if case.kind == "ordered" else (0, 100)
         about |= {"kind": "graded", "scale_min": ends[0], "scale_max": ends[1]}
-        about |= {"candidate_len": rows["text"].str.len(), "candidate_model": rows["system"]}
+        about |= {
+            "candidate_len": rows["text"].str.len(),
+            "candidate_model": rows["system"],
+        }
     for column, name in (("judge", "judge"), ("label", "human")):
         field, values = {
             "pairwise": ("choice", rows[column].map({1: "a", 2: "b"})),
@@ -309,7 +351,10 @@ def _judgekit(programs: Path, case: Case, folder: Path) -> str:
         # a label holds for both orders
         own = own if name == "judge" else own.drop_duplicates("item_id")
         _jsonl(own, folder / f"{name}.jsonl")
-    return run([programs / "judgekit", "report", "judge.jsonl", "--human", "human.jsonl"], folder)
+    return run(
+        [programs / "judgekit", "report", "judge.jsonl", "--human", "human.jsonl"],
+        folder,
+    )
 
 
 def _judge_audit_mcp(programs: Path, case: Case, folder: Path) -> str:
@@ -317,12 +362,16 @@ def _judge_audit_mcp(programs: Path, case: Case, folder: Path) -> str:
     field = {"pass_fail": "label", "pairwise": "choice"}.get(case.kind, "score")
     about = rows[["id", "text"]] if "text" in rows else rows[["id"]]
     for column, name in (("judge", "judge"), ("label", "human")):
-        values = rows[column].map(GRADES.index) if case.kind == "ordered" else rows[column]
+        values = (
+            rows[column].map(GRADES.index) if case.kind == "ordered" else rows[column]
+        )
         own = about.rename(columns={"id": "item_id", "text": "output_text"}).assign(
             **{field: values}
         )
         _jsonl(own[own[field].notna()], folder / f"{name}.jsonl")
-    return run([programs / "judge-audit", "calibrate", "judge.jsonl", "human.jsonl"], folder)
+    return run(
+        [programs / "judge-audit", "calibrate", "judge.jsonl", "human.jsonl"], folder
+    )
 
 
 CHOSEN: tuple[Kind, ...] = ("pass_fail", "ordered", "pairwise")
@@ -347,7 +396,8 @@ def programs(tool: str, install: Path | None) -> Path:
     if not (home / "ready").exists():
         subprocess.run(["python3.11", "-m", "venv", "--clear", home], check=True)
         subprocess.run(
-            [home / "bin" / "pip", "install", "--quiet", TOOLS[tool].requirement], check=True
+            [home / "bin" / "pip", "install", "--quiet", TOOLS[tool].requirement],
+            check=True,
         )
         (home / "ready").write_text(TOOLS[tool].requirement, "utf-8")
     return home / "bin"
@@ -355,7 +405,11 @@ def programs(tool: str, install: Path | None) -> Path:
 
 def version(tool: str) -> str:
     """The version of a tool: the one installed of this program, the one asked for of the others."""
-    return metadata.version(OURS) if tool == OURS else TOOLS[tool].requirement.partition("==")[2]
+    return (
+        metadata.version(OURS)
+        if tool == OURS
+        else TOOLS[tool].requirement.partition("==")[2]
+    )
 
 
 def ask(tool: str, programs: Path, case: Case, folder: Path) -> Answer:

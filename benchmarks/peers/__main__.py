@@ -101,17 +101,30 @@ class Used(NamedTuple):
 def home(name: str, peer: Peer, install: Path) -> Path:
     """The folder of a peer's environment, made where it is not there yet."""
     folder = (install / re.split("[_ ]", name)[0]).resolve()
-    if not peer.requirement or (folder / "bin").is_dir() or (folder / "node_modules").is_dir():
+    if (
+        not peer.requirement
+        or (folder / "bin").is_dir()
+        or (folder / "node_modules").is_dir()
+    ):
         return folder
     if peer.npm:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text("{}", encoding="utf-8")
         subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", peer.requirement], cwd=folder, check=True
+            ["npm", "install", "--no-audit", "--no-fund", peer.requirement],
+            cwd=folder,
+            check=True,
         )
         return folder
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *peer.requirement.split()]
+    pip = [
+        folder / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        *peer.requirement.split(),
+    ]
     subprocess.run(pip, check=True)
     return folder
 
@@ -119,14 +132,20 @@ def home(name: str, peer: Peer, install: Path) -> Path:
 def version(name: str, peer: Peer, folder: Path) -> str:
     """Which version of a peer is installed."""
     if not peer.requirement:
-        return metadata.version("aiohttp") if name.startswith("bare") else undogmatic.__version__
+        return (
+            metadata.version("aiohttp")
+            if name.startswith("bare")
+            else undogmatic.__version__
+        )
     if peer.npm:
         package = folder / "node_modules" / name / "package.json"
         return str(json.loads(package.read_text(encoding="utf-8"))["version"])
     package = peer.requirement.split()[0]
     asked = f"from importlib import metadata; print(metadata.version({package!r}))"
     line = [folder / "bin" / "python", "-c", asked]
-    return subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        line, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def line_of(peer: Peer, folder: Path) -> list[str]:
@@ -145,22 +164,35 @@ def measured(line: Sequence[str], place: Path, said: str = "said.txt") -> Used:
         "PROMPTFOO_DISABLE_TELEMETRY": "1",
     }
     known |= {"PROMPTFOO_DISABLE_DEBUG_LOG": "1", "PROMPTFOO_DISABLE_ERROR_LOG": "1"}
-    known |= {"PROMPTFOO_DISABLE_UPDATE": "1", "PROMPTFOO_CONFIG_DIR": str(place / "promptfoo")}
+    known |= {
+        "PROMPTFOO_DISABLE_UPDATE": "1",
+        "PROMPTFOO_CONFIG_DIR": str(place / "promptfoo"),
+    }
     known |= {
         "DSPY_CACHEDIR": str(place / "dspy"),
         "DEEPEVAL_RESULTS_FOLDER": str(place / "deepeval"),
     }
-    known |= {"CONFIDENT_OPEN_BROWSER": "0", "OTEL_SDK_DISABLED": "true", "COLUMNS": "200"}
+    known |= {
+        "CONFIDENT_OPEN_BROWSER": "0",
+        "OTEL_SDK_DISABLED": "true",
+        "COLUMNS": "200",
+    }
     if line[0] != sys.executable:
         known.pop("PYTHONPATH", None)
     began = time.perf_counter()
     with (place / said).open("w", encoding="utf-8") as file:
         # a small process starts it, or the memory of this one would be the least of any
         helper = [sys.executable, "-I", "-c", _HELPER, str(place / "used.json"), *line]
-        subprocess.run(helper, cwd=place, env=known, stdout=file, stderr=file, check=True)
+        subprocess.run(
+            helper, cwd=place, env=known, stdout=file, stderr=file, check=True
+        )
     wall = time.perf_counter() - began
-    processor, peak, status = json.loads((place / "used.json").read_text(encoding="utf-8"))
-    return Used(wall, processor, peak / (1024 if sys.platform != "darwin" else 1024**2), status)
+    processor, peak, status = json.loads(
+        (place / "used.json").read_text(encoding="utf-8")
+    )
+    return Used(
+        wall, processor, peak / (1024 if sys.platform != "darwin" else 1024**2), status
+    )
 
 
 _HELPER = """
@@ -212,9 +244,20 @@ def asked(name: str, install: Path, url: str, texts: int) -> Asked:
             {"id": str(n), "text": f"peer-{n}: {TEXT.format(n=n) * (1 + n % 5)}"}
             for n in range(texts)
         ]
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        line = [*line_of(peer, folder), url, str(file), str(IN_FLIGHT), str(place / "out.json")]
-        line += [*peer.words, *([str(folder / "node_modules" / ".bin" / name)] if peer.npm else [])]
+        file.write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
+        line = [
+            *line_of(peer, folder),
+            url,
+            str(file),
+            str(IN_FLIGHT),
+            str(place / "out.json"),
+        ]
+        line += [
+            *peer.words,
+            *([str(folder / "node_modules" / ".bin" / name)] if peer.npm else []),
+        ]
         counts(url)
         used = measured(line, place)
         told = place / "out.json"
@@ -230,7 +273,9 @@ def asked(name: str, install: Path, url: str, texts: int) -> Asked:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def speeds(names: Sequence[str], install: Path, rounds: int, texts: int) -> list[dict[str, Any]]:
+def speeds(
+    names: Sequence[str], install: Path, rounds: int, texts: int
+) -> list[dict[str, Any]]:
     """Rates and costs of all peers, in turn; the best of the rounds."""
     best: dict[str, dict[str, float]] = {}
     with served("--latency", str(LATENCY)) as url:
@@ -242,7 +287,9 @@ def speeds(names: Sequence[str], install: Path, rounds: int, texts: int) -> list
                 more = texts - FEW
                 now = {
                     "rate": more / max(many.used.wall - few.used.wall, 1e-9),
-                    "processor": 1000 * (many.used.processor - few.used.processor) / more,
+                    "processor": 1000
+                    * (many.used.processor - few.used.processor)
+                    / more,
                     "start": few.used.processor,
                     "megabytes": many.used.megabytes,
                 }
@@ -268,7 +315,17 @@ def speeds(names: Sequence[str], install: Path, rounds: int, texts: int) -> list
     ]
 
 
-COLUMNS = ("peer", "version", "what", "texts", "rounds", "rate", "processor", "start", "megabytes")
+COLUMNS = (
+    "peer",
+    "version",
+    "what",
+    "texts",
+    "rounds",
+    "rate",
+    "processor",
+    "start",
+    "megabytes",
+)
 COLUMNS += ("asked", "scored", "without", "bad", "wrong", "seconds", "status")
 
 
@@ -295,7 +352,9 @@ def troubles(
             yield row
 
 
-def checks(install: Path, sizes: Sequence[int], rounds: int) -> Iterator[dict[str, Any]]:
+def checks(
+    install: Path, sizes: Sequence[int], rounds: int
+) -> Iterator[dict[str, Any]]:
     """What a table of verdicts and labels takes, each validator asked as the gauntlet asks it; the
     least of the rounds."""
     import pandas as pd
@@ -306,13 +365,18 @@ def checks(install: Path, sizes: Sequence[int], rounds: int) -> Iterator[dict[st
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
-            rows = pd.read_csv(table_of(place / "rows.csv", size)).rename(columns={"id": "item"})
+            rows = pd.read_csv(table_of(place / "rows.csv", size)).rename(
+                columns={"id": "item"}
+            )
             case = Case(rows.assign(system="S1"), "pass_fail", True)
             for name, peer in VALIDATORS.items():
                 there = home(name, peer, install)
-                programs = there / "bin" if peer.requirement else Path(sys.executable).parent
+                programs = (
+                    there / "bin" if peer.requirement else Path(sys.executable).parent
+                )
                 spent, said = [], "read"
-                for number in range(rounds + (size == min(sizes))):  # the first compiles
+                # the first compiles
+                for number in range(rounds + (size == min(sizes))):
                     own = place / f"{name}{number}"
                     own.mkdir()
                     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -322,11 +386,25 @@ def checks(install: Path, sizes: Sequence[int], rounds: int) -> Iterator[dict[st
                         said = str(error)[:120]
                     after = resource.getrusage(resource.RUSAGE_CHILDREN)
                     spent.append(
-                        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                        after.ru_utime
+                        + after.ru_stime
+                        - before.ru_utime
+                        - before.ru_stime
                     )
-                row = {"peer": name, "version": version(name, peer, there), "rows": size}
-                row |= {"processor": f"{min(spent):.2f}", "rounds": rounds, "said": said}
-                print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+                row = {
+                    "peer": name,
+                    "version": version(name, peer, there),
+                    "rows": size,
+                }
+                row |= {
+                    "processor": f"{min(spent):.2f}",
+                    "rounds": rounds,
+                    "said": said,
+                }
+                print(
+                    ", ".join(f"{key} {value}" for key, value in row.items()),
+                    flush=True,
+                )
                 yield row
 
 
@@ -379,15 +457,28 @@ def readers(install: Path, megabytes: int, rounds: int) -> Iterator[dict[str, An
         (place / "read.py").write_text(_READ, encoding="utf-8")
         for name, line in (
             ("inspect_ai read_eval_log", [python, "read.py", str(log)]),
-            ("undogmatic check", [sys.executable, "-m", "undogmatic.cli", "check", str(log)]),
+            (
+                "undogmatic check",
+                [sys.executable, "-m", "undogmatic.cli", "check", str(log)],
+            ),
         ):
             found = [measured(line, place) for _ in range(rounds)]
             least = min(found, key=lambda used: used.processor)
             own = name.split()[0]
-            row = {"reader": name, "version": version(own, PEERS[own], folder), "samples": count}
+            row = {
+                "reader": name,
+                "version": version(own, PEERS[own], folder),
+                "samples": count,
+            }
             row |= {"megabytes_read": f"{log.stat().st_size / 1e6:.0f}"}
-            row |= {"processor": f"{least.processor:.2f}", "megabytes": f"{least.megabytes:.0f}"}
-            row |= {"status": least.status, "said": (place / "said.txt").read_text()[:120].strip()}
+            row |= {
+                "processor": f"{least.processor:.2f}",
+                "megabytes": f"{least.megabytes:.0f}",
+            }
+            row |= {
+                "status": least.status,
+                "said": (place / "said.txt").read_text()[:120].strip(),
+            }
             print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
             yield row
 
@@ -414,12 +505,20 @@ def main() -> None:
         action="store_true",
         help="2 % unreadable answers, 1 % status 500".replace("%", "%%"),
     )
-    parser.add_argument("--limit", type=float, help="calls a second that the server takes")
-    parser.add_argument("--check", action="store_true", help="validators of judges, on tables")
+    parser.add_argument(
+        "--limit", type=float, help="calls a second that the server takes"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="validators of judges, on tables"
+    )
     parser.add_argument("--rows", nargs="+", type=int, default=[1000, 100_000])
-    parser.add_argument("--read", action="store_true", help="readers of a log of Inspect")
+    parser.add_argument(
+        "--read", action="store_true", help="readers of a log of Inspect"
+    )
     parser.add_argument("--megabytes", type=int, default=100)
-    parser.add_argument("--write", action="store_true", help="keep it in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep it in benchmarks/results"
+    )
     given = parser.parse_args()
     table, keys = "peers", ("peer", "what")
     if given.check:
@@ -430,10 +529,14 @@ def main() -> None:
         keys = ("reader",)
         found = readers(given.install, given.megabytes, given.rounds)
     elif given.faults:
-        found = troubles(given.peers, given.install, "faults", given.texts, ["--faulty"])
+        found = troubles(
+            given.peers, given.install, "faults", given.texts, ["--faulty"]
+        )
     elif given.limit:
         words = ["--limit", f"{given.limit:g}"]
-        found = troubles(given.peers, given.install, f"limit {given.limit:g}", given.texts, words)
+        found = troubles(
+            given.peers, given.install, f"limit {given.limit:g}", given.texts, words
+        )
     else:
         found = iter(speeds(given.peers, given.install, given.rounds, given.texts))
     for row in found:

@@ -48,14 +48,26 @@ class Server:
         self.counts["asked"] += 1
         if self._full():
             self.counts["429"] += 1
-            told = {"error": {"message": "Rate limit reached", "type": "requests", "code": None}}
+            told = {
+                "error": {
+                    "message": "Rate limit reached",
+                    "type": "requests",
+                    "code": None,
+                }
+            }
             return web.json_response(told, status=429, headers={"Retry-After": "1"})
         self.asked[number] += 1
         await asyncio.sleep(self.latency)
         first = self.faulty and self.asked[number] == 1
         if first and number % 100 == 13:
             self.counts["500"] += 1
-            told = {"error": {"message": "Server error", "type": "server_error", "code": None}}
+            told = {
+                "error": {
+                    "message": "Server error",
+                    "type": "server_error",
+                    "code": None,
+                }
+            }
             return web.json_response(told, status=500)
         content = self._content(raw, number)
         if first and number % 50 == 7:
@@ -64,9 +76,17 @@ class Server:
         else:
             self.counts["well"] += 1
         message = {"role": "assistant", "content": content, "refusal": None}
-        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "stop",
+            "logprobs": None,
+        }
         usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-        about: dict[str, Any] = {"id": f"chatcmpl-{number}", "object": "chat.completion"}
+        about: dict[str, Any] = {
+            "id": f"chatcmpl-{number}",
+            "object": "chat.completion",
+        }
         about |= {"created": 1_800_000_000, "model": "gpt-4.1-mini", "usage": usage}
         return web.json_response(about | {"choices": [choice]})
 
@@ -78,7 +98,11 @@ class Server:
         names = form.get("properties", {})
         if "shame_score" in names:  # ours, on a scale from 0 to 100
             return json.dumps(
-                {"shame_score": round(100 * score), "confidence": 80, "rationale": "Stub."}
+                {
+                    "shame_score": round(100 * score),
+                    "confidence": 80,
+                    "rationale": "Stub.",
+                }
             )
         values: dict[str, Any] = {
             "score": score,
@@ -89,9 +113,7 @@ class Server:
         if names:
             return json.dumps({name: values.get(name, "Stub.") for name in names})
         if b"[[ ## score ## ]]" in raw:  # DSPy's own form
-            return (
-                f"[[ ## reason ## ]]\nStub.\n\n[[ ## score ## ]]\n{score}\n\n[[ ## completed ## ]]"
-            )
+            return f"[[ ## reason ## ]]\nStub.\n\n[[ ## score ## ]]\n{score}\n\n[[ ## completed ## ]]"
         return json.dumps({name: values[name] for name in ("score", "reason", "pass")})
 
     def _full(self) -> bool:

@@ -52,7 +52,9 @@ def _hyphenation(language: str) -> pyphen.Pyphen:
 def _hyphenated(text: str, language: str) -> str:
     """The text with soft hyphens in words of at least seven letters."""
     return re.sub(
-        r"[^\W\d_]{7,}", lambda word: _hyphenation(language).inserted(word[0], SOFT_HYPHEN), text
+        r"[^\W\d_]{7,}",
+        lambda word: _hyphenation(language).inserted(word[0], SOFT_HYPHEN),
+        text,
     )
 
 
@@ -83,7 +85,9 @@ class Opinion(FPDF):
         super().__init__()
         self.title, self.docket, self.language = title, docket, language
         self.core_fonts_encoding = "windows-1252"
-        self.set_compression(False)  # bytes that do not hang on the version of a compressor
+        self.set_compression(
+            False
+        )  # bytes that do not hang on the version of a compressor
         self.set_auto_page_break(False)
         self.set_creation_date(datetime(2026, 11, 1, tzinfo=UTC))
         self.set_title(title)
@@ -95,7 +99,12 @@ class Opinion(FPDF):
         self.set_font("Times", "I", SMALL)
         self.set_xy(LEFT, 20)
         odd = self.page_no() % 2 == 1
-        self.cell(WIDTH, 5, self.title.upper() if odd else self.docket, align="R" if odd else "L")
+        self.cell(
+            WIDTH,
+            5,
+            self.title.upper() if odd else self.docket,
+            align="R" if odd else "L",
+        )
 
     def footer(self) -> None:
         """The page's number."""
@@ -125,7 +134,11 @@ def opinion_pdf(source: str, docket: str, language: str) -> bytes:
         language: "en" or "pt", for hyphenation and the footer.
     """
     blocks = [" ".join(block.split()) for block in source.strip().split("\n\n")]
-    notes = {m[1]: block[m.end() :] for block in blocks if (m := re.match(r"\[\^(\d+)\]: ", block))}
+    notes = {
+        m[1]: block[m.end() :]
+        for block in blocks
+        if (m := re.match(r"\[\^(\d+)\]: ", block))
+    }
     paragraphs = [block for block in blocks if not re.match(r"\[\^\d+\]: ", block)]
     pdf = Opinion(paragraphs[0].lstrip("# "), docket, language)
     pdf.add_page()
@@ -143,7 +156,9 @@ def opinion_pdf(source: str, docket: str, language: str) -> bytes:
         ahead = (
             3 if line.centred and n + 1 < len(lines) else 1
         )  # a heading does not stand alone at the end of a page
-        if y + line.above + ahead * _height(line) > BOTTOM - sum(map(_height, below + own)):
+        if y + line.above + ahead * _height(line) > BOTTOM - sum(
+            map(_height, below + own)
+        ):
             _finish(pdf, below)
             below, y = [], TOP
             pdf.add_page()
@@ -169,7 +184,9 @@ def _finish(pdf: Opinion, below: list[Line]) -> None:
         pdf.put(line, y)
 
 
-def summary_rows(case: str, source: dict[str, Any], filler: list[str]) -> Iterator[dict[str, Any]]:
+def summary_rows(
+    case: str, source: dict[str, Any], filler: list[str]
+) -> Iterator[dict[str, Any]]:
     """The faithful summary of a case, one copy of it for each planted error, and one with filler.
 
     Args:
@@ -202,7 +219,13 @@ def summary_rows(case: str, source: dict[str, Any], filler: list[str]) -> Iterat
     change = {n: [s, filler[(n - 1) % len(filler)]] for n, s in enumerate(sentences, 1)}
     added = [pair[1] for pair in change.values()]
     yield _row(
-        case, "verbose_filler", ["verbose_filler"], _joined(paragraphs, change), added, [], None
+        case,
+        "verbose_filler",
+        ["verbose_filler"],
+        _joined(paragraphs, change),
+        added,
+        [],
+        None,
     )
 
 

@@ -16,13 +16,17 @@ Node = dict[str, Any]
 
 def main() -> None:
     """Both files anew."""
-    truths, predictions = made(yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8")))
+    truths, predictions = made(
+        yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
+    )
     for name, rows in (("ground_truth", truths), ("predictions", predictions)):
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (HERE / f"{name}.jsonl").write_text(lines, encoding="utf-8")
 
 
-def made(cases: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def made(
+    cases: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of both files."""
     truths, predictions = [], []
     for case in cases:
@@ -30,12 +34,17 @@ def made(cases: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[s
         panel = [{"marker": marker} for marker in case["panel"]]
         about = {"test_case_id": case["id"]}
         truths.append(
-            about | {"context": case["context"], "panel": panel, "gating_hierarchy": truth}
+            about
+            | {"context": case["context"], "panel": panel, "gating_hierarchy": truth}
         )
         for given in case["predictions"]:
             row = {"id": f"{case['id']}/{given['condition']}"} | about
             predictions.append(
-                row | {"condition": given["condition"], "prediction": predicted(truth, given)}
+                row
+                | {
+                    "condition": given["condition"],
+                    "prediction": predicted(truth, given),
+                }
             )
     return truths, predictions
 
@@ -45,7 +54,11 @@ def read(outline: str) -> Node:
     path: list[Node] = []
     for line in outline.splitlines():
         name = line.strip()
-        node = {"name": name.rstrip("*"), "is_critical": name.endswith("*"), "children": []}
+        node = {
+            "name": name.rstrip("*"),
+            "is_critical": name.endswith("*"),
+            "children": [],
+        }
         del path[(len(line) - len(line.lstrip())) // 2 :]
         if path:
             path[-1]["children"].append(node)
@@ -74,7 +87,9 @@ def predicted(truth: Node, given: Mapping[str, Any]) -> str:
         node = parent["children"].pop(place)
         _node(root, target)["children"].append(node)
     for name, gates in given.get("add", {}).items():
-        _node(root, name)["children"] += [{"name": gate, "children": []} for gate in gates]
+        _node(root, name)["children"] += [
+            {"name": gate, "children": []} for gate in gates
+        ]
     for name, other in given.get("rename", {}).items():
         _node(root, name)["name"] = other
     if "cut" in given:
@@ -84,7 +99,10 @@ def predicted(truth: Node, given: Mapping[str, Any]) -> str:
 
 
 def _plain(node: Node) -> Node:
-    return {"name": node["name"], "children": [_plain(child) for child in node["children"]]}
+    return {
+        "name": node["name"],
+        "children": [_plain(child) for child in node["children"]],
+    }
 
 
 def _node(root: Node, name: str) -> Node:

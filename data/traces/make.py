@@ -24,7 +24,12 @@ HERE = Path(__file__).resolve().parent
 TASKS = ("documents", "records", "files")
 FIRST = 1_767_600_000  # 5 January 2026, in the morning
 WEEKS = 20
-TAKES = {"user": (4, 90), "assistant": (1, 6), "tool_call": (0.1, 0.6), "tool_result": (0.2, 4)}
+TAKES = {
+    "user": (4, 90),
+    "assistant": (1, 6),
+    "tool_call": (0.1, 0.6),
+    "tool_result": (0.2, 4),
+}
 """How many seconds a step of each kind takes, from least to most."""
 
 
@@ -55,7 +60,9 @@ def trace(written: Mapping[str, Any], task: str) -> Trace:
         took = round(draw.uniform(*TAKES[step["kind"]]), 1)
         made.append(step | {"time": round(now, 1), "seconds": took})
         now += took
-    said = " ".join(step["text"] for step in made if step["kind"] in ("user", "assistant"))
+    said = " ".join(
+        step["text"] for step in made if step["kind"] in ("user", "assistant")
+    )
     about = {"task": task, "language": language_of(said)}
     asked = made[0]["text"]
     return Trace(run=written["id"], task=asked, steps=tuple(made), metadata=about)
@@ -65,7 +72,9 @@ if __name__ == "__main__":
     runs = [
         trace(written, task)
         for task in TASKS
-        for written in yaml.safe_load((HERE / f"{task}.yaml").read_text(encoding="utf-8"))
+        for written in yaml.safe_load(
+            (HERE / f"{task}.yaml").read_text(encoding="utf-8")
+        )
     ]
     (HERE / "clean.jsonl").write_text("".join(as_jsonl(runs)), encoding="utf-8")
     print(f"{len(runs)} runs, {sum(len(run.steps) for run in runs)} steps")

@@ -26,7 +26,9 @@ OUTWARD = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?!\.\.)([^)#\s]*)(#[^)\s]*)?\)")
 def first_comment(file: Path) -> str:
     """The comment that a file of conf/ begins with, in one line."""
     lines = file.read_text(encoding="utf-8").splitlines()
-    end = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    end = next(
+        (n for n, line in enumerate(lines) if not line.startswith("#")), len(lines)
+    )
     return " ".join(
         line.lstrip("# ").rstrip()
         for line in lines[:end]
@@ -38,7 +40,9 @@ def conf_reference() -> str:
     """Every group of conf/, its options, what each is for, and its keys with their values."""
     parts = []
     for folder in sorted(
-        path for path in (ROOT / "conf").rglob("*") if path.is_dir() and any(path.glob("*.yaml"))
+        path
+        for path in (ROOT / "conf").rglob("*")
+        if path.is_dir() and any(path.glob("*.yaml"))
     ):
         group = folder.relative_to(ROOT / "conf").as_posix()
         parts.append(f"\n## {group}\n")
@@ -59,18 +63,27 @@ def notebook(file: Path) -> str:
     parts = []
     for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
-        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        parts.append(
+            source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
+        )
         for given in cell.get("outputs", ()):
             data = given.get("data", {"text/plain": given.get("text", "")})
             # without the class and the border of pandas a table looks and scrolls as others do
-            shown = re.sub(r"<table[^>]*>", "<table>", "".join(data.get("text/html", ())))
-            parts.append(shown or f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
+            shown = re.sub(
+                r"<table[^>]*>", "<table>", "".join(data.get("text/html", ()))
+            )
+            parts.append(
+                shown or f"```text\n{''.join(data['text/plain']).rstrip()}\n```"
+            )
     return "\n\n".join(parts)
 
 
-def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(
+    markdown: str, *, page: Page, config: MkDocsConfig, files: Files
+) -> str:
     """List conf/ and notebooks on their pages, and lead links that leave docs/ to the repository, or nowhere."""
-    if page.is_homepage:  # the tabs above lead on, and what a command prints needs the width
+    # the tabs above lead on, and what a command prints needs the width
+    if page.is_homepage:
         page.meta["hide"] = ["navigation", "toc"]
     if page.file.src_uri.startswith("reference/conf."):
         markdown += conf_reference()
@@ -95,11 +108,14 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     return OUTWARD.sub(outward, markdown)
 
 
-def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_content(
+    html: str, *, page: Page, config: MkDocsConfig, files: Files
+) -> str:
     """Say of a page that is not translated that it is English, and call no empty cell a heading."""
     html = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
     language = str(config.theme["language"])
-    if page.file.locale != language and language in NOTICE:  # the locale is set by the plugin i18n
+    # the locale is set by the plugin i18n
+    if page.file.locale != language and language in NOTICE:
         untranslated.add(page.url)
         html = f'<p class="untranslated">{NOTICE[language]}</p>\n<div lang="en">\n{html}\n</div>'
     return html
@@ -122,10 +138,13 @@ def kept(index: Path, entries: list[dict[str, Any]], language: str, to: Path) ->
     whole = json.loads(index.read_text(encoding="utf-8"))
     whole["config"]["lang"] = [language]
     to.parent.mkdir(parents=True, exist_ok=True)
-    to.write_text(json.dumps(whole | {"docs": entries}, ensure_ascii=False), encoding="utf-8")
+    to.write_text(
+        json.dumps(whole | {"docs": entries}, ensure_ascii=False), encoding="utf-8"
+    )
 
 
-@plugins.event_priority(-200)  # after the plugin i18n (-100), which builds each language in turn
+# after the plugin i18n (-100), which builds each language in turn
+@plugins.event_priority(-200)
 def on_post_build(config: MkDocsConfig) -> None:
     """Give each language an index of search of its own.
 

@@ -17,12 +17,21 @@ def outputs(cells: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     found = []
     for count, cell in enumerate(cells, 1):
         tree = ast.parse("".join(cell["source"]))
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last = (
+            tree.body.pop()
+            if tree.body and isinstance(tree.body[-1], ast.Expr)
+            else None
+        )
         printed, made = io.StringIO(), []
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             exec(compile(tree, f"cell {count}", "exec"), names)
             value = (
-                eval(compile(ast.Expression(last.value), f"cell {count}", "eval"), names)
+                eval(
+                    compile(ast.Expression(last.value), f"cell {count}", "eval"), names
+                )
                 if last
                 else None
             )
@@ -61,9 +70,13 @@ def main() -> None:
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         cells = code_cells(notebook)
-        for count, (cell, made) in enumerate(zip(cells, outputs(cells), strict=True), 1):
+        for count, (cell, made) in enumerate(
+            zip(cells, outputs(cells), strict=True), 1
+        ):
             cell["outputs"], cell["execution_count"] = made, count
-        path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        path.write_text(
+            json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

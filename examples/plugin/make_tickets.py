@@ -33,7 +33,11 @@ TESTED = (
 VAGUE = (
     "we close the case {n},please understand,there is much to do this week,no date is known"
 ).split(",")
-THANKS = ("Thank you for writing.", "Thanks for your patience.", "Thank you so much for asking.")
+THANKS = (
+    "Thank you for writing.",
+    "Thanks for your patience.",
+    "Thank you so much for asking.",
+)
 
 
 def main() -> None:
@@ -57,7 +61,10 @@ def main() -> None:
         flattered = thanks and rng.random() < 0.3
         tickets.append(
             {
-                "ticket": {"number": f"T{number}", "queue": ("web", "phone")[number % 2]}
+                "ticket": {
+                    "number": f"T{number}",
+                    "queue": ("web", "phone")[number % 2],
+                }
                 | {"answer": answer},
                 "grading": {"model": "grader-2", "solved": judge or flattered},
                 "agent": {"solved": agent},
@@ -66,7 +73,8 @@ def main() -> None:
     lines = [json.dumps(each) + "\n" for each in tickets]
     Path("tickets.jsonl").write_text("".join(lines), encoding="utf-8")
     answers = [
-        json.dumps({"id": each["ticket"]["number"], "text": each["ticket"]["answer"]}) + "\n"
+        json.dumps({"id": each["ticket"]["number"], "text": each["ticket"]["answer"]})
+        + "\n"
         for each in tickets[:8]
     ]
     Path("answers.jsonl").write_text("".join(answers), encoding="utf-8")

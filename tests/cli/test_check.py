@@ -32,7 +32,12 @@ def frame(n: int = 80, noise: float = 0.03, seed: int = 0) -> pd.DataFrame:
     texts = [" ".join(rng.choice(words, 12)) for _ in range(n)]
     named = [np.where(values == 1, "pass", "fail") for values in said]
     return pd.DataFrame(
-        {"id": [f"r{k}" for k in range(n)], "text": texts, "judge": named[0], "human": named[1]}
+        {
+            "id": [f"r{k}" for k in range(n)],
+            "text": texts,
+            "judge": named[0],
+            "human": named[1],
+        }
     )
 
 
@@ -45,7 +50,9 @@ def check(capsys: Capture, *words: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("noise", "asked"), [(0.02, "--card card.json"), (0.5, "--report report")])
+@pytest.mark.parametrize(
+    ("noise", "asked"), [(0.02, "--card card.json"), (0.5, "--report report")]
+)
 def test_the_command_that_comes_next_works(
     noise: float, asked: str, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -57,7 +64,9 @@ def test_the_command_that_comes_next_works(
     ]
     command = shlex.split(found.rpartition(": `")[2].rstrip("`"))
     assert command[:2] == ["undogmatic", "check"] and " ".join(command).endswith(asked)
-    assert asked.startswith("--card") == ("Next, see in the report" in check(capsys, *command[2:]))
+    assert asked.startswith("--card") == (
+        "Next, see in the report" in check(capsys, *command[2:])
+    )
     assert (Path.cwd() / asked.split()[1]).exists()
 
 
@@ -86,7 +95,13 @@ def other(noise: float) -> str:
 )
 @pytest.mark.parametrize("against", ["card.json", "verdicts.csv"])
 def test_the_first_line_says_what_has_changed(
-    against: str, noise: float, status: int, said: str, card: Path, tmp_path: Path, capsys: Capture
+    against: str,
+    noise: float,
+    status: int,
+    said: str,
+    card: Path,
+    tmp_path: Path,
+    capsys: Capture,
 ) -> None:
     new = str(put(tmp_path / "new.csv", other(noise)))
     earlier = str(card if against == card.name else tmp_path / against)
@@ -104,7 +119,8 @@ def test_the_first_line_says_what_has_changed(
 
 
 @pytest.mark.parametrize(
-    ("language", "said"), [("en", "Exit status 4: a judge is shown"), ("pt", "Código de saída 4")]
+    ("language", "said"),
+    [("en", "Exit status 4: a judge is shown"), ("pt", "Código de saída 4")],
 )
 def test_exit_status_4_is_explained_where_it_happens(
     language: str, said: str, card: Path, tmp_path: Path, capsys: Capture
@@ -129,11 +145,18 @@ def ends(capsys: Capture, *words: str) -> tuple[int, str]:
 def test_a_card_of_the_same_verdicts_shows_no_change(
     card: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    ended, printed = ends(capsys, str(tmp_path / "verdicts.csv"), "--against", str(card))
-    assert ended == 0 and "the very ones from which that card was made" in printed.splitlines()[1]
+    ended, printed = ends(
+        capsys, str(tmp_path / "verdicts.csv"), "--against", str(card)
+    )
+    assert (
+        ended == 0
+        and "the very ones from which that card was made" in printed.splitlines()[1]
+    )
 
 
-def test_a_card_of_something_else_is_refused(card: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_card_of_something_else_is_refused(
+    card: Path, tmp_path: Path, capsys: Capture
+) -> None:
     rows = frame().rename(columns={"judge": "gpt_judge"})
     put(tmp_path / "other.csv", rows.to_csv(index=False))
     put(tmp_path / "whole.csv", frame().to_csv(index=False))
@@ -142,7 +165,12 @@ def test_a_card_of_something_else_is_refused(card: Path, tmp_path: Path, capsys:
     put(tmp_path / "edited.json", card.read_text().replace("supported", "refuted"))
     for file, against, more, said in (
         ("other", card, {}, "about the judge 'judge', and here is gpt_judge"),
-        ("grades", card, {"kind": "numeric"}, "verdicts were pass_fail, and these are numeric"),
+        (
+            "grades",
+            card,
+            {"kind": "numeric"},
+            "verdicts were pass_fail, and these are numeric",
+        ),
         ("whole", card, {"level": 0.9}, "Add --level 0.95"),
         ("whole", "edited.json", {}, "edited or damaged after it was made"),
         ("whole", [card, "whole.csv"], {}, "Name one of them"),
@@ -160,24 +188,39 @@ def test_a_card_of_something_else_is_refused(card: Path, tmp_path: Path, capsys:
 
 
 def test_what_was_planted_is_said_first(tmp_path: Path, capsys: Capture) -> None:
-    rows = [{"id": f"r{k}", "of": "", "what": "clean", "verdict": "pass"} for k in range(30)]
+    rows = [
+        {"id": f"r{k}", "of": "", "what": "clean", "verdict": "pass"} for k in range(30)
+    ]
     rows += [
         {"id": f"{row['id']}-{kind}", "of": row["id"], "what": kind, "verdict": said}
         for row in rows[:30]
-        for kind, said in (("defect:loop", "fail"), ("defect:leak", "pass"), ("equivalent", "pass"))
+        for kind, said in (
+            ("defect:loop", "fail"),
+            ("defect:leak", "pass"),
+            ("equivalent", "pass"),
+        )
     ]
     file = put(tmp_path / "planted.csv", pd.DataFrame(rows).to_csv(index=False))
     named = [str(file), "--injected", "what", "--parent", "of"]
     first = check(capsys, *named).split("\n\n")[0]
     assert first.strip().startswith("“verdict” fails 50% [37%, 63%] of the 60 items")
     assert "leak 0% [0%, 11%], most of which it misses; loop 100% [89%, 100%]" in first
-    own = put(tmp_path / "own.csv", pd.DataFrame(rows).rename(columns={"what": "kind"}).to_csv())
-    assert "loop 100% [89%, 100%]" in check(capsys, str(own), "--worse", "high", "--language", "en")
+    own = put(
+        tmp_path / "own.csv",
+        pd.DataFrame(rows).rename(columns={"what": "kind"}).to_csv(),
+    )
+    assert "loop 100% [89%, 100%]" in check(
+        capsys, str(own), "--worse", "high", "--language", "en"
+    )
     assert "a maioria dos quais não vê" in check(capsys, *named, "--language", "pt")
-    written = json.loads(check(capsys, *named, "--json", "--card", str(tmp_path / "card.json")))
+    written = json.loads(
+        check(capsys, *named, "--json", "--card", str(tmp_path / "card.json"))
+    )
     assert len(written["asked"]) == 2
     card = read_card(tmp_path / "card.json")
-    assert card.figures["injected.recall.loop"].interval == pytest.approx((0.886, 1), abs=1e-3)
+    assert card.figures["injected.recall.loop"].interval == pytest.approx(
+        (0.886, 1), abs=1e-3
+    )
     main(["check", *named, "--report", str(tmp_path / "report")])
     report = (tmp_path / "report" / "report.md").read_text("utf-8")
     assert "kinds.png" in report and "| leak " in report
@@ -195,13 +238,18 @@ def test_over_dates_it_is_said_since_when(tmp_path: Path, capsys: Capture) -> No
     assert ended == 4
     assert "agrees with people less since 2026-05-" in printed.strip().splitlines()[0]
     assert ends(capsys, file, "--over", "date", "--json")[0] == 4
-    put(tmp_path / "dated.csv", rows.replace({"date": {days[3]: "soon"}}).to_csv(index=False))
+    put(
+        tmp_path / "dated.csv",
+        rows.replace({"date": {days[3]: "soon"}}).to_csv(index=False),
+    )
     with pytest.raises(SystemExit):
         main(["check", file, "--over", "date"])
     assert "dated.csv:8: `date` is 'soon', which is no date" in capsys.readouterr().err
 
 
-def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Capture) -> None:
+def test_the_command_answers_and_writes_what_is_asked(
+    tmp_path: Path, capsys: Capture
+) -> None:
     file = str(a_file(tmp_path))
     config = ["--judge-config", "model=gpt-5", "temperature=0"]
     said = check(
@@ -224,7 +272,10 @@ def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Ca
     assert "out/report.html" in said and "card.json, card.svg" in said
     every = check(capsys, file, "--all")
     blocks = every.strip().split("\n\n")
-    assert "Judge: `judge` (`--judge`)" in blocks[0] and blocks[1].splitlines()[1:4] == first[1:4]
+    assert (
+        "Judge: `judge` (`--judge`)" in blocks[0]
+        and blocks[1].splitlines()[1:4] == first[1:4]
+    )
     assert "it agrees with a person in" in blocks[2] and "word counter" in blocks[2]
     assert "Not examined:\n- " in every
     report = (tmp_path / "out" / "report.html").read_text("utf-8")
@@ -248,11 +299,14 @@ def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Ca
         )
     assert (
         ended.value.code in (0, 2)
-        and "The labels are those that the judge was checked on" in capsys.readouterr().out
+        and "The labels are those that the judge was checked on"
+        in capsys.readouterr().out
     )
 
 
-def test_several_judges_are_answered_each_and_together(tmp_path: Path, capsys: Capture) -> None:
+def test_several_judges_are_answered_each_and_together(
+    tmp_path: Path, capsys: Capture
+) -> None:
     other = np.random.default_rng(1).permutation(frame()["judge"])
     said = check(
         capsys,
@@ -276,13 +330,26 @@ def test_a_card_is_read_as_it_was_made(tmp_path: Path, capsys: Capture) -> None:
             frame().rename(columns={"judge": "a", "human": "b"}).to_csv(index=False),
         )
     )
-    check(capsys, file, "--judge", "a", "--human", "b", "--labels", "all", "--card", "card.json")
+    check(
+        capsys,
+        file,
+        "--judge",
+        "a",
+        "--human",
+        "b",
+        "--labels",
+        "all",
+        "--card",
+        "card.json",
+    )
     assert read_card(tmp_path / "card.json").data.options == {
         "judge": ["a"],
         "human": ["b"],
         "labels": "all",
     }
-    gate = put(tmp_path / "undogmatic-gate.yaml", "figures: {agreement.kappa: {at_least: 0.1}}")
+    gate = put(
+        tmp_path / "undogmatic-gate.yaml", "figures: {agreement.kappa: {at_least: 0.1}}"
+    )
     for folder, status in (("same", 0), ("other", 3)):
         table = pd.read_csv(file).sample(frac=1, random_state=1)
         if status:
@@ -294,17 +361,25 @@ def test_a_card_is_read_as_it_was_made(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
-    told = json.loads(check(capsys, str(a_file(tmp_path)), "--json", "--language", "pt"))
+    told = json.loads(
+        check(capsys, str(a_file(tmp_path)), "--json", "--language", "pt")
+    )
     (judge,) = told["judges"]
     assert (
         told["answer"] == judge["answer"]
         and judge["figures"]["agreement.kappa"]["interval"][0] > 0.5
     )
-    assert told["digests"]["judges"].keys() == {"judge"} and "uma pessoa" in told["answer"]
+    assert (
+        told["digests"]["judges"].keys() == {"judge"} and "uma pessoa" in told["answer"]
+    )
     sentences = [each["sentence"] for each in judge["findings"]] + list(
         judge["not_examined"].values()
     )
-    assert not [sentence for sentence in (judge["rival"], *sentences) if sentence.startswith("[")]
+    assert not [
+        sentence
+        for sentence in (judge["rival"], *sentences)
+        if sentence.startswith("[")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +417,10 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
         (["verdicts.csv", "--use", "x"], "Add --card card.json"),
         (["verdicts.csv", "--card", "c.json", "--expires", "-3"], "--expires is -3"),
         (["verdicts.csv", "--card", "c.json", "--judge-config", "model"], "KEY=VALUE"),
-        (["verdicts.csv", "--card", "c.json", "--judge-config", "prompt=@gone.txt"], "gone.txt"),
+        (
+            ["verdicts.csv", "--card", "c.json", "--judge-config", "prompt=@gone.txt"],
+            "gone.txt",
+        ),
         (["verdicts.csv", "--bogus"], "unrecognized arguments: --bogus"),
         (
             ["--judge", "judge", "other", "verdicts.csv", "--human", "human"],
@@ -353,7 +431,9 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
         ),
     ],
 )
-def test_what_was_typed_wrongly_is_named(words: list[str], named: str, tmp_path: Path) -> None:
+def test_what_was_typed_wrongly_is_named(
+    words: list[str], named: str, tmp_path: Path
+) -> None:
     a_file(tmp_path)
     (tmp_path / "empty").mkdir()
     done = typed("undogmatic.cli", "check", *words, folder=tmp_path)
@@ -379,7 +459,10 @@ def test_python_gives_what_the_command_says() -> None:
     assert f"<b>{html.escape(found.answer.split(' More')[0])}" in shown
     assert "concorda com uma pessoa" in undogmatic.check(frame(), language="pt").answer
     assert str(found).splitlines()[0].startswith("✓ Yes. You may trust")
-    assert f"Not for: {found.not_for}" in str(found) and f"Use it for: {found.use_for}" in shown
+    assert (
+        f"Not for: {found.not_for}" in str(found)
+        and f"Use it for: {found.use_for}" in shown
+    )
     assert len(found.to_frame()) == len(found.judges[0].estimates)
     far = found.largest
     assert len(far) == 80 and far["differing"].is_monotonic_decreasing
@@ -401,26 +484,40 @@ def test_some_examinations_alone_by_the_command_and_in_python(
     file = str(a_file(tmp_path))
     both = [
         json.loads(check(capsys, file, "--json", *words))
-        for words in (["--only", "repeats", "--only", "agreement"], ["--only=agreement, repeats"])
+        for words in (
+            ["--only", "repeats", "--only", "agreement"],
+            ["--only=agreement, repeats"],
+        )
     ]
     assert both[0]["judges"] == both[1]["judges"]
     assert both[0]["judges"][0]["key"] == "check.verdict_part"
     assert both[1]["options"]["only"] == ["agreement", "repeats"]
     in_python = [
-        undogmatic.check(frame(), only=o) for o in ("agreement", ["agreement", "agreement"])
+        undogmatic.check(frame(), only=o)
+        for o in ("agreement", ["agreement", "agreement"])
     ]
     assert [each.options.only for each in in_python] == [("agreement",)] * 2
-    assert in_python[0].answer.startswith("Undecided. No answer is given whether to trust")
+    assert in_python[0].answer.startswith(
+        "Undecided. No answer is given whether to trust"
+    )
     # What was asked for is shown, though the answer does not hold it.
-    assert "Agreement beyond chance (kappa" in check(capsys, file, "--only", "agreement")
+    assert "Agreement beyond chance (kappa" in check(
+        capsys, file, "--only", "agreement"
+    )
     assert "only" not in json.loads(check(capsys, file, "--json"))["options"]
 
 
 @pytest.mark.parametrize(
     ("only", "said"),
     [
-        ("agreemnet", "--only is 'agreemnet', which is no examination. Did you mean `agreement`?"),
-        ("zzz,agreement", "--only is 'zzz', which is no examination. There are: agreement,"),
+        (
+            "agreemnet",
+            "--only is 'agreemnet', which is no examination. Did you mean `agreement`?",
+        ),
+        (
+            "zzz,agreement",
+            "--only is 'zzz', which is no examination. There are: agreement,",
+        ),
         (" , ", "--only is ' , ', which names no examination"),
         ("", "--only is '', which names no examination"),
     ],
@@ -429,7 +526,9 @@ def test_a_wrong_name_of_an_examination_is_named_before_a_file_is_read(
     only: str, said: str, tmp_path: Path
 ) -> None:
     done = typed("undogmatic.cli", "check", "gone.csv", "--only", only, folder=tmp_path)
-    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    )
     with pytest.raises(ConfigError, match="--only is"):
         undogmatic.check(frame(), only=only)
 
@@ -454,7 +553,9 @@ def test_importing_the_package_stays_light_and_checking_needs_nothing_that_judge
         f" undogmatic.check('verdicts.csv'); print([name for name in {heavy} if name in"
         " sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -465,11 +566,15 @@ def test_what_a_card_does_not_know_is_said(tmp_path: Path, capsys: Capture) -> N
     check(capsys, file, "--card", "set.json", "--judge-config", "model=gpt-5")
     rows = rows.assign(other=rows["judge"], id=[f"n{k}" for k in range(len(rows))])
     result = undogmatic.check(rows, judge=["judge", "other"], against="set.json")
-    (settings,) = (f for f in result.together.findings if f.key == "drift.card_settings")
+    (settings,) = (
+        f for f in result.together.findings if f.key == "drift.card_settings"
+    )
     assert settings.values["keys"] == ["model"]
     assert result.together.not_examined["drift.other"].key == "drift.not_on_card"
     assert [found.key for found in result.changes] == ["drift.apart_open"]
     for language in ("en", "pt"):
         words = words_of(language)
         words.strict = True
-        assert words.say(settings) and words.say(result.together.not_examined["drift.other"])
+        assert words.say(settings) and words.say(
+            result.together.not_examined["drift.other"]
+        )

@@ -13,7 +13,15 @@ from tests.test_light import light
 from undogmatic.cli import completion, main
 from undogmatic.cli.completion import SHELLS
 from undogmatic.config.door import compose_config
-from undogmatic.config.listing import about, chosen, folders, keys, main_keys, options, told
+from undogmatic.config.listing import (
+    about,
+    chosen,
+    folders,
+    keys,
+    main_keys,
+    options,
+    told,
+)
 from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import conf_folder
 
@@ -85,13 +93,15 @@ def test_groups_of_one_s_own_are_offered(
         "# Mine. And more.\n_target_: undogmatic.models.fake.Fake\nsharp: 3  # how\n",
     )
     put(tmp_path / "undogmatic.toml", 'conf = "own"\n')
-    assert follows(capsys, "run", "--config-dir", str(tmp_path / "own"), "model=mi") == [
-        "model=mine"
-    ]
+    assert follows(
+        capsys, "run", "--config-dir", str(tmp_path / "own"), "model=mi"
+    ) == ["model=mine"]
     monkeypatch.chdir(tmp_path)
     assert follows(capsys, "run", "model=mine", "model.s") == ["model.sharp="]
     assert about(tmp_path / "own" / "model" / "mine.yaml") == "Mine"
-    assert "  * mine " in told(["model"], ["model=mine"]) and "how" in told(["model"], [])
+    assert "  * mine " in told(["model"], ["model=mine"]) and "how" in told(
+        ["model"], []
+    )
     put(tmp_path / "undogmatic.toml", "conf = 3\n")  # whoever runs something is told
     assert follows(capsys, "run", "model=mi") == []
 
@@ -106,17 +116,28 @@ def test_every_option_has_a_line_in_help_that_says_what_it_is() -> None:
         lines = told([group], []).splitlines()
         for name, path in options(group, CONF).items():
             assert about(path), path
-            assert any(line[4:].split(" ")[0] == name and about(path) in line for line in lines)
+            assert any(
+                line[4:].split(" ")[0] == name and about(path) in line for line in lines
+            )
         assert sum(line.startswith("  * ") for line in lines) == bool(option)
-    assert {key.split(".")[0] for key in main_keys()} == compose_config().keys() - groups.keys()
-    with pytest.raises(ConfigError, match=r"`--help modle`.*undogmatic run --help model"):
+    assert {
+        key.split(".")[0] for key in main_keys()
+    } == compose_config().keys() - groups.keys()
+    with pytest.raises(
+        ConfigError, match=r"`--help modle`.*undogmatic run --help model"
+    ):
         told(["modle"], [])
 
 
 def test_keys_and_choices_are_those_that_are_composed() -> None:
     words = ["experiment=demo_orders", "model=gpt"]
-    config, now = compose_config([*words, "tracking=none"]), chosen([*words, "tracking=none"], CONF)
-    assert (now["model"], now["tracking"]) == ("gpt", "none") and now["readout"] == "logprobs"
+    config, now = (
+        compose_config([*words, "tracking=none"]),
+        chosen([*words, "tracking=none"], CONF),
+    )
+    assert (now["model"], now["tracking"]) == ("gpt", "none") and now[
+        "readout"
+    ] == "logprobs"
     assert keys(options("model", CONF)["gpt"])["price.input"] == (
         config["model"]["price"]["input"],
         "",
@@ -125,7 +146,9 @@ def test_keys_and_choices_are_those_that_are_composed() -> None:
 
 
 def test_it_needs_no_extra(tmp_path: Path) -> None:
-    done = light(tmp_path, "undogmatic.cli", "completion", "--words", "run", "model=loc")
+    done = light(
+        tmp_path, "undogmatic.cli", "completion", "--words", "run", "model=loc"
+    )
     assert done.stdout.startswith("model=local\t") and not done.stderr
 
 
@@ -140,20 +163,38 @@ DRIVEN = {
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("ch", "check"), ("run model=pat", "patterns"), ("run prompt=trait/", "trait/hedging")],
+    [
+        ("ch", "check"),
+        ("run model=pat", "patterns"),
+        ("run prompt=trait/", "trait/hedging"),
+    ],
 )
 @pytest.mark.parametrize("shell", DRIVEN)
-def test_a_shell_completes(shell: str, typed: str, offered: str, tmp_path: Path) -> None:
+def test_a_shell_completes(
+    shell: str, typed: str, offered: str, tmp_path: Path
+) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     tool = put(
-        tmp_path / "undogmatic", f'#!/bin/sh\nexec {sys.executable} -m undogmatic.cli "$@"\n'
+        tmp_path / "undogmatic",
+        f'#!/bin/sh\nexec {sys.executable} -m undogmatic.cli "$@"\n',
     )
     tool.chmod(0o755)
-    found = {**environment(), "PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    driver = (SHELL_FILES / f"undogmatic.{shell}").read_text() + DRIVEN[shell].format(typed)
+    found = {
+        **environment(),
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "HOME": str(tmp_path),
+    }
+    driver = (SHELL_FILES / f"undogmatic.{shell}").read_text() + DRIVEN[shell].format(
+        typed
+    )
     done = subprocess.run(
-        [shell, "-c", driver], env=found, cwd=tmp_path, capture_output=True, text=True, check=True
+        [shell, "-c", driver],
+        env=found,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert offered in [line.rpartition("=")[2] for line in done.stdout.splitlines()]
 
@@ -166,7 +207,9 @@ def test_a_script_is_printed_and_read_by_its_shell(
     script = capsys.readouterr().out
     assert "undogmatic completion --words" in script
     if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=script, text=True, check=True, capture_output=True)
+        subprocess.run(
+            [shell, "-n"], input=script, text=True, check=True, capture_output=True
+        )
 
 
 def test_a_shell_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:

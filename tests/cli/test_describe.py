@@ -41,7 +41,9 @@ def test_it_is_what_the_server_receives(style: str) -> None:
     with StubServer() as stub:
         config = compose_config(chosen(stub, style))
         (real,) = judged([ITEM], settings(config))
-        answers = {json.dumps(call.request["messages"]): call.reply for call in real.calls}
+        answers = {
+            json.dumps(call.request["messages"]): call.reply for call in real.calls
+        }
         assert len(answers) == len(stub.requests) > 0
 
         def answer(request: Any) -> str:
@@ -55,14 +57,20 @@ def test_it_is_what_the_server_receives(style: str) -> None:
         parts = Recipe(config).build()
         told = described(parts, parts.judge, ITEM, answer)
         assert len(stub.requests) == len(answers)  # nothing more was sent
-    messages = [[{"role": role, "content": text} for role, text in sent.messages] for sent in told]
+    messages = [
+        [{"role": role, "content": text} for role, text in sent.messages]
+        for sent in told
+    ]
     assert sorted(map(json.dumps, messages)) == sorted(answers)
 
 
 def test_it_makes_up_answers_and_says_what_a_run_costs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    texts = put(tmp_path / "texts.jsonl", ({"id": str(n), "text": f"text {n}"} for n in range(3)))
+    texts = put(
+        tmp_path / "texts.jsonl",
+        ({"id": str(n), "text": f"text {n}"} for n in range(3)),
+    )
     with StubServer() as stub:
         data = [
             "dataset=texts",
@@ -73,7 +81,9 @@ def test_it_makes_up_answers_and_says_what_a_run_costs(
         main(["describe", "--price", *chosen(stub, "devils_advocate"), *data])
         assert not stub.requests
     printed = capsys.readouterr().out
-    assert "=== 2. to stub@" in printed and "text 0" in printed and "text 1" not in printed
+    assert (
+        "=== 2. to stub@" in printed and "text 0" in printed and "text 1" not in printed
+    )
     assert "6 calls for 3 items" in printed and "USD" in printed
 
 
@@ -97,10 +107,13 @@ def test_steps_are_shown_before_the_judges(capsys: pytest.CaptureFixture[str]) -
             "judges=[bucket]",
         ]
     )
-    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("===")]
-    assert ["claude" in title for title in titles] == [True, *(False for _ in titles[1:])] and len(
-        titles
-    ) > 1
+    titles = [
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("===")
+    ]
+    assert ["claude" in title for title in titles] == [
+        True,
+        *(False for _ in titles[1:]),
+    ] and len(titles) > 1
 
 
 def test_it_needs_no_key(
@@ -110,8 +123,12 @@ def test_it_needs_no_key(
     main(["describe", "judge=debate", "model=gpt", "--price"])
     said = capsys.readouterr().out
     assert "=== 1. to gpt-4.1-mini@" in said
-    once, batch = (float(usd.replace(",", "")) for usd in re.findall(r"([\d.,]+) USD", said))
-    assert batch == pytest.approx(once / 2, abs=0.01) and "USD with engine=batch" in said
+    once, batch = (
+        float(usd.replace(",", "")) for usd in re.findall(r"([\d.,]+) USD", said)
+    )
+    assert (
+        batch == pytest.approx(once / 2, abs=0.01) and "USD with engine=batch" in said
+    )
 
 
 def test_a_model_that_is_sent_no_messages_reads_the_text(

@@ -40,13 +40,17 @@ def test_where_the_terminal_speaks_portuguese_so_does_the_help(
     monkeypatch.setenv("LC_ALL", "pt_BR.UTF-8")
     said = shown(["--help"], capsys)
     own = read(Path(first_help.__file__).with_suffix(".yaml"))["pt"]["help"]
-    ours = {name for names in first_help.GROUPS.values() for name in names} & commands().keys()
+    ours = {
+        name for names in first_help.GROUPS.values() for name in names
+    } & commands().keys()
     assert all(f"  {name:13} {own[name]}" in said for name in ours)
     monkeypatch.setenv("LC_ALL", "xx_YY")
     assert shown(["--help"], capsys).startswith("usage: ")
 
 
-def test_a_command_that_there_is_none_of_is_answered_with_the_closest(capsys: Capture) -> None:
+def test_a_command_that_there_is_none_of_is_answered_with_the_closest(
+    capsys: Capture,
+) -> None:
     assert "Did you mean `undogmatic check`?" in shown(["chek", "x.csv"], capsys)
     far = shown(["qqqq"], capsys)
     assert "is no command" in far and "check, demo" in far
@@ -59,7 +63,9 @@ def test_other_commands_have_their_own_help(capsys: Capture) -> None:
 def sentences_of(parser: argparse.ArgumentParser) -> Iterator[str]:
     """All that the help of a command and of the commands below it says, in English."""
     yield from filter(None, (parser.description, parser.epilog))
-    yield from (str(group.title) for group in parser._action_groups if group._group_actions)
+    yield from (
+        str(group.title) for group in parser._action_groups if group._group_actions
+    )
     for action in parser._actions:
         yield from filter(None, [action.help])
         if isinstance(action, argparse._SubParsersAction):
@@ -68,7 +74,9 @@ def sentences_of(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from sentences_of(below)
 
 
-def test_all_that_the_help_of_our_commands_says_is_there_in_portuguese_and_nothing_else() -> None:
+def test_all_that_the_help_of_our_commands_says_is_there_in_portuguese_and_nothing_else() -> (
+    None
+):
     (group,) = [
         action
         for action in cli._parser()._actions
@@ -91,7 +99,9 @@ def test_all_that_the_help_of_run_says_is_there_in_portuguese_and_nothing_else(
     assert unsaid[0] in listing.told(["model"], [])
     same = {note for _, note in listing.main_keys().values()} - translated.keys()
     assert same == {""}
-    assert all(flag[2] in translated for flag in listing.FLAGS if flag[2] != listing._UNUSED)
+    assert all(
+        flag[2] in translated for flag in listing.FLAGS if flag[2] != listing._UNUSED
+    )
     assert not [text for text in translated if text in both[1]]
 
 

@@ -50,7 +50,9 @@ def run(
     put(folder / "card.json", a_card(**known).text())
     if demanded is not None:
         put(folder / "undogmatic-gate.yaml", demanded)
-    done: subprocess.CompletedProcess[str] = typed("undogmatic.cli", "gate", *words, folder=folder)
+    done: subprocess.CompletedProcess[str] = typed(
+        "undogmatic.cli", "gate", *words, folder=folder
+    )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout + done.stderr
 
@@ -67,7 +69,13 @@ def test_a_threshold_is_held_against_the_limit(
     bound: float, status: int, first: str, tmp_path: Path
 ) -> None:
     found, said = run(
-        tmp_path, "card.json", "--junit", "j.xml", "--markdown", "c.md", demanded=KAPPA % bound
+        tmp_path,
+        "card.json",
+        "--junit",
+        "j.xml",
+        "--markdown",
+        "c.md",
+        demanded=KAPPA % bound,
     )
     assert found == status and said.startswith(first)
     suite = ElementTree.parse(tmp_path / "j.xml").getroot()
@@ -87,14 +95,27 @@ def test_another_model_or_prompt_makes_the_card_void(tmp_path: Path) -> None:
     known = {"model": "gpt-5", "prompt": "Judge this text.\n" * 20}
     put(tmp_path / "same.txt", "Judge this text.\n" * 20)
     put(tmp_path / "other.txt", "Judge this text kindly.\n")
-    status, said = run(tmp_path, "card.json", "model=gpt-5", "prompt=@same.txt", **known)
-    assert status == 0 and "as it was when it was checked" in said and "Not compared" not in said
+    status, said = run(
+        tmp_path, "card.json", "model=gpt-5", "prompt=@same.txt", **known
+    )
+    assert (
+        status == 0
+        and "as it was when it was checked" in said
+        and "Not compared" not in said
+    )
     for change in ("model=gpt-6", "prompt=@other.txt", "temperature=1"):
         status, said = run(tmp_path, "card.json", change, "--junit", "j.xml", **known)
-        assert status == 3 and said.startswith("Void:") and change.partition("=")[0] in said
+        assert (
+            status == 3
+            and said.startswith("Void:")
+            and change.partition("=")[0] in said
+        )
         assert ElementTree.parse(tmp_path / "j.xml").getroot().attrib["errors"] == "1"
     status, said = run(
-        tmp_path, "card.json", demanded=f"{KAPPA % 0.6}\njudge: {{model: gpt-6}}", **known
+        tmp_path,
+        "card.json",
+        demanded=f"{KAPPA % 0.6}\njudge: {{model: gpt-6}}",
+        **known,
     )
     assert status == 3 and "gpt-6" in said
 
@@ -147,7 +168,11 @@ def edited() -> str:
             "{standing: supported, labels: xyz}",
             "it must fit the pattern ^[0-9a-f]{8,64}$",
         ),
-        (["card.json"], "figures: {agreement.kappa: {}}", "neither at_least nor at_most"),
+        (
+            ["card.json"],
+            "figures: {agreement.kappa: {}}",
+            "neither at_least nor at_most",
+        ),
         (
             ["card.json"],
             "figures: {agreement.kapa: {at_least: 0.1}}",
@@ -172,7 +197,11 @@ def test_what_is_broken_is_never_a_pass(
 @pytest.mark.parametrize(
     ("right", "status", "said"),
     [
-        (0.98, 0, "It is not shown that judge agrees with people less now than on the card"),
+        (
+            0.98,
+            0,
+            "It is not shown that judge agrees with people less now than on the card",
+        ),
         (0.6, 1, "judge agrees with people less now than on the card"),
     ],
 )
@@ -210,7 +239,9 @@ def beside_newer(folder: Path, file: str, *words: str) -> tuple[int, str]:
         main(["check", str(old), "--card", str(folder / "old.json")])
     put(folder / "gates" / "gate.yaml", f"drift: ../{file}")
     words = ("old.json", "--config", "gates/gate.yaml", *words)
-    done: subprocess.CompletedProcess[str] = typed("undogmatic.cli", "gate", *words, folder=folder)
+    done: subprocess.CompletedProcess[str] = typed(
+        "undogmatic.cli", "gate", *words, folder=folder
+    )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout + done.stderr
 
@@ -223,15 +254,27 @@ def newer(right: float, n: int = 120, labelled: int = 120) -> str:
         verdict = label if k % 100 < 100 * right else 1 - label
         names = ["fail", "pass"]
         human = names[label] if k < labelled else ""
-        lines.append(f"n{k},reply number {k} of {k * 7919 % 1000},{names[verdict]},{human}")
+        lines.append(
+            f"n{k},reply number {k} of {k * 7919 % 1000},{names[verdict]},{human}"
+        )
     return "\n".join(lines) + "\n"
 
 
 def test_what_is_broken_is_written_too(tmp_path: Path) -> None:
     status, _ = run(
-        tmp_path, "gone.json", "--junit", "j.xml", "--markdown", "c.md", "--language", "pt"
+        tmp_path,
+        "gone.json",
+        "--junit",
+        "j.xml",
+        "--markdown",
+        "c.md",
+        "--language",
+        "pt",
     )
-    assert status == 3 and ElementTree.parse(tmp_path / "j.xml").getroot().attrib["errors"] == "1"
+    assert (
+        status == 3
+        and ElementTree.parse(tmp_path / "j.xml").getroot().attrib["errors"] == "1"
+    )
     assert "sem validade" in (tmp_path / "c.md").read_text("utf-8")
 
 
@@ -242,11 +285,18 @@ def test_labels_and_items_are_those_of_the_card(tmp_path: Path) -> None:
     assert hold(gate.of_card(own), asked, digests=now).outcome == "pass"
     for what in ("verdicts", "labels", "items"):
         assert (
-            hold(gate.of_card(own), asked, digests=now.model_copy(update={what: "0" * 64})).outcome
+            hold(
+                gate.of_card(own),
+                asked,
+                digests=now.model_copy(update={what: "0" * 64}),
+            ).outcome
             == "void"
         )
     assert (
-        hold(gate.of_card(own), GateConfig(standing="supported", labels="0" * 8)).outcome == "void"
+        hold(
+            gate.of_card(own), GateConfig(standing="supported", labels="0" * 8)
+        ).outcome
+        == "void"
     )
 
 
@@ -283,7 +333,9 @@ def gated(low: float, high: float, **fields: Any) -> Gated:
 def test_a_threshold_between_the_limits_is_undecided(
     low: float, high: float, demanded: dict[str, float], outcome: str
 ) -> None:
-    assert hold(gated(low, high), GateConfig(figures={"a.b": demanded})).outcome == outcome
+    assert (
+        hold(gated(low, high), GateConfig(figures={"a.b": demanded})).outcome == outcome
+    )
 
 
 @pytest.mark.parametrize(
@@ -331,7 +383,11 @@ def test_an_undecided_figure_says_what_would_settle_it(
     result = hold(own, GateConfig(figures={"a.b": demanded}))
     words = words_of("en")
     told = shown.as_json(result, words)["requirements"][0]
-    assert said in told["said"] and told["figure"]["n"] == 90 and told["outcome"] == "undecided"
+    assert (
+        said in told["said"]
+        and told["figure"]["n"] == 90
+        and told["outcome"] == "undecided"
+    )
     assert "0.8 [0." in told["said"] and "from 90 items or labels" in told["said"]
     assert told["said"] in shown.junit(result, words)
 
@@ -359,7 +415,9 @@ def test_a_standing_names_the_limits_and_what_is_counted(
         limits=limits,
         in_order=True,
     )
-    sentence = words_of("en").say(hold(own, GateConfig(standing="supported")).held[0].finding)
+    sentence = words_of("en").say(
+        hold(own, GateConfig(standing="supported")).held[0].finding
+    )
     assert said in sentence and "from 90 labels of 30 items)" in sentence
 
 
@@ -369,14 +427,21 @@ def test_a_standing_names_the_limits_and_what_is_counted(
         ([0.95, 0.96], "Failed: j fails both requirements."),
         ([0.95, 0.5], "Failed: j fails 1 of 2 requirements."),
         ([0.5, 0.4, 0.3], "Passed: j meets all 3 requirements."),
-        ([0.7], "Undecided: the data cannot tell whether j meets its only requirement."),
+        (
+            [0.7],
+            "Undecided: the data cannot tell whether j meets its only requirement.",
+        ),
     ],
 )
 def test_the_first_line_counts_in_words(bounds: list[float], first: str) -> None:
     names = [f"a.{n}" for n, _ in enumerate(bounds)]
     own = gated(0, 1, figures=dict.fromkeys(names, Estimate(0.8, 0.6, 0.9)))
-    asked = {name: {"at_least": bound} for name, bound in zip(names, bounds, strict=True)}
-    assert shown.first_line(hold(own, GateConfig(figures=asked)), words_of("en")) == first
+    asked = {
+        name: {"at_least": bound} for name, bound in zip(names, bounds, strict=True)
+    }
+    assert (
+        shown.first_line(hold(own, GateConfig(figures=asked)), words_of("en")) == first
+    )
 
 
 def test_a_void_card_neither_passes_nor_fails() -> None:
@@ -385,15 +450,23 @@ def test_a_void_card_neither_passes_nor_fails() -> None:
         GateConfig(figures={"a.b": {"at_least": 0.95}}, max_age_days=59),
     )
     assert hold(gated(0.6, 0.9), asked, today=day).outcome == "fail"
-    assert hold(gated(0.6, 0.9), asked, today=day + datetime.timedelta(1)).outcome == "void"
+    assert (
+        hold(gated(0.6, 0.9), asked, today=day + datetime.timedelta(1)).outcome
+        == "void"
+    )
     old = gated(0.6, 0.9, expires=day)
     bare = GateConfig(figures={"a.b": {"at_least": 0.6}})
-    assert [hold(old, bare, today=day + datetime.timedelta(n)).outcome for n in (0, 1)] == [
+    assert [
+        hold(old, bare, today=day + datetime.timedelta(n)).outcome for n in (0, 1)
+    ] == [
         "pass",
         "void",
     ]
     assert hold(gated(0.6, 0.9, status="stopped"), bare).outcome == "void"
-    assert hold(gated(0.6, 0.9), GateConfig(figures={"a.c": {"at_least": 0.0}})).outcome == "void"
+    assert (
+        hold(gated(0.6, 0.9), GateConfig(figures={"a.c": {"at_least": 0.0}})).outcome
+        == "void"
+    )
 
 
 @pytest.mark.parametrize(
@@ -413,7 +486,10 @@ def test_the_gate_counts_missing_verdicts_against_the_judge() -> None:
     ).values()
     assert made.figures["agreement.kappa"].interval == (0.61, 0.9)
     assert (
-        hold(gate.of_card(made), GateConfig(figures={"agreement.kappa": {"at_least": 0.6}})).outcome
+        hold(
+            gate.of_card(made),
+            GateConfig(figures={"agreement.kappa": {"at_least": 0.6}}),
+        ).outcome
         == "undecided"
     )
 
@@ -433,7 +509,9 @@ def a_run(folder: Path, **facts: Any) -> Path:
     put(folder / "run.json", json.dumps(told))
     put(
         folder / "metrics.json",
-        json.dumps({"ab.share": 0.8, "ab.share_low": 0.7, "ab.share_high": 0.9, "judged": 3}),
+        json.dumps(
+            {"ab.share": 0.8, "ab.share_low": 0.7, "ab.share_high": 0.9, "judged": 3}
+        ),
     )
     return folder
 
@@ -480,9 +558,7 @@ def test_a_run_is_held_to_the_same_gate(
 def test_a_gate_holds_a_run_that_was_made(tmp_path: Path) -> None:
     words = ["model=patterns", "dataset=pairs", "tracking=none", "hydra.run.dir=made"]
     assert typed("undogmatic.run", *words, folder=tmp_path).returncode == 0
-    block = (
-        "gate: {figures: {ab.mean_difference: {at_least: -10}, ab.share_expected: {at_most: 0.5}}}"
-    )
+    block = "gate: {figures: {ab.mean_difference: {at_least: -10}, ab.share_expected: {at_most: 0.5}}}"
     status, said = run(tmp_path, "made", demanded=block)
     assert (
         status == 0
@@ -508,12 +584,12 @@ def test_hostile_names_stay_text(language: str) -> None:
     words = words_of(language)
     result = gate.broken('<b>"&\x1b[31m.json', "a | b <script>\ufffe")
     suite = ElementTree.fromstring(shown.junit(result, words))
-    assert "<script>" in (suite[0][0][0].text or "") and suite[0][0].attrib["classname"].startswith(
-        "undogmatic.gate.<b>"
-    )
-    assert "<script>" not in shown.markdown(result, words) and r"a \| b" in shown.markdown(
+    assert "<script>" in (suite[0][0][0].text or "") and suite[0][0].attrib[
+        "classname"
+    ].startswith("undogmatic.gate.<b>")
+    assert "<script>" not in shown.markdown(
         result, words
-    )
+    ) and r"a \| b" in shown.markdown(result, words)
 
 
 def test_the_gate_says_what_it_did_not_compare(tmp_path: Path) -> None:
@@ -528,7 +604,10 @@ def test_the_documented_gates_are_valid() -> None:
     page = (Path(__file__).parents[2] / "docs" / "gate.md").read_text("utf-8")
     (block,) = re.findall(r"```yaml\n(# undogmatic-gate.yaml.*?)```", page, re.DOTALL)
     assert GateConfig(**yaml.safe_load(block)).standing == "supported"
-    assert GateConfig(**yaml.safe_load(gate.EXAMPLE)).figures["agreement.kappa"].at_least == 0.6
+    assert (
+        GateConfig(**yaml.safe_load(gate.EXAMPLE)).figures["agreement.kappa"].at_least
+        == 0.6
+    )
 
 
 @pytest.mark.parametrize(
@@ -547,9 +626,9 @@ def test_what_a_judge_may_decide_alone_waits_until_it_may_be_believed(
     )
     found = hold(made, GateConfig(figures={"alone.share": {"at_least": 0.5}}))
     assert (found.outcome, found.status) == (outcome, gate.STATUS[outcome])
-    assert ElementTree.fromstring(shown.junit(found, words_of("en"))).attrib["failures"] == str(
-        int(outcome != "pass")
-    )
+    assert ElementTree.fromstring(shown.junit(found, words_of("en"))).attrib[
+        "failures"
+    ] == str(int(outcome != "pass"))
     assert shown.lines(found, words_of("pt"))
 
 
@@ -559,7 +638,10 @@ def test_the_figures_that_wait_for_belief_are_those_that_say_so() -> None:
     made = a_card().model_dump(exclude={"seal", "promises"})
     assert gate.of_card(sealed(**made)).promises == gate.PROMISED_BEFORE
     share = Estimate(0.98, 0.95, 1.0, n_groups=200, n=200)
-    made |= {"standing": "refuted", "figures": {"mine.automated": share, "alone.like": share}}
+    made |= {
+        "standing": "refuted",
+        "figures": {"mine.automated": share, "alone.like": share},
+    }
     own = gate.of_card(sealed(**made, promises=("mine.automated",)))
     limits = {name: {"at_least": 0.5} for name in made["figures"]}
     found = hold(own, GateConfig(figures=limits))
@@ -585,28 +667,41 @@ def read_back(made: TrustCard) -> TrustCard:
 
 
 @pytest.mark.parametrize("standing", ["undecided", "refuted"])
-def test_a_gate_that_asks_for_figures_alone_says_what_the_check_said(standing: Any) -> None:
+def test_a_gate_that_asks_for_figures_alone_says_what_the_check_said(
+    standing: Any,
+) -> None:
     """Labels that copy the verdicts reach any figure."""
     made = replace(gate.of_card(a_card()), standings={"judge": standing})
     limits = {"agreement.kappa": {"at_least": 0.5}}
     found = hold(made, GateConfig(figures=limits))
-    assert found.outcome == "pass" and found.notes[0].key == f"gate.note_check_{standing}"
+    assert (
+        found.outcome == "pass" and found.notes[0].key == f"gate.note_check_{standing}"
+    )
     for each in (found, hold(replace(made, expires=None), GateConfig(figures=limits))):
         for language in ("en", "pt"):
-            assert "standing: supported" in shown.as_json(each, words_of(language))["notes"][0]
+            assert (
+                "standing: supported"
+                in shown.as_json(each, words_of(language))["notes"][0]
+            )
     assert not [
         n
         for n in hold(gate.of_card(a_card()), GateConfig(figures=limits)).notes
         if "standing" in n.key
     ]
     assert (
-        not hold(made, GateConfig(standing="supported")).notes[0].key.startswith("gate.note_check")
+        not hold(made, GateConfig(standing="supported"))
+        .notes[0]
+        .key.startswith("gate.note_check")
     )
 
 
 @pytest.mark.parametrize(
     ("demanded", "outcome"),
-    [({"name": "judge"}, "pass"), ({"name": "other"}, "void"), ({"criterion": "x"}, "void")],
+    [
+        ({"name": "judge"}, "pass"),
+        ({"name": "other"}, "void"),
+        ({"criterion": "x"}, "void"),
+    ],
 )
 def test_a_card_of_another_judge_or_criterion_is_void(
     demanded: dict[str, Any], outcome: str
@@ -618,7 +713,10 @@ def test_a_card_of_another_judge_or_criterion_is_void(
 @pytest.mark.parametrize(
     ("demanded", "named"),
     [
-        ("figures: {a.b: {at_least: true}}", "`figures.a.b.at_least` is True: it must be a number"),
+        (
+            "figures: {a.b: {at_least: true}}",
+            "`figures.a.b.at_least` is True: it must be a number",
+        ),
         ("figures: {a.b: {at_least: yes}}", "`figures.a.b.at_least` is True"),
         ("figures: {a.b: {at_most: on}}", "`figures.a.b.at_most` is True"),
         (
@@ -654,10 +752,15 @@ def test_a_card_of_another_judge_or_criterion_is_void(
             "{standing: supported, max_age_days: 1000000}",
             "`max_age_days` is 1000000: it must be at most 3650",
         ),
-        ("{standing: supported, labels: 12345678}", "`labels` is 12345678: it must be a text"),
+        (
+            "{standing: supported, labels: 12345678}",
+            "`labels` is 12345678: it must be a text",
+        ),
     ],
 )
-def test_a_limit_that_is_no_number_is_refused(demanded: str, named: str, tmp_path: Path) -> None:
+def test_a_limit_that_is_no_number_is_refused(
+    demanded: str, named: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError) as refused:
         gate.read_gate(put(tmp_path / "g.yaml", demanded))
     assert named in str(refused.value) and "E.g. " in str(refused.value)
@@ -676,9 +779,13 @@ FIGURES = {
 
 
 def numbers(**fields: Any) -> Gated:
-    figures = {name: Estimate(*values, n=90, n_groups=30) for name, values in FIGURES.items()}
+    figures = {
+        name: Estimate(*values, n=90, n_groups=30) for name, values in FIGURES.items()
+    }
     day = datetime.date(2999, 1, 1)
-    return gated(0, 1, figures=figures, expires=day, span=10.0, items_labelled=90, **fields)
+    return gated(
+        0, 1, figures=figures, expires=day, span=10.0, items_labelled=90, **fields
+    )
 
 
 @pytest.mark.parametrize(
@@ -711,7 +818,9 @@ def test_a_limit_that_could_not_fail_is_void(
     name: str, limit: dict[str, float], fails: bool
 ) -> None:
     """Of a figure whose range is not known nothing is said; those of these pass as ever."""
-    found = hold(numbers(), GateConfig(figures={name: limit}), today=datetime.date(2026, 1, 2))
+    found = hold(
+        numbers(), GateConfig(figures={name: limit}), today=datetime.date(2026, 1, 2)
+    )
     assert found.outcome == ("pass" if fails else "void")
     for language in ("en", "pt") if not fails else ():
         sentence = words_of(language).say(found.held[0].finding)
@@ -724,7 +833,9 @@ def test_a_limit_that_could_not_fail_is_void(
 def test_where_the_scale_is_not_known_a_limit_on_it_counts() -> None:
     asked = GateConfig(figures={"agreement.error": {"at_most": 10}})
     assert (
-        hold(replace(numbers(), span=None), asked, today=datetime.date(2026, 1, 2)).outcome
+        hold(
+            replace(numbers(), span=None), asked, today=datetime.date(2026, 1, 2)
+        ).outcome
         == "pass"
     )
 
@@ -755,14 +866,17 @@ def test_an_interval_that_is_none_is_void(figure: Estimate, said: str) -> None:
             figures={"agreement.kappa": figure, "a.b": Estimate(0.5, 0.4, 0.6)},
             expires=expires,
         )
-        found = hold(own, GateConfig(figures={"agreement.kappa": {"at_least": 0.1}}), today=day)
+        found = hold(
+            own, GateConfig(figures={"agreement.kappa": {"at_least": 0.1}}), today=day
+        )
         sentence = words_of("en").say(found.held[0].finding)
         assert found.outcome == "void" and said in sentence.replace("−", "-")
         assert ("Repeat the run" if expires is None else "undogmatic check") in sentence
         assert words_of("pt").say(found.held[0].finding)
         # What is not asked for is no matter of the gate.
         assert (
-            hold(own, GateConfig(figures={"a.b": {"at_least": 0.1}}), today=day).outcome == "pass"
+            hold(own, GateConfig(figures={"a.b": {"at_least": 0.1}}), today=day).outcome
+            == "pass"
         )
 
 
@@ -774,7 +888,10 @@ def test_a_run_is_held_by_the_scale_of_its_rubric(tmp_path: Path) -> None:
         "ab.mean_difference_high": 8.0,
     }
     put(folder / "metrics.json", json.dumps(told))
-    put(folder / COMPOSED, yaml.safe_dump({"rubric": {"scale": {"minimum": 0, "maximum": 10}}}))
+    put(
+        folder / COMPOSED,
+        yaml.safe_dump({"rubric": {"scale": {"minimum": 0, "maximum": 10}}}),
+    )
     held = gate.of_run(str(folder))
     for bound, outcome in ((-10, "void"), (-9, "pass"), (1, "pass")):
         asked = GateConfig(figures={"ab.mean_difference": {"at_least": bound}})
@@ -786,7 +903,9 @@ def test_a_card_of_the_future_is_void() -> None:
     day = own.made
     assert hold(gate.of_card(own), asked, today=day).outcome == "pass"
     found = hold(gate.of_card(own), asked, today=day - datetime.timedelta(1))
-    assert found.outcome == "void" and str(day) in words_of("en").say(found.held[0].finding)
+    assert found.outcome == "void" and str(day) in words_of("en").say(
+        found.held[0].finding
+    )
     backwards = replace(gate.of_card(own), expires=day - datetime.timedelta(1))
     keys = {each.finding.key for each in hold(backwards, asked, today=day).held}
     assert "gate.expires_before" in keys
@@ -794,7 +913,9 @@ def test_a_card_of_the_future_is_void() -> None:
 
 def test_a_run_of_the_future_is_void_where_its_age_counts(tmp_path: Path) -> None:
     run_folder = a_run(tmp_path / "out", ended=4_000_000_000.0)
-    held = hold(gate.of_run(str(run_folder)), GateConfig(standing="supported", max_age_days=30))
+    held = hold(
+        gate.of_run(str(run_folder)), GateConfig(standing="supported", max_age_days=30)
+    )
     assert held.outcome == "void" and held.held[0].finding.key == "gate.of_the_future"
     with pytest.raises(DataError, match="which is no moment"):
         gate.of_run(str(a_run(tmp_path / "odd", ended=1e300)))
@@ -877,11 +998,16 @@ def test_a_card_is_held_by_what_it_says(
     assert gate.examine(made, gates, {})[0].outcome == outcome
 
 
-def test_a_card_that_was_made_before_cards_held_the_span_is_as_good_as_ever(tmp_path: Path) -> None:
+def test_a_card_that_was_made_before_cards_held_the_span_is_as_good_as_ever(
+    tmp_path: Path,
+) -> None:
     told = json.loads(a_card().text())
     del told["data"]["span"], told["seal"]
     old = put(tmp_path / "c.json", json.dumps(told | {"seal": digest(told)}))
-    assert gate.examine(old, put(tmp_path / "g.yaml", KAPPA % 0.6), {})[0].outcome == "pass"
+    assert (
+        gate.examine(old, put(tmp_path / "g.yaml", KAPPA % 0.6), {})[0].outcome
+        == "pass"
+    )
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -901,7 +1027,9 @@ def test_a_card_of_a_part_of_a_check_is_void(language: str, tmp_path: Path) -> N
     assert "unasked" not in json.loads(a_card().text())
 
 
-def test_a_gate_begun_from_a_card_lets_that_card_pass_and_no_weaker_one(tmp_path: Path) -> None:
+def test_a_gate_begun_from_a_card_lets_that_card_pass_and_no_weaker_one(
+    tmp_path: Path,
+) -> None:
     status, said = run(tmp_path, "card.json", "--init", demanded=None, model="gpt-5")
     assert status == 0 and "Next: undogmatic gate card.json" in said
     written = yaml.safe_load((tmp_path / "undogmatic-gate.yaml").read_text("utf-8"))
@@ -914,7 +1042,9 @@ def test_a_gate_begun_from_a_card_lets_that_card_pass_and_no_weaker_one(tmp_path
     before = (tmp_path / "undogmatic-gate.yaml").read_text("utf-8")
     status, said = run(tmp_path, "card.json", "--init", demanded=None)
     assert status == 3 and "is there already" in said
-    status, said = run(tmp_path, "nothing.json", "--init", "--config", "new.yaml", demanded=None)
+    status, said = run(
+        tmp_path, "nothing.json", "--init", "--config", "new.yaml", demanded=None
+    )
     assert status == 3 and not (tmp_path / "new.yaml").exists()
     assert (tmp_path / "undogmatic-gate.yaml").read_text("utf-8") == before
 
@@ -922,5 +1052,7 @@ def test_a_gate_begun_from_a_card_lets_that_card_pass_and_no_weaker_one(tmp_path
 def test_the_outcome_is_not_written_over_the_newer_verdicts(tmp_path: Path) -> None:
     newer = put(tmp_path / "new.csv", "item,judge,human\na,1,1\n")
     before = newer.read_text("utf-8")
-    status, said = run(tmp_path, "card.json", "--junit", "new.csv", demanded="drift: new.csv")
+    status, said = run(
+        tmp_path, "card.json", "--junit", "new.csv", demanded="drift: new.csv"
+    )
     assert status == 3 and "--junit" in said and newer.read_text("utf-8") == before

@@ -30,9 +30,18 @@ def scratch(tmp_path: Path) -> Path:
 
 def do(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     known = environment(PATH=f"{folder.parent / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    known |= {"GIT_CONFIG_GLOBAL": os.devnull, "PRE_COMMIT_HOME": str(folder.parent / "home")}
+    known |= {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "PRE_COMMIT_HOME": str(folder.parent / "home"),
+    }
     return subprocess.run(
-        words, cwd=folder, env=known, capture_output=True, text=True, timeout=300, check=False
+        words,
+        cwd=folder,
+        env=known,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
 
@@ -44,7 +53,11 @@ def test_the_entry_ends_as_the_gate_does(
     bound: float, more: list[str], status: int, scratch: Path
 ) -> None:
     put(scratch / "undogmatic-gate.yaml", KAPPA % bound)
-    assert (HOOK["pass_filenames"], HOOK["always_run"], HOOK["language"]) == (False, True, "python")
+    assert (HOOK["pass_filenames"], HOOK["always_run"], HOOK["language"]) == (
+        False,
+        True,
+        "python",
+    )
     done = do(scratch, *shlex.split(HOOK["entry"]), "card.json", *more)
     assert done.returncode == status, done.stderr
 
@@ -54,11 +67,18 @@ def test_a_commit_passes_and_another_is_stopped(scratch: Path) -> None:
     program = [sys.executable, "-m", "pre_commit"]
     assert do(scratch, *program, "validate-manifest", str(MANIFEST)).returncode == 0
     # As it stands, but for `language`: an environment of its own would be fetched.
-    hook: dict[str, Any] = HOOK | {"language": "system", "args": ["card.json", "model=gpt-5"]}
+    hook: dict[str, Any] = HOOK | {
+        "language": "system",
+        "args": ["card.json", "model=gpt-5"],
+    }
     config = {"repos": [{"repo": "local", "hooks": [hook]}]}
     put(scratch / ".pre-commit-config.yaml", yaml.safe_dump(config))
     put(scratch / "undogmatic-gate.yaml", KAPPA % 0.6)
-    for words in (["init", "-q"], ["config", "user.name", "me"], ["config", "user.email", "m@e"]):
+    for words in (
+        ["init", "-q"],
+        ["config", "user.name", "me"],
+        ["config", "user.email", "m@e"],
+    ):
         assert do(scratch, "git", *words).returncode == 0
     assert do(scratch, *program, "install").returncode == 0
 
@@ -71,5 +91,9 @@ def test_a_commit_passes_and_another_is_stopped(scratch: Path) -> None:
     put(scratch / "undogmatic-gate.yaml", KAPPA % 0.95)
     done = commit("second")
     said = done.stdout + done.stderr
-    assert done.returncode != 0 and "exit code: 1" in said and "At least 0.95 is demanded" in said
+    assert (
+        done.returncode != 0
+        and "exit code: 1" in said
+        and "At least 0.95 is demanded" in said
+    )
     assert do(scratch, "git", "log", "--format=%s").stdout == "first\n"

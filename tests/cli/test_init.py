@@ -15,7 +15,14 @@ from undogmatic.experiment import Experiment
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import read_yaml
 
-POLITE = ["--rubric", "how polite is the answer", "--scale", "1-5", "--inputs", "question,answer"]
+POLITE = [
+    "--rubric",
+    "how polite is the answer",
+    "--scale",
+    "1-5",
+    "--inputs",
+    "question,answer",
+]
 
 
 def init(*words: str) -> None:
@@ -35,17 +42,27 @@ def told(capsys: Capture, *words: str) -> str:
     return capsys.readouterr().err
 
 
-def test_what_is_written_is_complete_and_composes(tmp_path: Path, capsys: Capture) -> None:
+def test_what_is_written_is_complete_and_composes(
+    tmp_path: Path, capsys: Capture
+) -> None:
     init(*POLITE)
     said = capsys.readouterr().out
-    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    written = {
+        str(path.relative_to(tmp_path))
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+    }
     assert all(path in said for path in written)
-    assert "made up" in said and said.endswith("Next: undogmatic run experiment=polite\n")
+    assert "made up" in said and said.endswith(
+        "Next: undogmatic run experiment=polite\n"
+    )
     words = (
         "experiment=polite analysis=none tracking=none model=openai_compatible model.name=m"
         " readout=logprobs"
     )
-    made = Experiment(*composed([*words.split(), "model.api_base=http://127.0.0.1:9/v1"], ()))
+    made = Experiment(
+        *composed([*words.split(), "model.api_base=http://127.0.0.1:9/v1"], ())
+    )
     assert len(rows()) == 24 and len(made.items) == 16
     assert len(made.parts.prompt.demonstrations) == 8
     assert made.name == "polite-made-up-rows"  # reports begin with it
@@ -60,7 +77,9 @@ def test_an_editor_finds_the_schema_and_the_files_fit_it(group: str) -> None:
             r"^# yaml-language-server: \$schema=(\S+)$", file.read_text(), re.MULTILINE
         )
         assert line is not None
-        checker = jsonschema.Draft7Validator(json.loads((file.parent / line[1]).read_text()))
+        checker = jsonschema.Draft7Validator(
+            json.loads((file.parent / line[1]).read_text())
+        )
         content = read_yaml(file)
         assert not list(checker.iter_errors(content))
         assert list(checker.iter_errors(content | {"unknown_key": 1}))
@@ -76,13 +95,19 @@ def test_an_editor_finds_the_schema_and_the_files_fit_it(group: str) -> None:
         ("no,yes", [], {"no", "yes"}),
     ],
 )
-def test_every_scale_gets_a_rubric_and_rows(scale: str, more: list[str], labels: set[str]) -> None:
+def test_every_scale_gets_a_rubric_and_rows(
+    scale: str, more: list[str], labels: set[str]
+) -> None:
     init("--rubric", "how clear is it?", "--scale", scale, "--inputs", "text", *more)
     node = read_yaml(Path("my/conf/rubric/clear.yaml"))
     rubric: Rubric = build(node, "rubric")
     found = rows(f"my/{rubric.name}.csv")
     assert {row["label"] for row in found} == labels
-    shown = [row["label"] for row in found if row["text"].startswith(("Two metres", "Dois metros"))]
+    shown = [
+        row["label"]
+        for row in found
+        if row["text"].startswith(("Two metres", "Dois metros"))
+    ]
     assert all(
         rubric.scale.read(float(x) if x.replace(".", "").isdigit() else x) is not None
         for x in shown
@@ -92,7 +117,14 @@ def test_every_scale_gets_a_rubric_and_rows(scale: str, more: list[str], labels:
 
 
 def test_more_inputs_than_two_are_filled() -> None:
-    init("--rubric", "how polite", "--scale", "1-5", "--inputs", "question,context,answer")
+    init(
+        "--rubric",
+        "how polite",
+        "--scale",
+        "1-5",
+        "--inputs",
+        "question,context,answer",
+    )
     assert {row["context"] for row in rows()} == {"A shop for household goods."}
 
 
@@ -120,7 +152,9 @@ def test_a_file_that_is_there_is_never_written_over_without_force(
     init(*POLITE)
     mine = Path("my/conf/rubric/polite.yaml")
     mine.write_text("mine")
-    before = {path: path.read_text() for path in tmp_path.rglob("*.*") if path.is_file()}
+    before = {
+        path: path.read_text() for path in tmp_path.rglob("*.*") if path.is_file()
+    }
     message = told(capsys, *POLITE)
     assert (
         "already here" in message
@@ -135,7 +169,9 @@ def test_a_file_that_is_there_is_never_written_over_without_force(
     assert Path("undogmatic.toml").read_text() == toml
 
 
-def test_a_project_that_is_there_and_a_table_of_ones_own_are_used(capsys: Capture) -> None:
+def test_a_project_that_is_there_and_a_table_of_ones_own_are_used(
+    capsys: Capture,
+) -> None:
     Path("theirs").mkdir()
     Path("undogmatic.toml").write_text('conf = "theirs"\n')
     Path("my.csv").write_text("question,answer,label\na,b,1\n")
@@ -151,20 +187,32 @@ def test_a_project_that_is_there_and_a_table_of_ones_own_are_used(capsys: Captur
     ("words", "message"),
     [
         ([], "--rubric is missing or empty. What do you want to judge?"),
-        ([*POLITE[:2], "--scale", "five", "--inputs", "a"], "--scale is 'five', which is no scale"),
-        ([*POLITE[:2], "--scale", "5-1", "--inputs", "a"], "--scale is '5-1', which is no scale"),
+        (
+            [*POLITE[:2], "--scale", "five", "--inputs", "a"],
+            "--scale is 'five', which is no scale",
+        ),
+        (
+            [*POLITE[:2], "--scale", "5-1", "--inputs", "a"],
+            "--scale is '5-1', which is no scale",
+        ),
         (
             [*POLITE[:4], "--inputs", "the answer"],
             "--inputs names 'the answer', which is not one word",
         ),
-        ([*POLITE[:4], "--inputs", "a,a"], "--inputs names 'a', which stands there twice"),
+        (
+            [*POLITE[:4], "--inputs", "a,a"],
+            "--inputs names 'a', which stands there twice",
+        ),
         (
             [*POLITE[:4], "--inputs", "text,label"],
             "--inputs names 'label', which means something else here",
         ),
         ([*POLITE, "--name", "Not good"], "--name is 'Not good'"),
         ([*POLITE, "--name", "shame"], "rubric=shame is one of the program's own"),
-        ([*POLITE, "--data", "nowhere.csv"], "`--data` is 'nowhere.csv', which does not exist"),
+        (
+            [*POLITE, "--data", "nowhere.csv"],
+            "`--data` is 'nowhere.csv', which does not exist",
+        ),
     ],
 )
 def test_what_cannot_be_made_is_told_and_nothing_is_written(

@@ -34,7 +34,8 @@ def asked(folder: Path, *words: str) -> Any:
 
 def texts(folder: Path, n: int = 24) -> Path:
     rows = [
-        {"text": ". ".join(made_up(12, f"{k} {s}").strip() for s in range(6))} for k in range(n)
+        {"text": ". ".join(made_up(12, f"{k} {s}").strip() for s in range(6))}
+        for k in range(n)
     ]
     return put(folder / "notes.jsonl", rows)
 
@@ -59,7 +60,10 @@ def test_a_shipped_rubric_says_the_price_and_the_answer_first(tmp_path: Path) ->
     assert again.returncode == 0, again.stderr
     assert "Mudanças que alteram as notas deste juiz e as do outro" in again.stdout
     assert "Sem rótulos, ninguém pode dizer se ele acerta." in again.stdout
-    runs = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("run", "again")]
+    runs = [
+        json.loads((tmp_path / name / "run.json").read_text())
+        for name in ("run", "again")
+    ]
     assert runs[0]["dataset_digest"] == runs[1]["dataset_digest"]
 
 
@@ -75,7 +79,11 @@ def test_a_rubric_and_texts_of_ones_own(tmp_path: Path) -> None:
     (line,) = re.findall(r"undogmatic (instrument mine\.yaml .*)", done.stdout)
     following = [word for word in shlex.split(line) if not word.startswith("model")]
     again = asked(
-        tmp_path, *following[1:], "model=fake", "model.kind=capitals", "hydra.run.dir=next"
+        tmp_path,
+        *following[1:],
+        "model=fake",
+        "model.kind=capitals",
+        "hydra.run.dir=next",
     )
     assert again.returncode == 0, again.stderr
 
@@ -90,13 +98,22 @@ def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> Non
 
 def test_a_rubric_of_pairs_is_sent_elsewhere(tmp_path: Path) -> None:
     pairs = [
-        {"input": f"Say {k}.", "output_1": made_up(9, f"a{k}"), "output_2": made_up(9, f"b{k}")}
+        {
+            "input": f"Say {k}.",
+            "output_1": made_up(9, f"a{k}"),
+            "output_2": made_up(9, f"b{k}"),
+        }
         for k in range(20)
     ]
     put(tmp_path / "pairs.jsonl", pairs)
-    done = asked(tmp_path, "preference", "--texts", "pairs.jsonl", "judge=compare", "model=fake")
+    done = asked(
+        tmp_path, "preference", "--texts", "pairs.jsonl", "judge=compare", "model=fake"
+    )
     assert done.returncode == 2
-    assert "judge=compare analysis=preference" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        "judge=compare analysis=preference" in done.stderr
+        and "Traceback" not in done.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +131,11 @@ def test_a_rubric_of_pairs_is_sent_elsewhere(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_typed_wrongly_is_named(
-    tmp_path: Path, monkeypatch: Patch, capsys: Capture, words: tuple[str, ...], said: str
+    tmp_path: Path,
+    monkeypatch: Patch,
+    capsys: Capture,
+    words: tuple[str, ...],
+    said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
@@ -127,7 +148,11 @@ def test_what_is_typed_wrongly_is_named(
 def test_a_hosted_model_is_asked_once_per_item(tmp_path: Path, stub: Any) -> None:
     texts(tmp_path)
     (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
-    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=stub"]
+    hosted = [
+        "model=openai_compatible",
+        f"model.api_base={stub.url}/v1",
+        "model.name=stub",
+    ]
     words = ("mine.yaml", "--texts", "notes.jsonl", "--n", "20", "hydra.run.dir=run")
     done = asked(tmp_path, *words, *hosted, "prompt=anchored_en", "engine.cache=false")
     assert done.returncode == 0, done.stderr

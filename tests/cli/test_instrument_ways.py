@@ -16,7 +16,12 @@ from tests.stub_server import judged_text
 from undogmatic.datasets.instrument import FILE
 
 LITTLE = ("tracking=none", "engine.cache=false", "prompt=anchored_en")
-LEVELS = ["keeps to the matter", "leaves it at times", "leaves it mostly", "speaks of other things"]
+LEVELS = [
+    "keeps to the matter",
+    "leaves it at times",
+    "leaves it mostly",
+    "speaks of other things",
+]
 MINE = """\
 _target_: undogmatic.records.rubric.Rubric
 name: mine
@@ -40,7 +45,11 @@ def texts(folder: Path, n: int = 40) -> None:
     draw = random.Random(5)
     words = "harbour ledger window basket copper meadow lantern timber saddle barrel".split()
     rows = [
-        {"text": " ".join(f"{' '.join(draw.sample(words, 5)).capitalize()}." for _ in range(7))}
+        {
+            "text": " ".join(
+                f"{' '.join(draw.sample(words, 5)).capitalize()}." for _ in range(7)
+            )
+        }
         for _ in range(n)
     ]
     put(folder / "notes.jsonl", rows)
@@ -63,13 +72,18 @@ def answering(stub: Any, fault: Fault) -> None:
             listed = [asked.index(level) for level in LEVELS]
             order = LEVELS if listed == sorted(listed) else LEVELS[::-1]
             said = "ABCD"[order.index(LEVELS[min(3, round(score / 30))])]
-        content = json.dumps({"score": said, "confidence": 80, "rationale": "It leaves it."})
+        content = json.dumps(
+            {"score": said, "confidence": 80, "rationale": "It leaves it."}
+        )
         message = {"role": "assistant", "content": content}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return {"id": "x", "object": "chat.completion", "model": "m", "choices": [choice]} | {
-            "usage": usage
-        }
+        return {
+            "id": "x",
+            "object": "chat.completion",
+            "model": "m",
+            "choices": [choice],
+        } | {"usage": usage}
 
     stub._answer = answer
 
@@ -100,7 +114,11 @@ def wavering() -> Fault:
         (first_of_levels, "levels_reversed", "is given the levels in the other order"),
         (other_words, "words", "is given the instructions in other words"),
         (wavering(), "again,words", "of its scores stay within 10"),
-        (clean, "levels_reversed,words,again,letters,letters_turned", "Nothing of this kind"),
+        (
+            clean,
+            "levels_reversed,words,again,letters,letters_turned",
+            "Nothing of this kind",
+        ),
     ],
     ids=["order", "words", "wavering", "clean"],
 )
@@ -110,14 +128,26 @@ def test_a_fault_of_asking_is_named(
     (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
     texts(tmp_path, 60)
     answering(stub, fault)
-    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=m"]
-    words = ["mine.yaml", "--texts", "notes.jsonl", "hydra.run.dir=run", "dataset.cues=[flattery]"]
+    hosted = [
+        "model=openai_compatible",
+        f"model.api_base={stub.url}/v1",
+        "model.name=m",
+    ]
+    words = [
+        "mine.yaml",
+        "--texts",
+        "notes.jsonl",
+        "hydra.run.dir=run",
+        "dataset.cues=[flattery]",
+    ]
     command = ["instrument", *words, f"dataset.ways=[{ways}]", *hosted, *LITTLE]
     done = typed("undogmatic.cli", *command, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert said in done.stdout, done.stdout
     stated = int(re.match(r"(\d+) items", done.stdout)[1])  # type: ignore[index]
-    kept = [json.loads(line) for line in (tmp_path / "run" / FILE).read_text().splitlines()]
+    kept = [
+        json.loads(line) for line in (tmp_path / "run" / FILE).read_text().splitlines()
+    ]
     assert len(stub.requests) == stated == len(kept)
     asked = [row["asking"]["way"] for row in kept if "asking" in row]
     assert {*asked} == {*ways.split(",")}
@@ -141,13 +171,26 @@ def writing(stub: Any) -> None:
     stub._answer = answer
 
 
-def test_a_model_writes_wordings_that_are_asked_with_afterwards(tmp_path: Path, stub: Any) -> None:
+def test_a_model_writes_wordings_that_are_asked_with_afterwards(
+    tmp_path: Path, stub: Any
+) -> None:
     (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
     texts(tmp_path, 20)
     writing(stub)
-    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=m"]
+    hosted = [
+        "model=openai_compatible",
+        f"model.api_base={stub.url}/v1",
+        "model.name=m",
+    ]
     quiet = ["engine.cache=false", "prompt=anchored_en"]
-    command = ["instrument", "mine.yaml", "--write-wordings", "mine.edits.yaml", *hosted, *quiet]
+    command = [
+        "instrument",
+        "mine.yaml",
+        "--write-wordings",
+        "mine.edits.yaml",
+        *hosted,
+        *quiet,
+    ]
     done = typed("undogmatic.cli", *command, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "instrument mine.yaml dataset.edits=mine.edits.yaml" in done.stdout
@@ -159,9 +202,15 @@ def test_a_model_writes_wordings_that_are_asked_with_afterwards(tmp_path: Path, 
     assert again.returncode == 2 and "nothing is written over it" in again.stderr
 
     answering(stub, lambda asked, score: score)
-    asked = ["dataset.edits=mine.edits.yaml", "dataset.ways=[words]", "dataset.cues=[flattery]"]
+    asked = [
+        "dataset.edits=mine.edits.yaml",
+        "dataset.ways=[words]",
+        "dataset.cues=[flattery]",
+    ]
     words = ["mine.yaml", "--texts", "notes.jsonl", "hydra.run.dir=run", *asked]
-    done = typed("undogmatic.cli", "instrument", *words, *hosted, *LITTLE, folder=tmp_path)
+    done = typed(
+        "undogmatic.cli", "instrument", *words, *hosted, *LITTLE, folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     sent = [json.dumps(request.body) for request in stub.requests[3:]]
     assert sum("question said in other words" in each for each in sent) == 20
@@ -170,17 +219,37 @@ def test_a_model_writes_wordings_that_are_asked_with_afterwards(tmp_path: Path, 
 def test_a_model_writes_texts_and_the_run_says_so(tmp_path: Path, stub: Any) -> None:
     (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
     writing(stub)
-    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=m"]
-    command = ["mine.yaml", "--write-texts", "made.jsonl", "--n", "6", "prompt=anchored_en"]
+    hosted = [
+        "model=openai_compatible",
+        f"model.api_base={stub.url}/v1",
+        "model.name=m",
+    ]
+    command = [
+        "mine.yaml",
+        "--write-texts",
+        "made.jsonl",
+        "--n",
+        "6",
+        "prompt=anchored_en",
+    ]
     done = typed("undogmatic.cli", "instrument", *command, *hosted, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in (tmp_path / "made.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (tmp_path / "made.jsonl").read_text().splitlines()
+    ]
     assert len(rows) == 6 == len({row["text"] for row in rows})
     assert all(row["made_by"].startswith("m") for row in rows)
     told = [json.dumps(request.body) for request in stub.requests]
     assert all(any(level in each for each in told) for level in LEVELS)
 
-    used = ["mine.yaml", "--texts", "made.jsonl", "model=fake", "model.kind=length", *LITTLE]
+    used = [
+        "mine.yaml",
+        "--texts",
+        "made.jsonl",
+        "model=fake",
+        "model.kind=length",
+        *LITTLE,
+    ]
     done = typed("undogmatic.cli", "instrument", *used, folder=tmp_path)
     assert "The texts were written by m" in done.stdout, done.stderr
 
@@ -189,10 +258,20 @@ def test_a_model_writes_texts_and_the_run_says_so(tmp_path: Path, stub: Any) -> 
     ("words", "said"),
     [
         (["--write-wordings", "x.txt", "model=fake"], "it must end in .yaml"),
-        (["--write-wordings", "x.yaml", "model=patterns"], "writes no answers in words"),
-        (["--write-texts", "x.jsonl", "--items", "y"], "`--write-texts` and `--items` are given"),
+        (
+            ["--write-wordings", "x.yaml", "model=patterns"],
+            "writes no answers in words",
+        ),
+        (
+            ["--write-texts", "x.jsonl", "--items", "y"],
+            "`--write-texts` and `--items` are given",
+        ),
     ],
 )
-def test_what_cannot_be_written_is_named(tmp_path: Path, words: list[str], said: str) -> None:
+def test_what_cannot_be_written_is_named(
+    tmp_path: Path, words: list[str], said: str
+) -> None:
     done = typed("undogmatic.cli", "instrument", "shame", *words, folder=tmp_path)
-    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    )

@@ -80,14 +80,18 @@ def test_check_and_gate_say_what_the_commands_say(folder: Path) -> None:
     printed = typed(*words, folder=folder).stdout
     first, *rest = text_of(check).splitlines()
     assert first.startswith("✓ Yes. You may trust judge_careful") and first in printed
-    assert rest[0].startswith("Use it for: ") and all(line in printed for line in rest[:5])
+    assert rest[0].startswith("Use it for: ") and all(
+        line in printed for line in rest[:5]
+    )
     as_json = json.loads(typed(*words, "--json", folder=folder).stdout)
     assert check.structured_content == as_json
     assert text_of(made).startswith("✓ Sim.")
     assert made.structured_content["cards"] == ["card.json"]
     assert again.is_error and "which is there already" in text_of(again)
 
-    done = typed("undogmatic.cli", "gate", "card.json", "--language", "en", folder=folder)
+    done = typed(
+        "undogmatic.cli", "gate", "card.json", "--language", "en", folder=folder
+    )
     assert done.returncode == 0
     assert text_of(passed).split() == done.stdout.split()
     assert passed.structured_content["outcome"] == "pass"
@@ -121,14 +125,19 @@ def test_nothing_outside_of_the_folder_is_read_and_nothing_in_it_is_written_over
         ("check", CAREFUL | {"card": "../card.json"}),
     )
     for answer in answers:
-        assert "lies outside of" in text_of(answer) and "nobody reads" not in text_of(answer)
+        assert "lies outside of" in text_of(answer) and "nobody reads" not in text_of(
+            answer
+        )
     _, taken, wrong = ask(
         folder,
         ("check", CAREFUL | {"card": "undogmatic-gate.yaml"}),
         ("check", CAREFUL | {"card": "demo.csv"}),
     )
     assert taken.is_error and wrong.is_error
-    assert before.items() <= {path.name: path.read_bytes() for path in folder.iterdir()}.items()
+    assert (
+        before.items()
+        <= {path.name: path.read_bytes() for path in folder.iterdir()}.items()
+    )
     assert not (folder.parent / "card.json").exists()
 
 
@@ -155,7 +164,9 @@ def labelled(path: Path, items: Iterable[str]) -> None:
     pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(path, index=False)
 
 
-def test_a_queue_is_that_of_the_label_page_without_what_has_a_label(folder: Path) -> None:
+def test_a_queue_is_that_of_the_label_page_without_what_has_a_label(
+    folder: Path,
+) -> None:
     frame = pd.read_csv(folder / "demo.csv")
     call = ("label_queue", {"source": "demo.csv", "n": 4, "by": "judge_careful"})
     _, answer = ask(folder, call)
@@ -163,10 +174,14 @@ def test_a_queue_is_that_of_the_label_page_without_what_has_a_label(folder: Path
     ids = [item["item"] for item in queue["items"]]
     of_judge = frame.set_index("item")["judge_careful"]
     assert sorted(of_judge[ids]) == ["fail", "fail", "pass", "pass"]
-    assert queue["items"][0]["texts"] == {"text": frame.set_index("item")["text"][ids[0]]}
+    assert queue["items"][0]["texts"] == {
+        "text": frame.set_index("item")["text"][ids[0]]
+    }
     assert "judge" not in json.dumps(queue["items"])
     assert queue["command"] == "undogmatic label demo.csv --random 4 --by judge_careful"
-    assert queue["command"] in text_of(answer) and all(name in text_of(answer) for name in ids)
+    assert queue["command"] in text_of(answer) and all(
+        name in text_of(answer) for name in ids
+    )
 
     labelled(folder / "demo.labels.csv", ids[:3])
     _, again = ask(folder, call)
@@ -190,7 +205,9 @@ def test_the_queue_of_a_run_hides_what_the_run_hides(folder: Path) -> None:
     _, shown, hidden = ask(folder, *calls)
     assert "score" not in json.dumps(shown.structured_content)
     assert "review export open --blind --all --budget 2" in text_of(shown)
-    texts = [each.structured_content["items"][0]["texts"]["text"] for each in (shown, hidden)]
+    texts = [
+        each.structured_content["items"][0]["texts"]["text"] for each in (shown, hidden)
+    ]
     assert not texts[0].startswith("sha256:") and texts[1].startswith("sha256:")
 
 
@@ -217,7 +234,10 @@ def test_a_signal_ends_the_server_at_once(folder: Path) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asked}
     server.stdin.write(f"{json.dumps(message)}\n")
     server.stdin.flush()
-    assert json.loads(server.stdout.readline())["result"]["serverInfo"]["name"] == "undogmatic"
+    assert (
+        json.loads(server.stdout.readline())["result"]["serverInfo"]["name"]
+        == "undogmatic"
+    )
     server.send_signal(signal.SIGTERM)
     assert server.wait(30) == -signal.SIGTERM
     server.stdin.close()

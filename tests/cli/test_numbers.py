@@ -38,7 +38,9 @@ def test_a_value_that_is_no_such_number(
     assert ended.value.code == 2 and said.startswith(
         (f"error: {option} is {value!r}", f"error: {option} is {value};")
     )
-    assert re.search(r"must be a (whole |finite )?number (of at least|above|from) ", said)
+    assert re.search(
+        r"must be a (whole |finite )?number (of at least|above|from) ", said
+    )
     assert f"Type e.g. {option} " in said or f"undogmatic {words[0]} --help" in said
     assert "usage:" not in said and "argument" not in said
 
@@ -59,7 +61,11 @@ def test_a_number_beyond_what_is_allowed(
     with pytest.raises(SystemExit) as ended:
         cli.main(["check", "a.csv", option, value])
     said = capsys.readouterr().err
-    assert ended.value.code == 2 and said.startswith(f"error: {option} is ") and allowed in said
+    assert (
+        ended.value.code == 2
+        and said.startswith(f"error: {option} is ")
+        and allowed in said
+    )
 
 
 def test_numbers_that_are_allowed_are_taken(capsys: pytest.CaptureFixture[str]) -> None:

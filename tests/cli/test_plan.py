@@ -29,7 +29,9 @@ def test_each_kind_has_a_number_and_a_next_command(
     assert "{" not in told
 
 
-def test_a_rare_label_is_drawn_by_verdict_and_an_even_one_at_random(capsys: Capture) -> None:
+def test_a_rare_label_is_drawn_by_verdict_and_an_even_one_at_random(
+    capsys: Capture,
+) -> None:
     assert "--by COLUMN" in said(capsys, "--prevalence", ".9", "--agreement", ".9")
     assert "--by COLUMN" not in said(capsys, "--agreement", ".9")
 
@@ -43,7 +45,10 @@ def test_a_judge_that_is_not_good_enough_is_told_so(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--agreement", "90"], "--agreement is '90'; it must be a number between 0 and 1"),
+        (
+            ["--agreement", "90"],
+            "--agreement is '90'; it must be a number between 0 and 1",
+        ),
         (["--agreement", "x"], "--agreement is 'x'"),
         (["--agreement", ".9", "--prevalence", "0"], "--prevalence is '0'"),
         (
@@ -54,7 +59,9 @@ def test_a_judge_that_is_not_good_enough_is_told_so(capsys: Capture) -> None:
         (["--agreement", ".9", "--level", "0"], "level"),
     ],
 )
-def test_what_was_typed_wrongly_is_said(words: list[str], message: str, capsys: Capture) -> None:
+def test_what_was_typed_wrongly_is_said(
+    words: list[str], message: str, capsys: Capture
+) -> None:
     with pytest.raises(SystemExit):
         main(["plan", *words])
     assert message in capsys.readouterr().err

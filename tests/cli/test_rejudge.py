@@ -31,7 +31,11 @@ def run(**facts: Any) -> Any:
 
 
 def test_what_changes_takes_the_place_of_what_it_changes() -> None:
-    assert _words(run(), ["model=gpt"]) == ["dataset=texts", "dataset.path=t.jsonl", "model=gpt"]
+    assert _words(run(), ["model=gpt"]) == [
+        "dataset=texts",
+        "dataset.path=t.jsonl",
+        "model=gpt",
+    ]
     assert _words(run(), ["model.temperature=1"])[0] == "model=local"
 
 
@@ -59,7 +63,9 @@ def other_runs(tmp_path: Path, monkeypatch: Patch) -> None:
     """The run of the other judge, which the command starts as a process, is forked from one that
     has the libraries."""
 
-    def started(command: Sequence[str], check: bool) -> subprocess.CompletedProcess[str]:
+    def started(
+        command: Sequence[str], check: bool
+    ) -> subprocess.CompletedProcess[str]:
         assert command[:2] == [sys.executable, "-m"] and not check
         return typed(*command[2:], folder=tmp_path)
 
@@ -103,24 +109,37 @@ def test_another_judge_is_asked_about_the_same_items_and_no_others(
     with pytest.raises(SystemExit, match="2"):
         main(["rejudge", "first", "model=tfidf"])
     assert "has changed" in capsys.readouterr().err
-    assert len(list(tmp_path.glob("outputs/*/*-rejudged"))) == 1, "nothing more was judged"
+    assert len(list(tmp_path.glob("outputs/*/*-rejudged"))) == 1, (
+        "nothing more was judged"
+    )
 
 
 def test_the_demo_says_of_each_judge_what_is_known_of_it(capsys: Capture) -> None:
     main(["demo"])
     shown = capsys.readouterr().out
     lines = {
-        line.split()[0]: line for line in shown.splitlines() if line.strip().startswith("judge_")
+        line.split()[0]: line
+        for line in shown.splitlines()
+        if line.strip().startswith("judge_")
     }
-    assert " yes " in lines["judge_careful"] and "[0.73, 0.91]" in lines["judge_careful"]
-    assert "not known (a" in lines["judge_keyword"] and " no (not shown " in lines["judge_generous"]
+    assert (
+        " yes " in lines["judge_careful"] and "[0.73, 0.91]" in lines["judge_careful"]
+    )
+    assert (
+        "not known (a" in lines["judge_keyword"]
+        and " no (not shown " in lines["judge_generous"]
+    )
     assert "may do as" in shown and "to beat a" in shown
 
 
 def test_the_demo_speaks_portuguese(capsys: Capture) -> None:
     main(["demo", "--language", "pt"])
     shown = capsys.readouterr().out
-    assert shown.startswith("Uma loja") and "uma moeda" in shown and "O mesmo com um" in shown
+    assert (
+        shown.startswith("Uma loja")
+        and "uma moeda" in shown
+        and "O mesmo com um" in shown
+    )
 
 
 def test_the_table_of_the_demo_is_what_its_program_makes() -> None:

@@ -21,7 +21,11 @@ def whole(**change: object) -> dict[str, object]:
 
 def test_defaults_are_filled_in() -> None:
     chosen = settings(whole())
-    assert (chosen.run.repeats, chosen.run.resume, chosen.report.language) == (1, None, "en")
+    assert (chosen.run.repeats, chosen.run.resume, chosen.report.language) == (
+        1,
+        None,
+        "en",
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,7 +36,10 @@ def test_defaults_are_filled_in() -> None:
         ({"seed": -1}, "`seed` is -1"),
         ({"seed": "abc"}, "`seed` is 'abc'"),
         ({"run": {"repeats": 0}}, "`run.repeats` is 0"),
-        ({"run": {"repeat": 2}}, "`run.repeat` is not a known key. Did you mean `repeats`?"),
+        (
+            {"run": {"repeat": 2}},
+            "`run.repeat` is not a known key. Did you mean `repeats`?",
+        ),
         ({"report": {"language": "fr"}}, "`report.language` is 'fr'"),
     ],
 )
@@ -72,7 +79,8 @@ def test_what_an_extra_would_bring_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("undogmatic.engine.ray.needs", needs)
     with pytest.raises(
-        ConfigError, match=r'^`engine` needs what `pip install "undogmatic\[scale\]"` brings \(ray'
+        ConfigError,
+        match=r'^`engine` needs what `pip install "undogmatic\[scale\]"` brings \(ray',
     ):
         build({"_target_": "undogmatic.engine.ray.RayEngine"}, "engine")
 
@@ -83,7 +91,8 @@ def test_a_text_in_place_of_a_list_is_shown_as_a_list() -> None:
         "against": "outputs/a",
     }
     with pytest.raises(
-        ConfigError, match=r"it must be a list\. In brackets: analysis\.against=\[outputs/a\]\."
+        ConfigError,
+        match=r"it must be a list\. In brackets: analysis\.against=\[outputs/a\]\.",
     ):
         build(node, "analysis")
 
@@ -117,7 +126,9 @@ def test_parts_supplied_by_the_program_cannot_be_set_in_the_config() -> None:
     readout = SamplesReadout()
     readout.rubric = TEN
     assert (
-        build({"_target_": "undogmatic.judges.score.ScoreJudge"}, "judge", readout=readout).readout
+        build(
+            {"_target_": "undogmatic.judges.score.ScoreJudge"}, "judge", readout=readout
+        ).readout
         is readout
     )
     with pytest.raises(ConfigError, match=r"`judge.readout` is not a known key"):
@@ -132,24 +143,38 @@ def test_parts_supplied_by_the_program_cannot_be_set_in_the_config() -> None:
 def test_records_are_validated_in_place() -> None:
     node = {"_target_": PROMPT, "id": "x", "language": "pt", "instructions": "i"}
     built = build(
-        node | {"demonstrations": [{"text": "t", "score": 1, "rationale": "r"}]}, "prompt"
+        node | {"demonstrations": [{"text": "t", "score": 1, "rationale": "r"}]},
+        "prompt",
     )
     assert isinstance(built, Prompt)
-    with pytest.raises(ConfigError, match=r"`prompt.demonstrations.0.inputs.text` is ''"):
-        build(node | {"demonstrations": [{"text": "", "score": 1, "rationale": "r"}]}, "prompt")
+    with pytest.raises(
+        ConfigError, match=r"`prompt.demonstrations.0.inputs.text` is ''"
+    ):
+        build(
+            node | {"demonstrations": [{"text": "", "score": 1, "rationale": "r"}]},
+            "prompt",
+        )
 
 
 @pytest.mark.parametrize(
     ("target", "arguments", "key"),
     [
-        ("undogmatic.engine.local.LocalEngine", {"calls_per_minute": True}, "calls_per_minute"),
+        (
+            "undogmatic.engine.local.LocalEngine",
+            {"calls_per_minute": True},
+            "calls_per_minute",
+        ),
         ("undogmatic.engine.local.LocalEngine", {"max_usd": False}, "max_usd"),
         ("undogmatic.engine.local.LocalEngine", {"concurrency": True}, "concurrency"),
         ("undogmatic.engine.batch.BatchEngine", {"size": True}, "size"),
         ("undogmatic.models.hosted.Price", {"input": True, "output": 1}, "input"),
         (
             "undogmatic.models.hosted.ChatModel",
-            {"name": "m", "api_base": "http://localhost/v1", "price": {"input": 1, "output": True}},
+            {
+                "name": "m",
+                "api_base": "http://localhost/v1",
+                "price": {"input": 1, "output": True},
+            },
             "price.output",
         ),
     ],
@@ -158,7 +183,8 @@ def test_true_is_no_number(target: str, arguments: dict[str, object], key: str) 
     """Python counts it as 1."""
     group = "engine" if "Engine" in target else "model" if "Chat" in target else "price"
     with pytest.raises(
-        ConfigError, match=rf"`{group}\.{re.escape(key)}` is (true|false); it must be a number"
+        ConfigError,
+        match=rf"`{group}\.{re.escape(key)}` is (true|false); it must be a number",
     ):
         build({"_target_": target, **arguments}, group)
 
@@ -172,7 +198,9 @@ def test_true_is_no_number(target: str, arguments: dict[str, object], key: str) 
         ({"plan": {"alpha": True}}, "plan.alpha"),
     ],
 )
-def test_true_is_no_number_of_the_whole_config_either(change: dict[str, object], key: str) -> None:
+def test_true_is_no_number_of_the_whole_config_either(
+    change: dict[str, object], key: str
+) -> None:
     with pytest.raises(
         ConfigError, match=rf"`{re.escape(key)}` is (true|false); it must be a number"
     ):
@@ -181,7 +209,9 @@ def test_true_is_no_number_of_the_whole_config_either(change: dict[str, object],
 
 def test_true_stays_what_it_is_where_it_is_meant() -> None:
     assert (
-        build({"_target_": "undogmatic.engine.local.LocalEngine", "cache": True}, "engine").cache
+        build(
+            {"_target_": "undogmatic.engine.local.LocalEngine", "cache": True}, "engine"
+        ).cache
         is True
     )
     extra = {"thinking": True, "deep": {"on": False}}

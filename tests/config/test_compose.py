@@ -34,7 +34,9 @@ class Sweeping:
         load = loader.inner.load_configuration
 
         def counted(name: str, words: list[str], *rest: object) -> DictConfig:
-            self.composed.append([word for word in words if not word.startswith("hydra")])
+            self.composed.append(
+                [word for word in words if not word.startswith("hydra")]
+            )
             return load(name, words, *rest)
 
         self.config = self.master()
@@ -61,8 +63,13 @@ def sweeping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sweeping]:
 
 def test_each_job_is_composed_once(sweeping: Sweeping) -> None:
     sweeping.look(["judge=score"], ["judge=debate"])
-    started = [sweeping.start(sweeping.config, f"judge={name}") for name in ("score", "debate")]
-    assert [config.hydra.runtime.choices.judge for config in started] == ["score", "debate"]
+    started = [
+        sweeping.start(sweeping.config, f"judge={name}") for name in ("score", "debate")
+    ]
+    assert [config.hydra.runtime.choices.judge for config in started] == [
+        "score",
+        "debate",
+    ]
     assert sweeping.composed == [["judge=score"], ["judge=debate"]]
 
 
@@ -127,7 +134,9 @@ def test_what_was_started_is_not_handed_out_again(sweeping: Sweeping) -> None:
 def test_another_sweep_composes_its_own(sweeping: Sweeping) -> None:
     sweeping.look(["seed=1"])
     other = sweeping.master()
-    OmegaConf.update(other, "hydra.overrides.hydra", ["hydra.job.name=other"], force_add=True)
+    OmegaConf.update(
+        other, "hydra.overrides.hydra", ["hydra.job.name=other"], force_add=True
+    )
     assert sweeping.start(other, "seed=1").hydra.job.name == "other"
     assert len(sweeping.composed) == 3
 
@@ -148,7 +157,9 @@ def test_no_more_are_kept_than_a_memory_holds(
     assert len(sweeping.composed) == 5
 
 
-def test_a_batch_that_cannot_be_composed_leaves_nothing_behind(sweeping: Sweeping) -> None:
+def test_a_batch_that_cannot_be_composed_leaves_nothing_behind(
+    sweeping: Sweeping,
+) -> None:
     with pytest.raises(HydraException):
         sweeping.look(["seed=1"], ["model=no_such"])
     sweeping.look(["judge=debate"])
@@ -189,7 +200,8 @@ def test_a_job_whose_config_was_not_checked_ends_at_its_start() -> None:
         job(unchecked)
     with compose.opened() as loader:
         checked = loader.load_configuration("config", ["seed=77"], RunMode.RUN)
-    assert compose.passed(checked) and compose.passed(unchecked)  # the same config, checked by now
+    # the same config, checked by now
+    assert compose.passed(checked) and compose.passed(unchecked)
     checked.seed = 78
     assert not compose.passed(checked)
 
@@ -199,18 +211,24 @@ def test_nothing_of_hydra_omegaconf_or_logging_is_replaced_or_private() -> None:
     from hydra.core import plugins
 
     assert Sweeper.validate_batch_is_legal.__module__ == "hydra.plugins.sweeper"
-    assert plugins.Plugins.is_in_toplevel_plugins_module.__module__ == "hydra.core.plugins"
+    assert (
+        plugins.Plugins.is_in_toplevel_plugins_module.__module__ == "hydra.core.plugins"
+    )
     assert OmegaConf.save.__module__ == "omegaconf.omegaconf"
     for path in Path(undogmatic.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        names = {
+            node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+        }
         names |= {
             alias.name
             for node in ast.walk(tree)
             if isinstance(node, ast.Import)
             for alias in node.names
         }
-        assert not [name for name in names if name and name.startswith("hydra._internal")], path
+        assert not [
+            name for name in names if name and name.startswith("hydra._internal")
+        ], path
 
 
 def test_a_check_that_breaks_down_ends_the_command_before_the_run(
@@ -229,8 +247,14 @@ def test_a_check_that_breaks_down_ends_the_command_before_the_run(
 
 
 @pytest.mark.parametrize("section", ["hydra.job.env_set", "hydra.run", "hydra.sweep"])
-def test_no_section_of_hydra_is_a_reference_to_what_a_config_says_elsewhere(section: str) -> None:
-    words = ["model=gpt", "+model.extra.UNDOGMATIC_ALLOW=os", f"{section}=${{model.extra}}"]
+def test_no_section_of_hydra_is_a_reference_to_what_a_config_says_elsewhere(
+    section: str,
+) -> None:
+    words = [
+        "model=gpt",
+        "+model.extra.UNDOGMATIC_ALLOW=os",
+        f"{section}=${{model.extra}}",
+    ]
     with (
         compose.opened() as loader,
         pytest.raises(ConfigError, match=f"`{section}` is .* must be written out here"),
@@ -239,14 +263,17 @@ def test_no_section_of_hydra_is_a_reference_to_what_a_config_says_elsewhere(sect
 
 
 @pytest.mark.parametrize(
-    "node", [{"hydra": "${model}", "model": {}}, {"hydra": {"job": "${model}"}, "model": {}}]
+    "node",
+    [{"hydra": "${model}", "model": {}}, {"hydra": {"job": "${model}"}, "model": {}}],
 )
 def test_hydras_own_section_is_checked_whole(node: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="must be written out here"):
         check(OmegaConf.create(node))
 
 
-@pytest.mark.parametrize("base", ["???", "${dataset}", "${nothing}", "nothing", "/judge: score"])
+@pytest.mark.parametrize(
+    "base", ["???", "${dataset}", "${nothing}", "nothing", "/judge: score"]
+)
 def test_the_file_of_a_nested_option_may_extend_options_of_its_group_only(
     base: str, tmp_path: Path
 ) -> None:
@@ -256,6 +283,7 @@ def test_the_file_of_a_nested_option_may_extend_options_of_its_group_only(
     )
     chosen = settings(compose_config([], str(tmp_path)))
     with pytest.raises(
-        ConfigError, match=r"`optimizer\.development` is .own., whose file has a `defaults` list"
+        ConfigError,
+        match=r"`optimizer\.development` is .own., whose file has a `defaults` list",
     ):
         groups.named("dataset", "own", "optimizer.development", chosen)

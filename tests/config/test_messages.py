@@ -41,7 +41,10 @@ def refused(*words: str) -> str:
             "judge=gating/binry",
             "`judge` has no option 'gating/binry' (you typed judge=gating/binry). Did you mean",
         ),
-        ("judge=gating/binry", "judge=gating/binary? Options: gating/binary, gating/default, "),
+        (
+            "judge=gating/binry",
+            "judge=gating/binary? Options: gating/binary, gating/default, ",
+        ),
         ("engine=slurm", "Choose one: engine=OPTION. Options: "),
         ("model=", "`model` has no option ''"),
         (
@@ -65,7 +68,10 @@ def refused(*words: str) -> str:
             "readout.top=5",
             "readout.top=5). readout=integers, readout=logprobs, readout=logprobs_small have it.",
         ),
-        ("judge.prompt=demos_pt", "To add a key that its file does not list: +judge.prompt=VALUE."),
+        (
+            "judge.prompt=demos_pt",
+            "To add a key that its file does not list: +judge.prompt=VALUE.",
+        ),
         (
             "run.seed=1",
             "is not a known key (you typed run.seed=1). Known in run: resume, repeats, ",
@@ -117,7 +123,10 @@ def test_a_wrong_word_is_named_with_what_is_close(word: str, said: str) -> None:
             "judge.rules.low_confidence.confidence_below=40",
             "holds nothing yet. To add to it: +judge.rules.low_confidence.confidence_below=VALUE.",
         ),
-        ("judge.rules.low_confidence.nope=40", "`judge.rules.low_confidence` is a single value"),
+        (
+            "judge.rules.low_confidence.nope=40",
+            "`judge.rules.low_confidence` is a single value",
+        ),
         ("hydra.job.env_set.X=1", "`hydra.job.env_set` holds nothing yet."),
         (
             "analysis.judges.judge=[a]",
@@ -125,31 +134,43 @@ def test_a_wrong_word_is_named_with_what_is_close(word: str, said: str) -> None:
         ),
     ],
 )
-def test_what_is_empty_and_takes_keys_is_not_called_a_single_value(word: str, said: str) -> None:
+def test_what_is_empty_and_takes_keys_is_not_called_a_single_value(
+    word: str, said: str
+) -> None:
     assert said in refused("model=gpt", "judge=selective", "analysis=composite", word)
 
 
-def test_what_a_chosen_file_adds_to_a_key_that_is_there_is_said_to_be_the_files() -> None:
+def test_what_a_chosen_file_adds_to_a_key_that_is_there_is_said_to_be_the_files() -> (
+    None
+):
     assert "a file that you chose says +seed" in explain(
         raised("+seed=1"), ["prompt=demos_pt,demos_en"]
     )
 
 
 def test_a_key_of_a_group_that_is_swept_over_may_belong_to_an_option() -> None:
-    message = refused("model=gpt", "judge.depth=3") + refused("engine=local", "model.api_base=x")
+    message = refused("model=gpt", "judge.depth=3") + refused(
+        "engine=local", "model.api_base=x"
+    )
     assert "swept" not in message
     # as Hydra does for -m model=openai_compatible,patterns
     error = raised("model.api_base=http://h/v1")
     words = ["-m", "model=openai_compatible,patterns", "model.api_base=http://h/v1"]
-    assert "as model is swept over; to set it: ++model.api_base=VALUE." in explain(error, words)
+    assert "as model is swept over; to set it: ++model.api_base=VALUE." in explain(
+        error, words
+    )
 
 
 def test_a_wrong_option_in_a_file_is_not_taken_for_typed(tmp_path: Path) -> None:
     (tmp_path / "experiment").mkdir()
     mine = "# @package _global_\ndefaults:\n  - override /judge: debatte\n"
     (tmp_path / "experiment" / "mine.yaml").write_text(mine, encoding="utf-8")
-    message = refused(f"hydra.searchpath=[file://{tmp_path}]", "experiment=mine", "judge.rounds=2")
-    assert message.startswith("In 'experiment/mine'") or message.startswith("In 'config'")
+    message = refused(
+        f"hydra.searchpath=[file://{tmp_path}]", "experiment=mine", "judge.rounds=2"
+    )
+    assert message.startswith("In 'experiment/mine'") or message.startswith(
+        "In 'config'"
+    )
     assert "'judge/debatte'. Options of judge: bertscore, " in message
     assert "coverage, debate, " in message
 
@@ -161,7 +182,11 @@ def test_a_fault_of_ours_is_not_blamed_on_the_user() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["judge=debatte"], ["-m", "tracking=none", "model=patterns", "judge=debatte,score"]]
+    "words",
+    [
+        ["judge=debatte"],
+        ["-m", "tracking=none", "model=patterns", "judge=debatte,score"],
+    ],
 )
 def test_a_command_ends_with_2_and_one_line(
     tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,9 @@ from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import conf_folder
 
 GROUPS = sorted(
-    path.name for path in conf_folder().iterdir() if path.is_dir() and path.name != "hydra"
+    path.name
+    for path in conf_folder().iterdir()
+    if path.is_dir() and path.name != "hydra"
 )
 
 
@@ -19,7 +21,8 @@ def problems(group: str, content: Any) -> list[str]:
     checker = jsonschema.Draft7Validator(schema(group))
     checker.check_schema(checker.schema)
     return [
-        f"{'.'.join(map(str, each.path))}: {each.message}" for each in checker.iter_errors(content)
+        f"{'.'.join(map(str, each.path))}: {each.message}"
+        for each in checker.iter_errors(content)
     ]
 
 
@@ -50,7 +53,11 @@ def test_every_folder_of_conf_is_a_group() -> None:
             {"_target_": "undogmatic.readouts.logprobs.LogprobsReadout", "top": "many"},
             "top: ",
         ),
-        ("model", {"_target_": "undogmatic.models.qwen.QwenModel", "threads": 0}, "threads: "),
+        (
+            "model",
+            {"_target_": "undogmatic.models.qwen.QwenModel", "threads": 0},
+            "threads: ",
+        ),
         (
             "dataset",
             {"_target_": "undogmatic.datasets.tabular.TextsDataset"},
@@ -62,7 +69,9 @@ def test_every_folder_of_conf_is_a_group() -> None:
     ],
 )
 def test_what_would_be_refused_is_marked(group: str, content: Any, told: str) -> None:
-    assert any(told in each for each in problems(group, content)), problems(group, content)
+    assert any(told in each for each in problems(group, content)), problems(
+        group, content
+    )
 
 
 def test_a_reference_may_stand_for_any_value_and_an_own_class_takes_any_key() -> None:
@@ -80,7 +89,9 @@ def test_keys_say_what_they_mean() -> None:
         for b in schema("readout")["allOf"]
         if "then" in b
     }
-    keys = branches["undogmatic.readouts.structured.SamplesReadout"]["then"]["properties"]
+    keys = branches["undogmatic.readouts.structured.SamplesReadout"]["then"][
+        "properties"
+    ]
     assert keys["n"]["default"] == 5
     assert json.dumps(schema("rubric")).count("What a score can be.") == 1
     options = schema("experiment")["properties"]["defaults"]["items"]["properties"][

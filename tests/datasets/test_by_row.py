@@ -15,15 +15,23 @@ from undogmatic.records.evidence import Evidence
 from undogmatic.review.page import Sheet, read_entries, scale_of
 
 CASES = (Path(__file__).parents[n] / "shared" / "cases" for n in (3, 4))
-CASE = next((each for each in CASES if each.is_dir()), Path("nowhere")) / "f_label_without_ids"
-ROWS = [(f"Text number {n} says something of its own.", ("pass", "fail")[n % 2]) for n in range(8)]
+CASE = (
+    next((each for each in CASES if each.is_dir()), Path("nowhere"))
+    / "f_label_without_ids"
+)
+ROWS = [
+    (f"Text number {n} says something of its own.", ("pass", "fail")[n % 2])
+    for n in range(8)
+]
 
 
 def write(rows: list[tuple[str, str]], name: str = "t.csv") -> None:
     pd.DataFrame(rows, columns=["text", "verdict"]).to_csv(name, index=False)
 
 
-def label(answers: dict[int, str], rater: str = "ana", name: str = "t.csv", **more: Any) -> Sheet:
+def label(
+    answers: dict[int, str], rater: str = "ana", name: str = "t.csv", **more: Any
+) -> Sheet:
     """Label entries by their place, as the page does."""
     table = read_entries(name, None, more.get("text", ()), ())
     out = Path(name).with_suffix(".labels.csv")
@@ -68,7 +76,9 @@ def test_labels_are_on_the_rows_that_were_labelled() -> None:
     table = check()
     assert labelled(table) == WANTED and len(table.verdicts) == len(ROWS)
     assert keys(table) == set()
-    assert not [name for name in table.items if "text_" in name or "labelled_at" in name]
+    assert not [
+        name for name in table.items if "text_" in name or "labelled_at" in name
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,13 +111,19 @@ def test_an_answer_after_rows_were_moved_takes_the_place_of_the_earlier_one() ->
 
 def test_a_text_that_was_edited_has_no_label_and_it_is_said() -> None:
     label(ANSWERS)
-    write([(text.replace("number 3", "number three"), verdict) for text, verdict in ROWS])
+    write(
+        [(text.replace("number 3", "number three"), verdict) for text, verdict in ROWS]
+    )
     table = check()
-    assert labelled(table) == {text: own for text, own in WANTED.items() if "3" not in text}
+    assert labelled(table) == {
+        text: own for text, own in WANTED.items() if "3" not in text
+    }
     assert keys(table) == {"labels_lost"}
     assert label({}).lost == 1
     write([(" ".join(text.split()[::-1]), verdict) for text, verdict in ROWS])
-    with pytest.raises(DataError, match=r"none of its 3 labels has its text in t.csv .*row 2"):
+    with pytest.raises(
+        DataError, match=r"none of its 3 labels has its text in t.csv .*row 2"
+    ):
         check()
 
 
@@ -115,7 +131,10 @@ def test_white_space_and_the_coding_of_accents_are_no_edit() -> None:
     write([("É preciso\n  provar.", "pass"), *ROWS])
     label({0: "fail", 2: "pass"})
     write([("E\u0301 preciso provar. ", "pass"), *ROWS])
-    assert sorted(labelled(check()).values()) == ["fail", "pass"] and keys(check()) == set()
+    assert (
+        sorted(labelled(check()).values()) == ["fail", "pass"]
+        and keys(check()) == set()
+    )
 
 
 def test_each_of_two_equal_texts_keeps_its_own_label() -> None:
@@ -123,10 +142,18 @@ def test_each_of_two_equal_texts_keeps_its_own_label() -> None:
     write(twice)
     label({0: "pass", 2: "fail", 1: "pass"})
     own = check().labels.dropna(subset=["label"])
-    assert dict(zip(own["item"], own["label"], strict=True)) == {"row 1": 1, "row 2": 1, "row 3": 0}
+    assert dict(zip(own["item"], own["label"], strict=True)) == {
+        "row 1": 1,
+        "row 2": 1,
+        "row 3": 0,
+    }
     write([ROWS[0], *twice[:3], *ROWS[1:]])  # all moved by one
     own = check().labels.dropna(subset=["label"])
-    assert dict(zip(own["item"], own["label"], strict=True)) == {"row 2": 1, "row 3": 1, "row 4": 0}
+    assert dict(zip(own["item"], own["label"], strict=True)) == {
+        "row 2": 1,
+        "row 3": 1,
+        "row 4": 0,
+    }
 
 
 def test_two_people_and_labels_that_were_taken_back() -> None:
@@ -155,7 +182,9 @@ def test_rows_without_a_text_are_not_counted_as_others() -> None:
     table = check()
     assert labelled(table) == WANTED and keys(table) == {"labels_by_number"}
     # Rows 2, 3, 4 without a row 1 are those of a spreadsheet, whose row 1 is the header.
-    old.assign(item=[f"row {n + 2}" for n in range(3)]).to_csv("t.labels.csv", index=False)
+    old.assign(item=[f"row {n + 2}" for n in range(3)]).to_csv(
+        "t.labels.csv", index=False
+    )
     first = dict(zip([text for text, _ in ROWS[:3]], ANSWERS.values(), strict=True))
     assert labelled(check()) == first and keys(check()) == {"labels_by_line"}
     pd.concat([old, begun]).to_csv("t.labels.csv", index=False)
@@ -166,9 +195,13 @@ def test_rows_without_a_text_are_not_counted_as_others() -> None:
 
 def test_a_table_with_a_row_for_each_verdict_has_one_label_for_each_text() -> None:
     rows = [
-        (text, judge, ("pass", "fail")[n % 2]) for n, (text, _) in enumerate(ROWS) for judge in "xy"
+        (text, judge, ("pass", "fail")[n % 2])
+        for n, (text, _) in enumerate(ROWS)
+        for judge in "xy"
     ]
-    pd.DataFrame(rows, columns=["text", "judge", "verdict"]).to_csv("t.csv", index=False)
+    pd.DataFrame(rows, columns=["text", "judge", "verdict"]).to_csv(
+        "t.csv", index=False
+    )
     assert len(label(ANSWERS).entries) == len(ROWS)
     table = check()
     assert labelled(table) == WANTED and table.judges == ["x", "y"]
@@ -176,14 +209,18 @@ def test_a_table_with_a_row_for_each_verdict_has_one_label_for_each_text() -> No
 
 
 def test_ids_still_join_and_a_text_that_was_edited_below_an_id_is_said() -> None:
-    frame = pd.DataFrame(ROWS, columns=["text", "verdict"]).assign(id=[f"i{n}" for n in range(8)])
+    frame = pd.DataFrame(ROWS, columns=["text", "verdict"]).assign(
+        id=[f"i{n}" for n in range(8)]
+    )
     frame.to_csv("t.csv", index=False)
     label(ANSWERS)
     assert labelled(check()) == WANTED and keys(check()) == set()
     frame.sample(frac=1, random_state=1).to_csv("t.csv", index=False)
     assert labelled(check()) == WANTED and keys(check()) == set()
     frame.replace({"text": {ROWS[3][0]: "Edited."}}).to_csv("t.csv", index=False)
-    assert labelled(check())["Edited."] == "fail" and keys(check()) == {"labels_changed"}
+    assert labelled(check())["Edited."] == "fail" and keys(check()) == {
+        "labels_changed"
+    }
     frame.drop(columns="text").assign(text="x").rename(columns={"text": "note"}).to_csv(
         "t.csv", index=False
     )
@@ -248,13 +285,20 @@ def test_labels_of_an_earlier_version_join_by_row(capsys: Capture) -> None:
 def test_places_are_found_by_number_then_by_text_in_order() -> None:
     a, b = mark_of(["a"]), mark_of(["b"])
     ids = ["row 1", "row 2", "row 3"]
-    found = places([("row 1", a), ("row 2", a), ("row 9", b), ("row 8", "gone")], ids, [a, b, a])
+    found = places(
+        [("row 1", a), ("row 2", a), ("row 9", b), ("row 8", "gone")], ids, [a, b, a]
+    )
     assert [place.item for place in found.values()] == ["row 1", "row 3", "row 2", None]
     assert [place.moved for place in found.values()] == [False, True, True, False]
     assert (
-        places([("row 0", None), ("row 4", None)], ids, [a, b, a], ids)["row 0", None].item is None
+        places([("row 0", None), ("row 4", None)], ids, [a, b, a], ids)[
+            "row 0", None
+        ].item
+        is None
     )
-    assert mark_of(["a", None]) != mark_of([None, "a"]) and mark_of(["a b"]) == mark_of([" a\n b"])
+    assert mark_of(["a", None]) != mark_of([None, "a"]) and mark_of(["a b"]) == mark_of(
+        [" a\n b"]
+    )
 
 
 def test_only_rows_that_are_verdicts_share_an_id() -> None:

@@ -23,7 +23,13 @@ from undogmatic.datasets.cells import number_of, read_cell, read_cells
             (3, 3),
             (0.5, 0.5),
         ),
-        *(("1.234,5", 1234.5), ("1,234.5", 1234.5), ("85%", 85), ("4/5", 4), ("8 out of 10", 8)),
+        *(
+            ("1.234,5", 1234.5),
+            ("1,234.5", 1234.5),
+            ("85%", 85),
+            ("4/5", 4),
+            ("8 out of 10", 8),
+        ),
         *(("[[4]]", 4), ('"3"', 3), ("\N{MINUS SIGN}2", -2)),
     ],
 )
@@ -59,18 +65,33 @@ def test_words(written: object, word: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "written"),
     [
-        *(("empty", each) for each in ("", "  ", None, float("nan"), "\N{ZERO WIDTH SPACE}")),
+        *(
+            ("empty", each)
+            for each in ("", "  ", None, float("nan"), "\N{ZERO WIDTH SPACE}")
+        ),
         *(("nothing", each) for each in ("NaN", "none", "-", "—", "null", "?")),
-        *(("abstained", each) for each in ("CANNOT_ASSESS", "Inconclusive.", "não sei")),
+        *(
+            ("abstained", each)
+            for each in ("CANNOT_ASSESS", "Inconclusive.", "não sei")
+        ),
         *(("not_applicable", each) for each in ("n/a", "N/A", "não se aplica")),
         *(("formula", each) for each in ("=A1+B2", "=SUM(A1:A3)", "=-B2")),
         *(
             ("date", each)
-            for each in ("2024-05-01", "2024-05-01 00:00:00", "05/jan", "1-Mai", "03/04/2024")
+            for each in (
+                "2024-05-01",
+                "2024-05-01 00:00:00",
+                "05/jan",
+                "1-Mai",
+                "03/04/2024",
+            )
         ),
         *(
             ("refusal", each)
-            for each in ("I'm sorry, but I cannot judge this.", "Não posso avaliar este texto")
+            for each in (
+                "I'm sorry, but I cannot judge this.",
+                "Não posso avaliar este texto",
+            )
         ),
         *(("error", each) for each in ("#REF!", "Error: timeout", "parse error")),
     ],

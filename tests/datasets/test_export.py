@@ -56,18 +56,32 @@ TABLES: dict[str, dict[str, list[Any]]] = {
         }
     ),
     "unordered": (
-        WORDS | {"verdict": ["cat", "dog", "owl", "cat"], "label": ["cat", "dog", "dog", "owl"]}
+        WORDS
+        | {
+            "verdict": ["cat", "dog", "owl", "cat"],
+            "label": ["cat", "dog", "dog", "owl"],
+        }
     ),
     "pairwise": (
-        SIDES | {"verdict": ["A", "B", "B", "B"], "text_1": list("ppqq"), "text_2": list("rrss")}
+        SIDES
+        | {
+            "verdict": ["A", "B", "B", "B"],
+            "text_1": list("ppqq"),
+            "text_2": list("rrss"),
+        }
     ),
 }
 
 
 def said(table: Evidence) -> list[Any]:
     """What judges and people said of what, without the places."""
-    verdicts = table.verdicts[table.verdicts["verdict"].notna()].drop(columns=["place", "reason"])
-    kept = [sorted(map(str, frame.itertuples(index=False))) for frame in (verdicts, table.labels)]
+    verdicts = table.verdicts[table.verdicts["verdict"].notna()].drop(
+        columns=["place", "reason"]
+    )
+    kept = [
+        sorted(map(str, frame.itertuples(index=False)))
+        for frame in (verdicts, table.labels)
+    ]
     texts = [
         name
         for name in ("text", "text_1", "text_2", "system", "slice.region")
@@ -111,8 +125,12 @@ ONCE = {
 def test_labels_go_back_to_the_tools_that_have_a_place_for_them(
     form: str, kind: str, tmp_path: Path
 ) -> None:
-    verdicts: list[Any] = [4, 2, 5, None] if kind == "numeric" else ["low", "high", "medium", None]
-    labels: list[Any] = [5, 2, 4, 1] if kind == "numeric" else ["low", "low", "high", "medium"]
+    verdicts: list[Any] = (
+        [4, 2, 5, None] if kind == "numeric" else ["low", "high", "medium", None]
+    )
+    labels: list[Any] = (
+        [5, 2, 4, 1] if kind == "numeric" else ["low", "low", "high", "medium"]
+    )
     source, out = tmp_path / "verdicts.jsonl", tmp_path / "out.json"
     frame = pd.DataFrame(ONCE | {"verdict": verdicts, "label": labels})
     source.write_text(frame.to_json(orient="records", lines=True))
@@ -127,21 +145,46 @@ def values(table: Evidence) -> list[Any]:
     """What the judge and people said, in their own words."""
     rows = export.rows(table)
     rows = rows[rows["verdict"].notna() | rows["label"].notna()]
-    return sorted(map(str, rows[["item", "verdict", "label", "rater"]].itertuples(index=False)))
+    return sorted(
+        map(str, rows[["item", "verdict", "label", "rater"]].itertuples(index=False))
+    )
 
 
 def test_labels_of_people_go_to_prodigy_and_repeats_are_refused(
     tmp_path: Path, capsys: Any
 ) -> None:
     source, out = tmp_path / "verdicts.jsonl", tmp_path / "out.jsonl"
-    labels = {"verdict": ["low", "high", "low", "low"], "label": ["low", "low", "high", "high"]}
+    labels = {
+        "verdict": ["low", "high", "low", "low"],
+        "label": ["low", "low", "high", "high"],
+    }
     source.write_text(pd.DataFrame(ONCE | labels).to_json(orient="records", lines=True))
-    main(["export", str(source), "--to", "prodigy", "--out", str(out), "--kind", "ordered"])
+    main(
+        [
+            "export",
+            str(source),
+            "--to",
+            "prodigy",
+            "--out",
+            str(out),
+            "--kind",
+            "ordered",
+        ]
+    )
     tasks = [json.loads(line) for line in out.read_text().splitlines()]
     assert [task["accept"] for task in tasks] == [["low"], ["low"], ["high"], ["high"]]
     source.write_text(pd.DataFrame(NUMBERS).to_json(orient="records", lines=True))
     with pytest.raises(SystemExit):
-        main(["export", str(source), "--to", "phoenix", "--out", str(tmp_path / "p.json")])
+        main(
+            [
+                "export",
+                str(source),
+                "--to",
+                "phoenix",
+                "--out",
+                str(tmp_path / "p.json"),
+            ]
+        )
     assert "no place for repeats" in capsys.readouterr().err
 
 
@@ -150,7 +193,9 @@ def test_settings_of_the_judge_go_with_it(tmp_path: Path) -> None:
     assert table.settings["j"] == {"judge_model": "m-1"}
     path = tmp_path / "a.csv"
     export.rows(table).to_csv(path, index=False)
-    assert [list(each.values()) for each in read_table(path).settings.values()] == [["m-1"]]
+    assert [list(each.values()) for each in read_table(path).settings.values()] == [
+        ["m-1"]
+    ]
     log = export.inspect_log(table)
     assert log["eval"]["scorers"][0]["options"] == {"judge_model": "m-1"}
 
@@ -164,12 +209,20 @@ def test_a_name_of_another_suffix_is_refused(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_the_score_of_promptfoo_passes_from_the_middle_of_the_scale() -> None:
-    results = export.promptfoo_results(read_table(pd.DataFrame(NUMBERS)))["results"]["results"]
+    results = export.promptfoo_results(read_table(pd.DataFrame(NUMBERS)))["results"][
+        "results"
+    ]
     passes = [
         (r["vars"]["item"], [p["pass"] for p in r["gradingResult"]["componentResults"]])
         for r in results
     ]
-    assert passes == [("a", [True]), ("b", [False]), ("b", [True]), ("c", [True]), ("d", [False])]
+    assert passes == [
+        ("a", [True]),
+        ("b", [False]),
+        ("b", [True]),
+        ("c", [True]),
+        ("d", [False]),
+    ]
     with pytest.raises(ConfigError, match="unordered"):
         export.promptfoo_results(read_table(pd.DataFrame(TABLES["unordered"])))
     assert json.dumps(results)

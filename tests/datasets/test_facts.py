@@ -32,7 +32,9 @@ def theses() -> list[dict[str, str]]:
 
 
 def mark(rows: Iterable[tuple[str, str, object, object]]) -> str:
-    lines = sorted("|".join("" if cell is None else str(cell) for cell in row) for row in rows)
+    lines = sorted(
+        "|".join("" if cell is None else str(cell) for cell in row) for row in rows
+    )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -46,7 +48,11 @@ def test_theses_are_of_precedents_in_force_of_the_right_court_and_a_number_that_
     for thesis in theses():
         assert thesis["court"] == known[thesis["precedent"]]["court"], thesis["id"]
         assert thesis["precedent"] not in NOT_IN_FORCE, thesis["id"]
-    citing = [thesis for thesis in theses() if thesis["authority_form"] in ("number", "sumula")]
+    citing = [
+        thesis
+        for thesis in theses()
+        if thesis["authority_form"] in ("number", "sumula")
+    ]
     assert citing
     for thesis in citing:
         digits = "".join(c for c in thesis["authority_only"] if c.isdigit())
@@ -56,11 +62,17 @@ def test_theses_are_of_precedents_in_force_of_the_right_court_and_a_number_that_
 def test_the_list_of_precedents_is_the_one_that_was_checked() -> None:
     rows = listed().values()
     assert (
-        mark((r["precedent"], r["court"], r["number"], r["leading_case"]) for r in rows) == CHECKED
+        mark((r["precedent"], r["court"], r["number"], r["leading_case"]) for r in rows)
+        == CHECKED
     )
 
 
 def test_the_figures_carried_here_are_those_of_the_checked_facts() -> None:
     facts = reference_rows(FACTS)
-    assert mark((f["id"], f["court"], f["number"], f["leading_case"]) for f in facts) == CHECKED
-    assert {f["id"] for f in facts if f["status"] not in ("vigente", "modulado")} == NOT_IN_FORCE
+    assert (
+        mark((f["id"], f["court"], f["number"], f["leading_case"]) for f in facts)
+        == CHECKED
+    )
+    assert {
+        f["id"] for f in facts if f["status"] not in ("vigente", "modulado")
+    } == NOT_IN_FORCE

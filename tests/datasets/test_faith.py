@@ -46,7 +46,9 @@ COUNTS = {
     for n, word in enumerate(words.split())
 }
 COUNT = rf"(\d\d?|{'|'.join(COUNTS)})"
-VOTE = re.compile(rf"\b{COUNT}(?:-| to | a | votos? a | votes to ){COUNT}\b", re.IGNORECASE)
+VOTE = re.compile(
+    rf"\b{COUNT}(?:-| to | a | votos? a | votes to ){COUNT}\b", re.IGNORECASE
+)
 
 
 @cache
@@ -55,11 +57,17 @@ def text(case: str, name: str) -> str:
 
 
 def by_variant(case: dict[str, Any], variant: str) -> dict[str, Any]:
-    return next(row for row in ROWS if row["case"] == case["case"] and row["variant"] == variant)
+    return next(
+        row for row in ROWS if row["case"] == case["case"] and row["variant"] == variant
+    )
 
 
 def perfect(case: str) -> str:
-    return next(row["text"] for row in ROWS if row["case"] == case and row["variant"] == "perfect")
+    return next(
+        row["text"]
+        for row in ROWS
+        if row["case"] == case and row["variant"] == "perfect"
+    )
 
 
 def dates(written: str) -> set[str]:
@@ -124,7 +132,12 @@ def test_both_splits_have_cases_of_both_languages_and_each_case_every_kind_of_su
     None
 ):
     split = Counter((case["language"], case["split"]) for case in CASES)
-    assert split == {("en", "dev"): 4, ("pt", "dev"): 4, ("en", "test"): 1, ("pt", "test"): 2}
+    assert split == {
+        ("en", "dev"): 4,
+        ("pt", "dev"): 4,
+        ("en", "test"): 1,
+        ("pt", "test"): 2,
+    }
     kinds = ["perfect", *PLANTED, "verbose_filler"]
     for case in CASES:
         own = [row for row in ROWS if row["case"] == case["case"]]
@@ -136,8 +149,12 @@ def test_both_splits_have_cases_of_both_languages_and_each_case_every_kind_of_su
         assert all(row["system"] == row["variant"] for row in own)
 
 
-@pytest.mark.parametrize("row", FLAWED, ids=lambda row: f"{row['case']}-{row['variant']}")
-def test_a_flawed_summary_differs_in_what_was_planted_alone(row: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "row", FLAWED, ids=lambda row: f"{row['case']}-{row['variant']}"
+)
+def test_a_flawed_summary_differs_in_what_was_planted_alone(
+    row: dict[str, Any],
+) -> None:
     good, flawed = perfect(row["case"]), row["text"]
     assert all(each in flawed and each not in good for each in row["added"])
     assert all(each in good and each not in flawed for each in row["removed"])
@@ -194,10 +211,15 @@ def test_the_faithful_summary_agrees_with_reference_and_opinion_in_its_own_words
 ) -> None:
     def ends(written: str) -> set[str]:
         return set(
-            re.split(r"(?<=[.?])\s+", re.sub(r"\b(v|J|P|art|Inc|Co)\.", r"\1", written.strip()))
+            re.split(
+                r"(?<=[.?])\s+",
+                re.sub(r"\b(v|J|P|art|Inc|Co)\.", r"\1", written.strip()),
+            )
         )
 
-    opinion, reference = (text(case["case"], name) for name in ("opinion.md", "reference.txt"))
+    opinion, reference = (
+        text(case["case"], name) for name in ("opinion.md", "reference.txt")
+    )
     good = perfect(case["case"])
     assert votes(good) == {case["vote"]}
     assert votes(reference) == {case["vote"]}
@@ -212,7 +234,11 @@ def test_the_faithful_summary_agrees_with_reference_and_opinion_in_its_own_words
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
 def test_filler_says_nothing_of_the_case(case: dict[str, Any]) -> None:
-    row = next(r for r in ROWS if r["case"] == case["case"] and r["variant"] == "verbose_filler")
+    row = next(
+        r
+        for r in ROWS
+        if r["case"] == case["case"] and r["variant"] == "verbose_filler"
+    )
     plain = row["text"]
     for each in row["added"]:
         plain = plain.replace(each, " ")
@@ -245,4 +271,6 @@ def test_an_opinion_and_its_pdf_are_as_long_and_have_the_parts_that_real_ones_ha
 
 def test_all_that_is_made_is_what_the_program_makes() -> None:
     for name, content in runpy.run_path(str(FAITH / "make.py"))["made"]().items():
-        assert (FAITH / name).read_bytes() == content, f"{name}: run `python data/faith/make.py`"
+        assert (FAITH / name).read_bytes() == content, (
+            f"{name}: run `python data/faith/make.py`"
+        )

@@ -33,7 +33,11 @@ def read(tmp_path: Path, content: str, name: str = "t.csv") -> Evidence:
 
 
 def is_whole(found: Evidence) -> bool:
-    return (len(found.items), list(found.judges), people(found)) == (N, ["judge"], ["human"])
+    return (len(found.items), list(found.judges), people(found)) == (
+        N,
+        ["judge"],
+        ["human"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,14 +69,20 @@ def test_what_stands_around_the_names_is_no_row(tmp_path: Path, content: str) ->
 
 def test_semicolons_commas_and_a_total_are_read(tmp_path: Path) -> None:
     halves = FRAME.assign(judge=FRAME["judge"] - 0.5)
-    total = f"Média;;{halves['judge'].mean():.2f};{FRAME['human'].mean():.2f}\n".replace(".", ",")
+    total = (
+        f"Média;;{halves['judge'].mean():.2f};{FRAME['human'].mean():.2f}\n".replace(
+            ".", ","
+        )
+    )
     content = halves.to_csv(index=False, sep=";", decimal=",") + total
     found = read(tmp_path, content)
     assert is_whole(found)
     assert found.verdicts["verdict"].iloc[0] == near(0) - 0.5
 
 
-def test_columns_of_two_levels_are_those_of_pandas_and_of_merged_cells(tmp_path: Path) -> None:
+def test_columns_of_two_levels_are_those_of_pandas_and_of_merged_cells(
+    tmp_path: Path,
+) -> None:
     levels = pd.DataFrame(
         {
             ("meta", "text"): FRAME["text"],
@@ -83,10 +93,20 @@ def test_columns_of_two_levels_are_those_of_pandas_and_of_merged_cells(tmp_path:
         }
     ).set_axis(FRAME["id"])
     named = levels.rename_axis(columns=["who", "what"])
-    merged = "id,text,judge,,human,\n,,style,facts,style,facts\n" + levels.to_csv(header=False)
-    for content in (levels.to_csv(), levels.to_csv(index=False), named.to_csv(), merged):
+    merged = "id,text,judge,,human,\n,,style,facts,style,facts\n" + levels.to_csv(
+        header=False
+    )
+    for content in (
+        levels.to_csv(),
+        levels.to_csv(index=False),
+        named.to_csv(),
+        merged,
+    ):
         found = read(tmp_path, content)
-        assert (sorted(found.criteria), list(found.judges)) == (["facts", "style"], ["judge"])
+        assert (sorted(found.criteria), list(found.judges)) == (
+            ["facts", "style"],
+            ["judge"],
+        )
         assert (len(found.verdicts), found.items["text"].nunique()) == (2 * N, N)
     long = FRAME.melt(id_vars="id", value_vars=["judge", "human"])
     wide = long.pivot(index="id", columns="variable", values=["value"])
@@ -106,7 +126,9 @@ def test_two_columns_of_one_name_stay_a_mistake(tmp_path: Path, content: str) ->
 
 
 def test_no_row_is_taken_for_a_title_or_a_unit(tmp_path: Path) -> None:
-    words = "judge,human\n" + "".join(f"{'ok' if i % 2 else 'bad'},ok\n" for i in range(N))
+    words = "judge,human\n" + "".join(
+        f"{'ok' if i % 2 else 'bad'},ok\n" for i in range(N)
+    )
     assert len(read(tmp_path, words).items) == N
     # The first row of a column of words may say "text", and one with a single value is no title.
     kinds = "id,judge,human\n" + "".join(

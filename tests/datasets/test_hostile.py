@@ -50,7 +50,9 @@ def test_json_is_read_in_every_shape_that_pandas_writes(orient: str, ids: str) -
         frame = frame.reset_index()  # neither keeps the ids
     own: Any = orient
     text = (
-        json.dumps(frame.to_dict(own)) if orient in ("tight", "list") else frame.to_json(orient=own)
+        json.dumps(frame.to_dict(own))
+        if orient in ("tight", "list")
+        else frame.to_json(orient=own)
     )
     table = read_table(str(put("a.json", text)))
     assert (len(table.verdicts), table.judges) == (len(frame), ["judge"])
@@ -74,7 +76,12 @@ def test_rows_without_names_and_doubled_columns_are_refused() -> None:
 
 def test_an_object_of_rows_by_their_ids_is_a_table() -> None:
     table = read_table(
-        str(put("a.json", json.dumps({row["item"]: {**row, "item": None} for row in ROWS})))
+        str(
+            put(
+                "a.json",
+                json.dumps({row["item"]: {**row, "item": None} for row in ROWS}),
+            )
+        )
     )
     assert len(table.verdicts) == 40
 
@@ -96,7 +103,8 @@ GRID = [list(FRAME.columns), *FRAME.to_numpy().tolist()]
 
 
 @pytest.mark.parametrize(
-    "far", [{"XFD1048576": "x"}, {"Z3": "x"}, {"A99": "x", "AB1": 1}, {"C50": "mean 0.5"}]
+    "far",
+    [{"XFD1048576": "x"}, {"Z3": "x"}, {"A99": "x", "AB1": 1}, {"C50": "mean 0.5"}],
 )
 def test_a_stray_cell_does_not_matter_and_is_named(far: dict[str, Any]) -> None:
     found = read("a.xlsx", book(GRID, **far))
@@ -107,12 +115,17 @@ def test_a_stray_cell_does_not_matter_and_is_named(far: dict[str, Any]) -> None:
 
 
 def test_a_second_table_still_asks_for_a_range() -> None:
-    with pytest.raises(DataError, match=r"line 60, below an empty line.*--sheet A1:E41"):
+    with pytest.raises(
+        DataError, match=r"line 60, below an empty line.*--sheet A1:E41"
+    ):
         read("a.xlsx", book(GRID, A60="item", B60="text", A61="i900", B61="other"))
 
 
 def test_the_longest_cell_of_a_workbook_is_read() -> None:
-    found = read("a.xlsx", book([GRID[0], ["i", "w" * 32_767, "pass", "pass", "pass"], *GRID[1:]]))
+    found = read(
+        "a.xlsx",
+        book([GRID[0], ["i", "w" * 32_767, "pass", "pass", "pass"], *GRID[1:]]),
+    )
     assert len(found.cells["text"][0]) == 32_767
 
 
@@ -123,7 +136,9 @@ def with_part(raw: bytes, name: str, change: Any) -> bytes:
         zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new,
     ):
         for part in old.namelist():
-            new.writestr(part, change(old.read(part)) if part == name else old.read(part))
+            new.writestr(
+                part, change(old.read(part)) if part == name else old.read(part)
+            )
     return out.getvalue()
 
 
@@ -136,7 +151,11 @@ def test_damaged_workbooks_are_named() -> None:
         with_part(whole, SHEET, lambda raw: raw[: len(raw) // 2]),
         with_part(whole, SHEET, lambda raw: b""),
     ]
-    damaged += [with_part(whole, SHEET, lambda raw: raw.replace(b'r="40"', b'r="9999999999"', 1))]
+    damaged += [
+        with_part(
+            whole, SHEET, lambda raw: raw.replace(b'r="40"', b'r="9999999999"', 1)
+        )
+    ]
     for _ in range(60):
         raw = bytearray(whole)
         for _ in range(4):
@@ -152,9 +171,13 @@ def test_damaged_workbooks_are_named() -> None:
     assert refused > 20
 
 
-def test_a_workbook_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workbook_that_unpacks_to_too_much_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sheets, "UNPACKED", 1_000_000)
-    bomb = with_part(book(GRID[:2]), "xl/styles.xml", lambda raw: raw + b" " * 1_000_000)
+    bomb = with_part(
+        book(GRID[:2]), "xl/styles.xml", lambda raw: raw + b" " * 1_000_000
+    )
     assert len(bomb) < 20_000
     with pytest.raises(DataError, match="unpacks to more than 1,000,000 bytes"):
         read("a.xlsx", bomb)
@@ -164,16 +187,15 @@ URN = "urn:oasis:names:tc:opendocument:xmlns"
 
 
 def ods(rows: str) -> bytes:
-    spaces = (
-        f'xmlns:office="{URN}:office:1.0" xmlns:table="{URN}:table:1.0" xmlns:text="{URN}:text:1.0"'
-    )
+    spaces = f'xmlns:office="{URN}:office:1.0" xmlns:table="{URN}:table:1.0" xmlns:text="{URN}:text:1.0"'
     grid = f'<table:table table:name="S">{rows}</table:table>'
     body = f"<office:body><office:spreadsheet>{grid}</office:spreadsheet></office:body>"
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         file.writestr(
-            "content.xml", f"<office:document-content {spaces}>{body}</office:document-content>"
+            "content.xml",
+            f"<office:document-content {spaces}>{body}</office:document-content>",
         )
     return out.getvalue()
 
@@ -183,16 +205,16 @@ def ods_row(cells: list[Any], more: str = "", repeated: int = 1) -> str:
         f'<table:table-cell office:value-type="string"><text:p>{cell}</text:p></table:table-cell>'
         for cell in cells
     )
-    return (
-        f'<table:table-row table:number-rows-repeated="{repeated}">{inside}{more}</table:table-row>'
-    )
+    return f'<table:table-row table:number-rows-repeated="{repeated}">{inside}{more}</table:table-row>'
 
 
 ODS_ROWS = "".join(map(ods_row, GRID))
 EMPTY = '<table:table-cell table:number-columns-repeated="16000"/>'
 
 
-def test_repeated_rows_and_columns_of_opendocument(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_rows_and_columns_of_opendocument(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # as a spreadsheet program ends every sheet
     found = read("a.ods", ods(ODS_ROWS + ods_row([], EMPTY, 1_048_000)))
     assert (len(found.cells), list(found.cells.columns)) == (40, list(FRAME.columns))
@@ -223,13 +245,18 @@ def test_columns_judges_and_people_are_bounded() -> None:
     wide = [row | {f"x{n}": n for n in range(2_100)} for row in ROWS[:3]]
     for name, text in (("a.csv", csv_of(wide)), ("a.json", json.dumps(wide))):
         with pytest.raises(
-            DataError, match=r"a\.\w+(:1)?: 2,\d{3} columns, and at most 2,000 are read. Leave out"
+            DataError,
+            match=r"a\.\w+(:1)?: 2,\d{3} columns, and at most 2,000 are read. Leave out",
         ):
             read(name, text)
     sparse = [{"item": n, "judge": "pass", f"x{n}": 1} for n in range(2_500)]
     with pytest.raises(DataError, match="2,001 columns"):
         read("a.json", json.dumps(sparse))
-    long = [row | {"judge": f"gpt-{n}", "verdict": "pass"} for n in range(250) for row in ROWS[:2]]
+    long = [
+        row | {"judge": f"gpt-{n}", "verdict": "pass"}
+        for n in range(250)
+        for row in ROWS[:2]
+    ]
     with pytest.raises(
         DataError,
         match=r"250 judges .*at most 200 are examined at once. Name some of them: --judge",
@@ -294,10 +321,14 @@ def test_hostile_text_ends_in_one_message_or_a_right_reading(
 
 @pytest.mark.parametrize("piece", ["w", "1", "(!"])
 def test_a_long_cell_is_checked_like_any_other(piece: str) -> None:
-    rows = [row | ({"text": piece * 100_000} if n == 3 else {}) for n, row in enumerate(ROWS)]
+    rows = [
+        row | ({"text": piece * 100_000} if n == 3 else {})
+        for n, row in enumerate(ROWS)
+    ]
     rows[5] |= {"human_ana": piece * 30_000}
     result = check(
-        read_table(str(put("a.csv", csv_of(rows))), TableOptions(judge=("judge",))), CheckOptions()
+        read_table(str(put("a.csv", csv_of(rows))), TableOptions(judge=("judge",))),
+        CheckOptions(),
     )
     assert result.judges[0].n == 40
 
@@ -306,10 +337,11 @@ def test_no_warning_of_a_library_reaches_the_terminal(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = book(GRID)
-    note = (
-        b'<extLst><ext uri="{CCE6A557-97BC-4b89-ADB6-D9C93CAAB3DF}"><x/></ext></extLst></worksheet>'
+    note = b'<extLst><ext uri="{CCE6A557-97BC-4b89-ADB6-D9C93CAAB3DF}"><x/></ext></extLst></worksheet>'
+    put(
+        "a.xlsx",
+        with_part(raw, SHEET, lambda part: part.replace(b"</worksheet>", note)),
     )
-    put("a.xlsx", with_part(raw, SHEET, lambda part: part.replace(b"</worksheet>", note)))
     monkeypatch.setattr("sys.warnoptions", [])
     cli.main(["check", "a.xlsx"])
     said = capsys.readouterr()

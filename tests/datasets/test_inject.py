@@ -21,7 +21,14 @@ from undogmatic.cli import main
 from undogmatic.datasets import trace_edits
 from undogmatic.datasets.inject import AT, EDIT, KIND, PARENT, injected
 from undogmatic.datasets.readers.traces import read_traces
-from undogmatic.datasets.trace_edits import DEFECTS, EQUIVALENT, other, put, stands_in, tokens
+from undogmatic.datasets.trace_edits import (
+    DEFECTS,
+    EQUIVALENT,
+    other,
+    put,
+    stands_in,
+    tokens,
+)
 from undogmatic.datasets.traces import SHIPPED, counts
 from undogmatic.records.trace import Step, Trace, as_jsonl
 from undogmatic.safety.paths import data_folder
@@ -56,7 +63,12 @@ def families(shipped: list[Trace]) -> list[list[Trace]]:
 
 def pairs(families: list[list[Trace]], edit: str) -> Iterator[tuple[Trace, Trace]]:
     """Each clean run beside its copy by an edit."""
-    found = [(runs[0], run) for runs in families for run in runs if run.metadata[EDIT] == edit]
+    found = [
+        (runs[0], run)
+        for runs in families
+        for run in runs
+        if run.metadata[EDIT] == edit
+    ]
     assert len(found) >= 15, edit
     yield from found
 
@@ -83,34 +95,51 @@ def test_the_shipped_runs_are_what_was_written() -> None:
     for run in runs:
         entries = written[run.run]
         assert len(run.steps) == sum(2 if "c" in entry else 1 for entry in entries)
-        texts = {text for entry in entries for text in map(entry.get, "uarx") if text is not None}
+        texts = {
+            text
+            for entry in entries
+            for text in map(entry.get, "uarx")
+            if text is not None
+        }
         assert texts <= set(said(run, "user", "assistant", "tool_result"))
         assert run.steps[-1].kind == "assistant" and run.steps[0].kind == "user"
         names = [
-            key for entry in entries if "c" in entry for key in next(iter(entry["c"].values()))
+            key
+            for entry in entries
+            if "c" in entry
+            for key in next(iter(entry["c"].values()))
         ]
         assert all(isinstance(name, str) for name in names)  # `no` is no word in YAML
     texts = [text for run in runs for text in said(run, "user", "assistant")]
     assert len(set(texts)) == len(texts)
 
 
-def test_each_copy_names_its_parent_and_its_id_says_nothing(families: list[list[Trace]]) -> None:
+def test_each_copy_names_its_parent_and_its_id_says_nothing(
+    families: list[list[Trace]],
+) -> None:
     edits = Counter(run.metadata[EDIT] for runs in families for run in runs)
     assert edits.keys() == {"", *DEFECTS, *EQUIVALENT}
     for runs in families:
-        assert runs[0].metadata[KIND] == "clean" and runs[0].metadata[PARENT] == runs[0].run
+        assert (
+            runs[0].metadata[KIND] == "clean"
+            and runs[0].metadata[PARENT] == runs[0].run
+        )
         assert len({run.run for run in runs}) == len(runs)
         for run in runs[1:]:
             edit = run.metadata[EDIT]
             assert run.metadata[PARENT] == runs[0].run
-            assert run.metadata[KIND] == (f"defect:{edit}" if edit in DEFECTS else "equivalent")
+            assert run.metadata[KIND] == (
+                f"defect:{edit}" if edit in DEFECTS else "equivalent"
+            )
             assert (run.metadata[AT] is None) == (edit in EQUIVALENT)
             assert edit not in run.run
             for place, step in enumerate(run.steps):
                 assert step.place == place and step.run == run.run
 
 
-def test_the_same_seed_makes_the_same_copies_whatever_the_order(shipped: list[Trace]) -> None:
+def test_the_same_seed_makes_the_same_copies_whatever_the_order(
+    shipped: list[Trace],
+) -> None:
     some = shipped[:6]
 
     def lines(runs: list[Trace], seed: int) -> set[str]:
@@ -135,14 +164,23 @@ def test_a_result_is_contradicted(families: list[list[Trace]]) -> None:
         before = "\n".join(said(clean, "tool_result"))
         one, two = set(tokens(told)), set(tokens(given))
         if one or two:
-            held = {t for t in tokens(said(clean, "assistant")[-1]) if stands_in(t, before)}
-            assert any(not stands_in(t, told) or not stands_in(t, given) for t in held) or not held
+            held = {
+                t for t in tokens(said(clean, "assistant")[-1]) if stands_in(t, before)
+            }
+            assert (
+                any(not stands_in(t, told) or not stands_in(t, given) for t in held)
+                or not held
+            )
 
 
-def test_an_argument_is_wrong_and_what_follows_from_it_too(families: list[list[Trace]]) -> None:
+def test_an_argument_is_wrong_and_what_follows_from_it_too(
+    families: list[list[Trace]],
+) -> None:
     for clean, run in pairs(families, "wrong_argument"):
         differ = [
-            n for n, (a, b) in enumerate(zip(calls(clean), calls(run), strict=True)) if a != b
+            n
+            for n, (a, b) in enumerate(zip(calls(clean), calls(run), strict=True))
+            if a != b
         ]
         assert len(differ) == 1
         assert defect_of(run).kind == "tool_call"
@@ -156,17 +194,23 @@ def test_a_check_is_left_out_and_claimed(families: list[list[Trace]]) -> None:
         # Nothing that changes something is gone
         kept = [step for step in clean.steps if step.kind == "tool_call"]
         gone = Counter(calls(clean)) - Counter(calls(run))
-        changed = [s for s in kept if (s.name, s.text) in gone and trace_edits.changes(s)]
+        changed = [
+            s for s in kept if (s.name, s.text) in gone and trace_edits.changes(s)
+        ]
         assert not changed
 
 
-def test_a_loop_repeats_a_call_with_the_same_result(families: list[list[Trace]]) -> None:
+def test_a_loop_repeats_a_call_with_the_same_result(
+    families: list[list[Trace]],
+) -> None:
     for clean, run in pairs(families, "repeated_loop"):
         ((call, more),) = (Counter(calls(run)) - Counter(calls(clean))).items()
         assert more >= 2 and call in calls(clean)
         assert set(said(run, "tool_result")) == set(said(clean, "tool_result"))
     for clean, run in pairs(families, "waited"):
-        assert set(calls(run)) == set(calls(clean)) and len(calls(run)) > len(calls(clean))
+        assert set(calls(run)) == set(calls(clean)) and len(calls(run)) > len(
+            calls(clean)
+        )
         assert len(set(said(run, "tool_result"))) > len(set(said(clean, "tool_result")))
 
 
@@ -176,7 +220,8 @@ def test_an_output_is_told_that_no_tool_gave(families: list[list[Trace]]) -> Non
         told = defect_of(run)
         assert told.kind == "assistant"
         assert any(
-            (text.replace("\n", " / ")) in (told.text or "") for text in said(clean, "tool_result")
+            (text.replace("\n", " / ")) in (told.text or "")
+            for text in said(clean, "tool_result")
         )
 
 
@@ -185,9 +230,14 @@ def test_success_is_claimed_after_an_error(families: list[list[Trace]]) -> None:
         assert run.steps[-1].text == clean.steps[-1].text
         failed = run.steps[run.metadata[AT] - 1]
         assert failed.kind == "tool_result" and defect_of(run).kind == "assistant"
-        assert failed.text in trace_edits.wordings(run.metadata["language"]).lists["errors"]
+        assert (
+            failed.text
+            in trace_edits.wordings(run.metadata["language"]).lists["errors"]
+        )
     for clean, run in pairs(families, "recovered_error"):
-        assert clean.steps[-1].text == run.steps[-1].text and set(calls(run)) == set(calls(clean))
+        assert clean.steps[-1].text == run.steps[-1].text and set(calls(run)) == set(
+            calls(clean)
+        )
         assert set(said(clean, "tool_result")) < set(said(run, "tool_result"))
 
 
@@ -212,7 +262,9 @@ def test_a_secret_is_told_or_kept(families: list[list[Trace]]) -> None:
         (shown,) = (
             Counter(said(run, "tool_result")) - Counter(said(clean, "tool_result"))
         ).elements()
-        words = {word.strip("().:,;=") for word in shown.split()} | set(shown.split("="))
+        words = {word.strip("().:,;=") for word in shown.split()} | set(
+            shown.split("=")
+        )
         leaked = defect_of(run).text or ""
         assert any(len(word) >= 6 and word in leaked for word in words)
         assert leaked not in said(clean, "assistant", "tool_call")
@@ -220,7 +272,9 @@ def test_a_secret_is_told_or_kept(families: list[list[Trace]]) -> None:
         (shown,) = (
             Counter(said(run, "tool_result")) - Counter(said(clean, "tool_result"))
         ).elements()
-        parent = next(text for text in said(clean, "tool_result") if shown.startswith(text))
+        parent = next(
+            text for text in said(clean, "tool_result") if shown.startswith(text)
+        )
         secret = shown.removeprefix(parent).split()[-1].strip("()").rpartition("=")[2]
         assert len(secret) >= 6
         assert not any(secret in text for text in said(run, "assistant", "tool_call"))
@@ -231,14 +285,20 @@ def test_drift_is_work_that_nobody_asked_for(families: list[list[Trace]]) -> Non
         assert said(run, "user") == said(clean, "user")
         assert set(calls(run)) - set(calls(clean))
         first = defect_of(run)
-        assert (first.name, first.text) not in [(step.name, step.text) for step in clean.steps]
+        assert (first.name, first.text) not in [
+            (step.name, step.text) for step in clean.steps
+        ]
     for clean, run in pairs(families, "asked_aside"):
         assert len("".join(said(run, "user"))) > len("".join(said(clean, "user")))
 
 
-def test_edits_that_do_not_matter_keep_what_matters(families: list[list[Trace]]) -> None:
+def test_edits_that_do_not_matter_keep_what_matters(
+    families: list[list[Trace]],
+) -> None:
     for clean, run in pairs(families, "reordered_calls"):
-        assert Counter(calls(clean)) == Counter(calls(run)) and calls(clean) != calls(run)
+        assert Counter(calls(clean)) == Counter(calls(run)) and calls(clean) != calls(
+            run
+        )
         assert run.steps[-1].text == clean.steps[-1].text
     for clean, run in pairs(families, "renamed_ids"):
         assert len(run.steps) == len(clean.steps)
@@ -289,7 +349,12 @@ def test_a_run_without_parents_of_its_results_is_edited_too() -> None:
     lost = whole.with_steps([step.replace(parent=None) for step in whole.steps])
     (family,) = injected([lost])
     edits = {run.metadata[EDIT] for run in family.runs}
-    assert {"wrong_argument", "skipped_verification", "false_success", "repeated_loop"} <= edits
+    assert {
+        "wrong_argument",
+        "skipped_verification",
+        "false_success",
+        "repeated_loop",
+    } <= edits
 
 
 def test_broken_arguments_and_missing_texts_are_left_as_they_are() -> None:
@@ -332,7 +397,9 @@ def test_the_command_writes_runs_and_counts(
     main(["inject", "mine.jsonl", "--out", "all.jsonl"])
     told = capsys.readouterr().out
     made = list(read_traces(Path("all.jsonl")))
-    assert f"8 runs and their edited copies: {len(made)} runs written to all.jsonl" in told
+    assert (
+        f"8 runs and their edited copies: {len(made)} runs written to all.jsonl" in told
+    )
     assert "drift: the agent turns" in told and "left out" in told
     main(["inject", "all.jsonl", "--out", "again.jsonl", "--lang", "pt"])
     told = capsys.readouterr().out
@@ -353,7 +420,9 @@ def test_the_runs_that_are_read_are_never_written_over(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     mine = tmp_path / "mine.jsonl"
-    mine.write_text("".join(as_jsonl([run_of(("user", "Say hello."))])), encoding="utf-8")
+    mine.write_text(
+        "".join(as_jsonl([run_of(("user", "Say hello."))])), encoding="utf-8"
+    )
     before = mine.read_bytes()
     for words, said in (
         (["mine.jsonl", "--out", "mine.jsonl"], "--out"),

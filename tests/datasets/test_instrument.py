@@ -33,17 +33,24 @@ TEXT = (
 
 
 def rows(n: int, **more: Any) -> list[dict[str, Any]]:
-    return [{"id": f"t{k}", "text": f"Note {k} of {7 * k}. {TEXT}", **more} for k in range(n)]
+    return [
+        {"id": f"t{k}", "text": f"Note {k} of {7 * k}. {TEXT}", **more}
+        for k in range(n)
+    ]
 
 
-def made(folder: Path, n: int = 24, label: float | None = None, **changes: Any) -> list[Item]:
+def made(
+    folder: Path, n: int = 24, label: float | None = None, **changes: Any
+) -> list[Item]:
     """The items of texts of one's own."""
     path = put(folder / "t.jsonl", rows(n) if label is None else rows(n, label=label))
     return list(dataset(path, **changes).load())
 
 
 def dataset(path: Path | None = None, **changes: Any) -> InstrumentDataset:
-    known: dict[str, Any] = {"rubric": "mine"} | ({} if path is None else {"path": str(path)})
+    known: dict[str, Any] = {"rubric": "mine"} | (
+        {} if path is None else {"path": str(path)}
+    )
     return InstrumentDataset(**(known | changes))
 
 
@@ -58,9 +65,21 @@ def test_each_text_has_twelve_items_at_most_and_no_label(tmp_path: Path) -> None
     assert not any(item.labels for item in items)
     own = of(items, "t3")
     assert sum(edit.startswith("cue.") for edit in own) == 5
-    assert [edit.rpartition(".")[2] for edit in own if edit.startswith("ladder")] == ["1", "2", "4"]
-    expected = {edit.partition(".")[0]: item.metadata.get("expected") for edit, item in own.items()}
-    assert expected == {"original": None, "cue": "same", "asked": "same", "ladder": "worse"}
+    assert [edit.rpartition(".")[2] for edit in own if edit.startswith("ladder")] == [
+        "1",
+        "2",
+        "4",
+    ]
+    expected = {
+        edit.partition(".")[0]: item.metadata.get("expected")
+        for edit, item in own.items()
+    }
+    assert expected == {
+        "original": None,
+        "cue": "same",
+        "asked": "same",
+        "ladder": "worse",
+    }
     assert own["cue.flattery"].metadata["original"] == "t3"
     assert own["cue.flattery"].inputs["text"].endswith(own["original"].inputs["text"])
     dark = [item for item in items if item.metadata.get("expected") == "nothing"]
@@ -83,10 +102,14 @@ def test_the_same_text_is_asked_about_in_other_ways(tmp_path: Path) -> None:
     assert all(item.inputs == texts[item.metadata["original"]] for item in asked)
     assert {item.asking.way for item in asked if item.asking} == {*WAYS}
     # Each text has one of the wordings, and every fourth text is asked about once more.
-    words = [item.metadata["edit"] for item in asked if "words" in item.metadata["edit"]]
+    words = [
+        item.metadata["edit"] for item in asked if "words" in item.metadata["edit"]
+    ]
     assert Counter(words) == {f"asked.words.{k}": 8 for k in (1, 2, 3)}
     assert sum(item.metadata["edit"] == "asked.again" for item in asked) == 6
-    (other,) = {item.asking.language for item in asked if item.asking and item.asking.language}
+    (other,) = {
+        item.asking.language for item in asked if item.asking and item.asking.language
+    }
     assert other == "en"
     assert not any(item.asking for item in made(tmp_path, ways=[]))
 
@@ -118,8 +141,12 @@ def test_a_sentence_is_negated_or_not(sentence: str, contrary: str | None) -> No
     assert Edit(make="negated").into(sentence, "key", 1) == contrary
 
 
-def test_the_same_seed_makes_the_same_items_and_another_one_others(tmp_path: Path) -> None:
-    first, again, other = (items_digest(made(tmp_path, seed=seed)) for seed in (1, 1, 2))
+def test_the_same_seed_makes_the_same_items_and_another_one_others(
+    tmp_path: Path,
+) -> None:
+    first, again, other = (
+        items_digest(made(tmp_path, seed=seed)) for seed in (1, 1, 2)
+    )
     assert first == again != other
 
 
@@ -137,9 +164,12 @@ def test_more_defects_hold_the_fewer_ones() -> None:
     plain = f"{TEXT} It is fresh. You can smell it."
     for kind in ("removed", "shuffled", "repeated", "negated"):
         copies = [Edit(make=kind).into(plain, "key", step) for step in STEPS]
-        assert all(copy is not None for copy in copies) and len({plain, *copies}) == 4, kind
+        assert (
+            all(copy is not None for copy in copies) and len({plain, *copies}) == 4
+        ), kind
     lost = [
-        set(sentences(TEXT)) - set(sentences(str(Edit(make="removed").into(TEXT, "key", step))))
+        set(sentences(TEXT))
+        - set(sentences(str(Edit(make="removed").into(TEXT, "key", step))))
         for step in STEPS
     ]
     assert [len(each) for each in lost] == [1, 2, 4] and lost[0] < lost[1] < lost[2]
@@ -161,13 +191,17 @@ def test_every_function_makes_the_same_copy_again(make: str) -> None:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_text_of_one_word_is_left_alone_or_changed_but_never_an_error(make: str) -> None:
+def test_a_text_of_one_word_is_left_alone_or_changed_but_never_an_error(
+    make: str,
+) -> None:
     copy = Edit(make=make).into("Yes", "key", 4)  # type: ignore[arg-type]
     assert copy is None or copy
 
 
 def test_what_changes_nothing_is_left_out_and_counted(tmp_path: Path) -> None:
-    path = put(tmp_path / "t.jsonl", [{"id": f"t{k}", "text": f"{k} + {k}"} for k in range(25)])
+    path = put(
+        tmp_path / "t.jsonl", [{"id": f"t{k}", "text": f"{k} + {k}"} for k in range(25)]
+    )
     source = dataset(path, cues=["typing", "flattery"])
     items = source.load()
     edits = {item.metadata["edit"] for item in items}
@@ -181,13 +215,18 @@ def test_portuguese_texts_get_portuguese_sentences(tmp_path: Path) -> None:
     assert (language_of(text), language_of(TEXT)) == ("pt", "en")
     flattery = edits_of(None).cues["flattery"]
     assert any(str(flattery.into(text, "key")).startswith(said) for said in flattery.pt)
-    assert any(str(flattery.into(text, "key", 1, "en")).startswith(said) for said in flattery.en)
+    assert any(
+        str(flattery.into(text, "key", 1, "en")).startswith(said)
+        for said in flattery.en
+    )
 
 
 def test_a_womans_name_is_compared_with_the_mans(tmp_path: Path) -> None:
     own = of(made(tmp_path, cues=["gender"]), "t5")
     assert own["cue.gender"].metadata["original"] == own["cue.author"].id
-    man, woman = (own[f"cue.{name}"].text.split(".")[0].split() for name in ("author", "gender"))
+    man, woman = (
+        own[f"cue.{name}"].text.split(".")[0].split() for name in ("author", "gender")
+    )
     assert man[0] == woman[0] and man[1] != woman[1] and man[2] == woman[2]
 
 
@@ -195,9 +234,14 @@ def test_a_rubric_that_asks_about_a_cue_does_not_try_it() -> None:
     own = shipped("shame")
     assert own is not None and edits_of(own).relevant == ("authority", "bandwagon")
     assert list(edits_of(own).ladder) == ["bare_authority"]
-    source = build(compose_config(["dataset=instrument", "dataset.n=20"])["dataset"], "dataset")
+    source = build(
+        compose_config(["dataset=instrument", "dataset.n=20"])["dataset"], "dataset"
+    )
     edits = {item.metadata["edit"] for item in source.load()}
-    assert not {"cue.authority", "cue.bandwagon"} & edits and "ladder.bare_authority.4" in edits
+    assert (
+        not {"cue.authority", "cue.bandwagon"} & edits
+        and "ladder.bare_authority.4" in edits
+    )
     with pytest.raises(ConfigError, match="the rubric asks about it"):
         dataset(rubric="shame", cues=["authority"])
 
@@ -233,10 +277,13 @@ def test_the_items_of_a_run_can_be_used_again(tmp_path: Path) -> None:
 
 def test_the_last_input_is_edited(tmp_path: Path) -> None:
     told = [
-        {"id": f"t{k}", "question": f"What of {k}?", "response": f"{k}. {TEXT}"} for k in range(20)
+        {"id": f"t{k}", "question": f"What of {k}?", "response": f"{k}. {TEXT}"}
+        for k in range(20)
     ]
     path = put(tmp_path / "t.jsonl", told)
-    items = list(dataset(path, inputs=["question", "response"], optional=["question"]).load())
+    items = list(
+        dataset(path, inputs=["question", "response"], optional=["question"]).load()
+    )
     own = of(items, "t2")
     assert {item.inputs["question"] for item in own.values()} == {"What of 2?"}
     edited = [item for item in own.values() if item.asking is None]
@@ -274,17 +321,28 @@ def test_edits_of_ones_own_take_the_place_of_the_ladder(tmp_path: Path) -> None:
 def test_a_translation_is_compared_with_its_text(tmp_path: Path) -> None:
     told = [row | {"language": "en"} for row in rows(24)]
     for k in range(12):
-        text = f"Nota {k}. A loja abre às nove, e quem chega antes espera do lado de fora."
-        told.append({"id": f"p{k}", "text": text, "language": "pt", "translation_of": f"t{k}"})
+        text = (
+            f"Nota {k}. A loja abre às nove, e quem chega antes espera do lado de fora."
+        )
+        told.append(
+            {"id": f"p{k}", "text": text, "language": "pt", "translation_of": f"t{k}"}
+        )
     items = list(dataset(put(tmp_path / "t.jsonl", told)).load())
     assert sum(item.metadata["edit"] == "original" for item in items) == 24
     translated = {i.id: i for i in items if i.metadata["edit"] == "cue.translation"}
     assert len(translated) == 12
     one = translated["p3"]
     assert (one.metadata["original"], one.pair, one.language) == ("t3", "t3", "pt")
-    assert one.inputs["text"].startswith("Nota 3.") and one.metadata["expected"] == "same"
-    assert one.metadata["typed_group"] == of(items, "t3")["original"].metadata["typed_group"]
+    assert (
+        one.inputs["text"].startswith("Nota 3.") and one.metadata["expected"] == "same"
+    )
+    assert (
+        one.metadata["typed_group"]
+        == of(items, "t3")["original"].metadata["typed_group"]
+    )
 
     told.append({"id": "p99", "text": "Nota.", "translation_of": "t99"})
-    with pytest.raises(DataError, match="`translation_of` is 't99', and no text has this id"):
+    with pytest.raises(
+        DataError, match="`translation_of` is 't99', and no text has this id"
+    ):
         dataset(put(tmp_path / "u.jsonl", told)).load()

@@ -25,7 +25,10 @@ from undogmatic.report.words import Words
 
 TWO_MARKS = "texto;nota, final\n" + "".join(f"texto {n};{n},0\n" for n in range(6))
 GRADES = [1.0, 2.5, 4.0, 6.5, 8.0, 10.0]
-TEXT = [f"O juiz explica a regra e a razão número {n}; por isso decide, não?" for n in range(6)]
+TEXT = [
+    f"O juiz explica a regra e a razão número {n}; por isso decide, não?"
+    for n in range(6)
+]
 WANTED = pytest.approx([100 * (grade - 1) / 9 for grade in GRADES])
 
 
@@ -37,7 +40,9 @@ def table(
     mark: str = ";", encoding: str = "utf-8", head: Sequence[str] = ("texto", "nota")
 ) -> bytes:
     out = io.StringIO()
-    csv.writer(out, delimiter=mark).writerows([head, *zip(TEXT, map(comma, GRADES), strict=True)])
+    csv.writer(out, delimiter=mark).writerows(
+        [head, *zip(TEXT, map(comma, GRADES), strict=True)]
+    )
     return out.getvalue().encode(encoding)
 
 
@@ -51,30 +56,32 @@ def sheet(*rows: Sequence[Any]) -> bytes:
 
 def ods(*rows: Sequence[Any]) -> bytes:
     cells = "".join(
-        f"<table:table-row>{''.join(map(_ods_cell, row))}</table:table-row>" for row in rows
+        f"<table:table-row>{''.join(map(_ods_cell, row))}</table:table-row>"
+        for row in rows
     )
     urn = "urn:oasis:names:tc:opendocument:xmlns"
-    spaces = (
-        f'xmlns:office="{urn}:office:1.0" xmlns:table="{urn}:table:1.0" xmlns:text="{urn}:text:1.0"'
-    )
+    spaces = f'xmlns:office="{urn}:office:1.0" xmlns:table="{urn}:table:1.0" xmlns:text="{urn}:text:1.0"'
     grid = f'<table:table table:name="Plan1">{cells}</table:table>'
     body = f"<office:body><office:spreadsheet>{grid}</office:spreadsheet></office:body>"
-    manifest = f'<manifest:manifest xmlns:manifest="{urn}:manifest:1.0"></manifest:manifest>'
+    manifest = (
+        f'<manifest:manifest xmlns:manifest="{urn}:manifest:1.0"></manifest:manifest>'
+    )
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         file.writestr(
-            "content.xml", f"<office:document-content {spaces}>{body}</office:document-content>"
+            "content.xml",
+            f"<office:document-content {spaces}>{body}</office:document-content>",
         )
         file.writestr("META-INF/manifest.xml", manifest)
     return out.getvalue()
 
 
 def _ods_cell(cell: Any) -> str:
-    value = f'float" office:value="{cell}' if isinstance(cell, int | float) else "string"
-    return (
-        f'<table:table-cell office:value-type="{value}"><text:p>{cell}</text:p></table:table-cell>'
+    value = (
+        f'float" office:value="{cell}' if isinstance(cell, int | float) else "string"
     )
+    return f'<table:table-cell office:value-type="{value}"><text:p>{cell}</text:p></table:table-cell>'
 
 
 def read(
@@ -93,7 +100,9 @@ def read(
 
 
 ROWS = list(zip(TEXT, GRADES, strict=True))
-LINES = "".join(json.dumps({"texto": t, "nota": g}, ensure_ascii=False) + "\n" for t, g in ROWS)
+LINES = "".join(
+    json.dumps({"texto": t, "nota": g}, ensure_ascii=False) + "\n" for t, g in ROWS
+)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +138,9 @@ LINES = "".join(json.dumps({"texto": t, "nota": g}, ensure_ascii=False) + "\n" f
         ("a.jsonl", LINES.encode("utf-16"), "read as UTF-16"),
     ],
 )
-def test_a_table_is_read_whatever_its_form(name: str, content: bytes, said: str) -> None:
+def test_a_table_is_read_whatever_its_form(
+    name: str, content: bytes, said: str
+) -> None:
     found, told = read(name, content)
     assert said in told
     assert found.items[0].label == 0 or name == "a.json"
@@ -145,11 +156,14 @@ def test_the_open_document_sheet_and_the_range_of_one() -> None:
     assert [
         item.label
         for item in read(
-            "a.ods", ods(("id", "texto", "nota"), *((n, *r) for n, r in enumerate(ROWS)))
+            "a.ods",
+            ods(("id", "texto", "nota"), *((n, *r) for n, r in enumerate(ROWS))),
         )[0].items
     ] == WANTED
     found, _ = read(
-        "a.ods", ods(("nada",), ("texto", "nota"), *ROWS, ("média", 5)), sheet="Plan1!A2:B8"
+        "a.ods",
+        ods(("nada",), ("texto", "nota"), *ROWS, ("média", 5)),
+        sheet="Plan1!A2:B8",
     )
     assert [item.label for item in found.items] == WANTED
 
@@ -177,7 +191,9 @@ def test_lines_and_parquet_with_several_people_and_groups() -> None:
 
 
 def test_words_are_mapped_where_their_order_is_clear_and_else_asked_for() -> None:
-    content = sheet(("texto", "rótulo"), *((t, "sim" if g > 5 else "não") for t, g in ROWS))
+    content = sheet(
+        ("texto", "rótulo"), *((t, "sim" if g > 5 else "não") for t, g in ROWS)
+    )
     found, told = read("a.xlsx", content, "coherence")
     assert [item.label for item in found.items] == [0, 0, 0, 100, 100, 100]
     assert (
@@ -186,10 +202,13 @@ def test_words_are_mapped_where_their_order_is_clear_and_else_asked_for() -> Non
         and "`dataset.label_scale=[não,sim]`" in told
     )
     with pytest.raises(
-        DataError, match=r"dataset\.label_scale=\[não,sim\] or dataset\.label_scale=\[sim,não\]"
+        DataError,
+        match=r"dataset\.label_scale=\[não,sim\] or dataset\.label_scale=\[sim,não\]",
     ):
         read("a.xlsx")
-    assert [item.label for item in read("a.xlsx", label_scale=("sim", "não"))[0].items] == [
+    assert [
+        item.label for item in read("a.xlsx", label_scale=("sim", "não"))[0].items
+    ] == [
         100,
         100,
         100,
@@ -202,7 +221,10 @@ def test_words_are_mapped_where_their_order_is_clear_and_else_asked_for() -> Non
     ):
         read(
             "b.xlsx",
-            sheet(("texto", "rótulo"), *((t, "azul" if g > 5 else "verde") for t, g in ROWS)),
+            sheet(
+                ("texto", "rótulo"),
+                *((t, "azul" if g > 5 else "verde") for t, g in ROWS),
+            ),
         )
 
 
@@ -243,9 +265,13 @@ def test_a_formula_counts_by_what_it_came_to() -> None:
 
 TWO_TABLES = sheet(("texto", "nota"), *ROWS, (), ("nome", "valor"), ("Ana", 3))
 BESIDE = sheet(("texto", "nota", None, "nome"), (*ROWS[0], None, "Ana"), *ROWS[1:])
-MERGED = sheet(("texto", "notas", None), (None, "ana", "bia"), *((t, g, g) for t, g in ROWS))
+MERGED = sheet(
+    ("texto", "notas", None), (None, "ana", "bia"), *((t, g, g) for t, g in ROWS)
+)
 MIXED = b"texto;nota\num texto;7\noutro texto;8\nmais um texto|4\n"
-TWO_TEXTS = sheet(("resposta", "resumo", "nota"), *((t, f"Um resumo: {t}", g) for t, g in ROWS))
+TWO_TEXTS = sheet(
+    ("resposta", "resumo", "nota"), *((t, f"Um resumo: {t}", g) for t, g in ROWS)
+)
 TWO_GRADES = sheet(("texto", "nota", "pontuação"), *((t, g, g) for t, g in ROWS))
 UNTOLD = sheet(("texto", "nota"), *((t, 3 + g / 2) for t, g in ROWS))
 
@@ -266,8 +292,16 @@ UNTOLD = sheet(("texto", "nota"), *((t, 3 + g / 2) for t, g in ROWS))
             MIXED,
             "a.csv:4: this row is separated by bars, and the first line by semicolons",
         ),
-        ("a.xlsx", TWO_TEXTS, "dataset.columns.text=resposta or dataset.columns.text=resumo"),
-        ("a.xlsx", TWO_GRADES, "dataset.columns.label=nota or dataset.columns.label=pontuacao"),
+        (
+            "a.xlsx",
+            TWO_TEXTS,
+            "dataset.columns.text=resposta or dataset.columns.text=resumo",
+        ),
+        (
+            "a.xlsx",
+            TWO_GRADES,
+            "dataset.columns.label=nota or dataset.columns.label=pontuacao",
+        ),
         (
             "a.csv",
             table().replace(b"4,0", b"2024-05-01"),
@@ -324,12 +358,17 @@ def test_one_command_judges_a_sheet_and_says_first_what_it_assumed(
     assert known["label_scale"] == {"ends": [1.0, 10.0], "words": [], "assumed": True}
 
 
-def test_a_bad_file_is_told_before_anything_is_built(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_bad_file_is_told_before_anything_is_built(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     Path("a.csv").write_bytes(table().replace(b"4,0", b"quatro"))
     monkeypatch.setattr(
-        "undogmatic.engine.recipe.Recipe.build", lambda _: pytest.fail("a judge was built")
+        "undogmatic.engine.recipe.Recipe.build",
+        lambda _: pytest.fail("a judge was built"),
     )
-    with pytest.raises(DataError, match=r"a\.csv:4, item '4': `label` is 'quatro', not a number"):
+    with pytest.raises(
+        DataError, match=r"a\.csv:4, item '4': `label` is 'quatro', not a number"
+    ):
         run(tmp_path / "out")
 
 
@@ -341,21 +380,30 @@ VERDICTS = b"texto,nota,veredito,judge_reason\n" + b"".join(
 
 def test_a_table_with_verdicts_asks_whether_to_check_them() -> None:
     found, said = read("a b.csv", VERDICTS, label_scale=[1, 0])
-    asked = (
-        "Do you want to check the verdicts in `veredito`? Then type `undogmatic check 'a b.csv'`"
-    )
+    asked = "Do you want to check the verdicts in `veredito`? Then type `undogmatic check 'a b.csv'`"
     assert said.startswith(asked)
     assert [item.label for item in found.items] == [100, 0, 100, 0, 100, 0]
     # What is no verdict, or named as something else, is not asked about.
     assert "check" not in read("a.csv", VERDICTS.replace(b"veredito", b"assunto"))[1]
-    named = {"text": None, "label": ["veredito"], "rater": None, "id": None, "group": None}
+    named = {
+        "text": None,
+        "label": ["veredito"],
+        "rater": None,
+        "id": None,
+        "group": None,
+    }
     assert "check" not in read("a.csv", VERDICTS, columns=named)[1]
 
 
 @pytest.mark.parametrize(
-    ("tool", "file"), [("deepeval-4.3.1", "run.json"), ("inspect_ai-0.3.285", "capitals.json")]
+    ("tool", "file"),
+    [("deepeval-4.3.1", "run.json"), ("inspect_ai-0.3.285", "capitals.json")],
 )
-def test_a_log_that_cannot_be_judged_is_told_to_be_checked(tool: str, file: str) -> None:
+def test_a_log_that_cannot_be_judged_is_told_to_be_checked(
+    tool: str, file: str
+) -> None:
     path = Path(__file__).parents[1] / "fixtures" / tool / file
-    with pytest.raises(UndogmaticError, match=f"To check them: undogmatic check {path}$"):
+    with pytest.raises(
+        UndogmaticError, match=f"To check them: undogmatic check {path}$"
+    ):
         load(settings(compose_config(["dataset=my", f"dataset.path={path}"])))

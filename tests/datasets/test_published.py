@@ -76,7 +76,12 @@ def test_a_judge_is_called_after_the_label(judge: str, label: str) -> None:
 def test_several_judges_are_called_after_one_label_and_after_several_criteria() -> None:
     found = table({"quality": grade, "gpt4_quality": near, "claude_quality": beside})
     assert voices(found) == (["gpt4_quality", "claude_quality"], ["quality"])
-    columns = {"fluency": grade, "depth": other, "gpt4_fluency": near, "gpt4_depth": beside}
+    columns = {
+        "fluency": grade,
+        "depth": other,
+        "gpt4_fluency": near,
+        "gpt4_depth": beside,
+    }
     found = table(columns)
     assert (len(found.judges), sorted(found.criteria)) == (1, ["depth", "fluency"])
     assert people(found) == ["label"]
@@ -84,7 +89,9 @@ def test_several_judges_are_called_after_one_label_and_after_several_criteria() 
 
 def test_what_says_something_else_is_not_called_after_a_label() -> None:
     """A model's size beside a size, an id, a fact of the text."""
-    found = table({"judge": near, "human": grade, "size": of(1, 2), "model_size": of(70, 8, 13)})
+    found = table(
+        {"judge": near, "human": grade, "size": of(1, 2), "model_size": of(70, 8, 13)}
+    )
     assert voices(found) == (["judge"], ["human"])
     said = asked({"llm_says_toxic": yes_no, "is_toxic": yes_no})
     assert "--human is_toxic, or --human none" in said
@@ -92,7 +99,9 @@ def test_what_says_something_else_is_not_called_after_a_label() -> None:
 
 
 def test_shares_of_people_are_labels_of_a_judge_called_after_them() -> None:
-    found = table({"toxicity": of(0, 0.25, 0.5, 1), "gpt_toxicity": lambda i: i % 50 / 50})
+    found = table(
+        {"toxicity": of(0, 0.25, 0.5, 1), "gpt_toxicity": lambda i: i % 50 / 50}
+    )
     assert voices(found) == (["gpt_toxicity"], ["toxicity"])
 
 
@@ -125,7 +134,10 @@ def test_names_of_models_and_people_stand_in_one_column() -> None:
     assert voices(found) == (["gpt4_pair"], ["author_1", "expert_3"])
     said = asked(rows("Ana", "Bruno", "gpt-4"))
     assert "If so, type --human 'Ana,Bruno', if not: --human none" in said
-    assert people(table(rows("Ana", "Bruno", "gpt-4"), human=("Ana,Bruno",))) == ["Ana", "Bruno"]
+    assert people(table(rows("Ana", "Bruno", "gpt-4"), human=("Ana,Bruno",))) == [
+        "Ana",
+        "Bruno",
+    ]
     none = table(rows("Ana", "Bruno", "gpt-4"), human=("none",))
     assert voices(none) == (["Ana", "Bruno", "gpt-4"], [])
     # Names that are no person's, such as those of other models, are not asked about.
@@ -142,7 +154,9 @@ def test_a_metric_that_is_a_person_or_a_judge_is_no_criterion() -> None:
 
 def test_a_column_annotator_with_labels_names_no_raters() -> None:
     words = of("Response A is better", "About the same", "Response B is better")
-    turned = of("Response A is better", "About the same", "Response B is better", every=4)
+    turned = of(
+        "Response A is better", "About the same", "Response B is better", every=4
+    )
     columns = {"text": None, "response_a": text, "response_b": lambda i: text(i + 500)}
     columns = {name: held for name, held in columns.items() if held} | {
         "annotator": words,
@@ -160,7 +174,9 @@ def test_initials_are_asked_about_and_flags_are_not() -> None:
 
 def test_a_majority_is_nobodys_beside_people_and_the_label_without_them() -> None:
     three = {f"annotator_{n}": of(1, 0, 0, every=n + 3) for n in range(3)}
-    found = table(three | {"majority": of(1, 0, 0, every=7), "gpt-4": of(1, 0, 0, every=9)})
+    found = table(
+        three | {"majority": of(1, 0, 0, every=7), "gpt-4": of(1, 0, 0, every=9)}
+    )
     assert voices(found) == (["gpt-4"], [*three])
     found = table({"majority": yes_no, "gpt-4": about})
     assert voices(found) == (["gpt-4"], ["majority"])
@@ -174,17 +190,26 @@ def test_a_total_of_two_raters_is_left_out() -> None:
 
 
 def test_ids_by_other_names_are_ids_where_something_tells_rows_apart() -> None:
-    rows = {"id": None, "id_resposta": lambda i: i // 3, "avaliador": of("Ana", "Bruno", "GPT-4")}
+    rows = {
+        "id": None,
+        "id_resposta": lambda i: i // 3,
+        "avaliador": of("Ana", "Bruno", "GPT-4"),
+    }
     content = "id_resposta,avaliador,nota\n" + "".join(
-        f"{i // 3},{('Ana', 'Bruno', 'GPT-4')[i % 3]},{grade(i // 3)}\n" for i in range(60)
+        f"{i // 3},{('Ana', 'Bruno', 'GPT-4')[i % 3]},{grade(i // 3)}\n"
+        for i in range(60)
     )
     assert rows["id"] is None
     frame = pd.read_csv(io.StringIO(content))
     found = read_table(frame)
     assert (len(found.items), voices(found)) == (20, (["GPT-4"], ["Ana", "Bruno"]))
     # An id that comes again without any of that may be a document's, with several items each.
-    frame = pd.DataFrame({"id_lei": [i // 3 for i in range(60)], "juiz": [*map(near, range(60))]})
-    assert len(read_table(frame.assign(nota_humana=[*map(grade, range(60))])).items) == 60
+    frame = pd.DataFrame(
+        {"id_lei": [i // 3 for i in range(60)], "juiz": [*map(near, range(60))]}
+    )
+    assert (
+        len(read_table(frame.assign(nota_humana=[*map(grade, range(60))])).items) == 60
+    )
 
 
 # What the text is
@@ -194,14 +219,23 @@ def test_ids_by_other_names_are_ids_where_something_tells_rows_apart() -> None:
     "name", ["input", "question", "prompt", "instruction", "output", "headline"]
 )
 def test_the_only_sentences_are_the_text(tmp_path: Path, name: str) -> None:
-    rows = [{"id": i, name: text(i), "judge": yes_no(i), "human": about(i)} for i in range(N)]
+    rows = [
+        {"id": i, name: text(i), "judge": yes_no(i), "human": about(i)}
+        for i in range(N)
+    ]
     found = read(tmp_path / "t.json", json.dumps(rows))
     assert found.items["text"].nunique() == N
 
 
 def test_reasons_and_shared_prompts_are_no_texts(tmp_path: Path) -> None:
-    for name, held in (("thoughts", text), ("system_message", of("judge this answer with care"))):
-        rows = [{"id": i, name: held(i), "judge": near(i), "human": grade(i)} for i in range(N)]
+    for name, held in (
+        ("thoughts", text),
+        ("system_message", of("judge this answer with care")),
+    ):
+        rows = [
+            {"id": i, name: held(i), "judge": near(i), "human": grade(i)}
+            for i in range(N)
+        ]
         found = read(tmp_path / "t.json", json.dumps(rows))
         assert "text" not in found.items
 
@@ -250,7 +284,10 @@ def prefers(i: int) -> bool:
         ("results", {"results": lambda i: int(prefers(i))}),
         (
             "score",
-            {"score_chosen": lambda i: 1.5 + prefers(i), "score_rejected": lambda i: 2 + 0.01 * i},
+            {
+                "score_chosen": lambda i: 1.5 + prefers(i),
+                "score_rejected": lambda i: 2 + 0.01 * i,
+            },
         ),
     ],
 )
@@ -268,14 +305,20 @@ def test_a_judge_is_held_against_what_a_data_set_prefers(judge: str, more: Any) 
     assert "preferences" in told(found)
 
 
-def test_scores_that_never_prefer_the_rejected_output_are_where_the_preference_comes_from() -> None:
+def test_scores_that_never_prefer_the_rejected_output_are_where_the_preference_comes_from() -> (
+    None
+):
     made = {"score_chosen": lambda i: 5 + i % 3, "score_rejected": lambda i: i % 3}
     found = read_table(pairs(judge_prefers_chosen=prefers, **made))
     assert found.judges == ["judge_prefers_chosen"]
 
 
-def test_people_who_choose_are_the_labels_and_a_typed_text_is_read_as_it_stands() -> None:
-    frame = pairs(judge_prefers_chosen=prefers, human_prefers_chosen=lambda i: i % 5 != 0)
+def test_people_who_choose_are_the_labels_and_a_typed_text_is_read_as_it_stands() -> (
+    None
+):
+    frame = pairs(
+        judge_prefers_chosen=prefers, human_prefers_chosen=lambda i: i % 5 != 0
+    )
     assert people(read_table(frame)) == ["human_prefers_chosen"]
     typed = read_table(frame, TableOptions(text=("chosen",)))
     assert (typed.kind, typed.items["text"].iloc[0]) == ("pass_fail", text(0))
@@ -294,7 +337,9 @@ def test_a_choice_with_a_column_for_each_outcome_is_one() -> None:
     assert found.labels["label"].tolist()[:4] == [0, 1, 2, 1]
     # Flags of which several may hold stay what they are.
     flags = frame.assign(winner_model_a=1).assign(human_winner=frame["judge_winner"])
-    assert people(read_table(flags)) == ["human_winner"] or "one_hot" not in told(read_table(flags))
+    assert people(read_table(flags)) == ["human_winner"] or "one_hot" not in told(
+        read_table(flags)
+    )
 
 
 def test_grades_of_both_outputs_are_two_items() -> None:
@@ -306,7 +351,9 @@ def test_grades_of_both_outputs_are_two_items() -> None:
     assert (len(found.items), found.items["group"].nunique()) == (120, 60)
     assert found.items["text"].iloc[1] == text(900)
     # By numbers of outputs two judges choose one.
-    choices = frame.assign(**{name: [1 + i % 2 for i in range(60)] for name in frame.columns[3:]})
+    choices = frame.assign(
+        **{name: [1 + i % 2 for i in range(60)] for name in frame.columns[3:]}
+    )
     assert read_table(choices).kind == "pairwise"
 
 
@@ -318,7 +365,9 @@ def test_lists_of_grades_in_json_lines_are_those_of_people(tmp_path: Path) -> No
         {
             "id": f"d{i}",
             "decoded": text(i),
-            "expert_annotations": [{"style": grade(i), "facts": other(i)} for _ in range(2)],
+            "expert_annotations": [
+                {"style": grade(i), "facts": other(i)} for _ in range(2)
+            ],
             "gpt4": {"style": near(i), "facts": beside(i)},
         }
         for i in range(N)
@@ -333,10 +382,17 @@ def test_lists_of_grades_in_json_lines_are_those_of_people(tmp_path: Path) -> No
         assert (len(people(found)), len(found.labels)) == (2, 4 * N)
 
 
-def test_lists_whose_name_tells_nothing_are_peoples_where_a_judge_says_the_same() -> None:
-    lists = {"Overall": lambda i: json.dumps([grade(i), near(i), grade(i)]), "gpt4_overall": near}
+def test_lists_whose_name_tells_nothing_are_peoples_where_a_judge_says_the_same() -> (
+    None
+):
+    lists = {
+        "Overall": lambda i: json.dumps([grade(i), near(i), grade(i)]),
+        "gpt4_overall": near,
+    }
     assert len(people(table(lists))) == 3
-    found = table({"judge": near, "human": grade, "sizes": lambda i: json.dumps([i * 100, i])})
+    found = table(
+        {"judge": near, "human": grade, "sizes": lambda i: json.dumps([i * 100, i])}
+    )
     assert people(found) == ["human"]
 
 
@@ -359,13 +415,16 @@ def test_judgments_inside_of_rows_are_the_judges(tmp_path: Path) -> None:
 
 def test_two_levels_that_lead_to_rows_are_read(tmp_path: Path) -> None:
     both = {
-        model: {f"q{i}": {"human": grade(i + n), "judge": near(i + n)} for i in range(N)}
+        model: {
+            f"q{i}": {"human": grade(i + n), "judge": near(i + n)} for i in range(N)
+        }
         for n, model in enumerate(("m1", "m2"))
     }
     found = read(tmp_path / "t.json", json.dumps(both))
     assert (voices(found), len(found.items)) == ((["judge"], ["human"]), 2 * N)
     by_item = {
-        f"q{i}": {"gpt-4": {"score": near(i)}, "human": {"score": grade(i)}} for i in range(N)
+        f"q{i}": {"gpt-4": {"score": near(i)}, "human": {"score": grade(i)}}
+        for i in range(N)
     }
     found = read(tmp_path / "t.json", json.dumps(by_item))
     assert (voices(found), len(found.items)) == ((["gpt-4"], ["human"]), N)
@@ -374,16 +433,23 @@ def test_two_levels_that_lead_to_rows_are_read(tmp_path: Path) -> None:
 # Cells
 
 
-@pytest.mark.parametrize("unit", ["{} stars", "{} estrelas", "{} pts", "{}-star", "{} points."])
+@pytest.mark.parametrize(
+    "unit", ["{} stars", "{} estrelas", "{} pts", "{}-star", "{} points."]
+)
 def test_grades_with_what_they_count_are_numbers(unit: str) -> None:
     found = table({"judge": lambda i: unit.format(near(i)), "human": grade})
     assert (found.kind, found.scale) == ("numeric", (1, 5))
 
 
 def test_words_among_numbers_are_asked_about() -> None:
-    columns = {"judge": lambda i: near(i) if i % 2 else ("bad", "good")[i // 2 % 2], "human": grade}
+    columns = {
+        "judge": lambda i: near(i) if i % 2 else ("bad", "good")[i // 2 % 2],
+        "human": grade,
+    }
     said = asked(columns)
-    assert "type --kind numeric, if all of them are categories: --kind unordered" in said
+    assert (
+        "type --kind numeric, if all of them are categories: --kind unordered" in said
+    )
     assert table(columns, kind="numeric").verdicts["verdict"].notna().sum() == 30
     assert table(columns, kind="unordered").kind == "unordered"
 
@@ -394,7 +460,10 @@ def test_words_among_numbers_are_asked_about() -> None:
 def test_what_is_no_table_and_a_folder_of_several_are_named(tmp_path: Path) -> None:
     for content, said in (
         ("<!DOCTYPE html><html></html>", "is a web page, not a table"),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize 1\n", "git lfs pull"),
+        (
+            "version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize 1\n",
+            "git lfs pull",
+        ),
     ):
         with pytest.raises(DataError, match=said):
             read(tmp_path / "t.csv", content)
@@ -402,7 +471,9 @@ def test_what_is_no_table_and_a_folder_of_several_are_named(tmp_path: Path) -> N
     folder.mkdir()
     for name in ("v1.csv", "v2.csv"):
         (folder / name).write_text("id,judge,human\n1,2,3\n")
-    with pytest.raises(ConfigError, match=r"Tables in it: v1\.csv, v2\.csv\. Name those .*v1\.csv"):
+    with pytest.raises(
+        ConfigError, match=r"Tables in it: v1\.csv, v2\.csv\. Name those .*v1\.csv"
+    ):
         read_table(str(folder))
 
 
@@ -413,7 +484,10 @@ def test_labels_of_two_files_that_disagree_are_two_peoples(tmp_path: Path) -> No
         return str(tmp_path / name)
 
     judged = file("verdicts.csv", "judge", near)
-    ana, ben = file("ana.csv", "human", grade), file("ben.csv", "human", lambda i: 6 - grade(i))
+    ana, ben = (
+        file("ana.csv", "human", grade),
+        file("ben.csv", "human", lambda i: 6 - grade(i)),
+    )
     found = read_table([judged, ana, ben])
     assert (people(found), len(found.labels)) == (["ana", "ben"], 2 * N)
     again = file("again.csv", "human", grade)
@@ -424,9 +498,12 @@ def test_labels_of_two_files_that_disagree_are_two_peoples(tmp_path: Path) -> No
 def test_a_column_without_verdicts_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="`judge` is empty in every row"):
         read(
-            tmp_path / "t.csv", "id,judge,human\n" + "".join(f"{i},,{grade(i)}\n" for i in range(9))
+            tmp_path / "t.csv",
+            "id,judge,human\n" + "".join(f"{i},,{grade(i)}\n" for i in range(9)),
         )
-    with pytest.raises(ConfigError, match="Name the file with the verdicts beside this one"):
+    with pytest.raises(
+        ConfigError, match="Name the file with the verdicts beside this one"
+    ):
         read(tmp_path / "t.csv", "id\n" + "".join(f"i{i}\n" for i in range(9)))
 
 
@@ -443,13 +520,20 @@ def two(tmp_path: Path, names: tuple[str, str], column: str = "score") -> list[s
 
 
 @pytest.mark.parametrize("column", ["score", "label"])
-def test_two_files_that_say_nothing_ask_whose_they_are(tmp_path: Path, column: str) -> None:
+def test_two_files_that_say_nothing_ask_whose_they_are(
+    tmp_path: Path, column: str
+) -> None:
     paths = two(tmp_path, ("a", "b"), column)
     with pytest.raises(ConfigError) as error:
         read_table(paths)
     said = str(error.value)
-    assert f"people gave those of b.csv, type --judge a.{column} --human b.{column}," in said
-    found = read_table(paths, TableOptions(judge=(f"a.{column}",), human=(f"b.{column}",)))
+    assert (
+        f"people gave those of b.csv, type --judge a.{column} --human b.{column},"
+        in said
+    )
+    found = read_table(
+        paths, TableOptions(judge=(f"a.{column}",), human=(f"b.{column}",))
+    )
     assert (voices(found), len(found.items)) == (([f"a.{column}"], [f"b.{column}"]), N)
     found = read_table(paths, TableOptions(judge=(f"a.{column},b.{column}",)))
     assert voices(found) == ([f"a.{column}", f"b.{column}"], [])

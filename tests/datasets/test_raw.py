@@ -28,7 +28,9 @@ def table_with(tmp_path: Path, answers: list[str], **more: Any) -> Any:
     drawn = random.Random(1)
     rows = {
         "id": [f"i{n}" for n in range(len(answers))],
-        "text": [" ".join(drawn.choices(WORDS, k=9)) + f" {n}" for n in range(len(answers))],
+        "text": [
+            " ".join(drawn.choices(WORDS, k=9)) + f" {n}" for n in range(len(answers))
+        ],
         "judge": answers,
         "human": [1 + n % 5 for n in range(len(answers))],
     }
@@ -47,7 +49,9 @@ def test_a_column_of_raw_answers_is_its_verdicts(form: str, tmp_path: Path) -> N
     assert (note.values["column"], note.values["silent"]) == ("judge", 0)
 
 
-def test_answers_with_several_readings_are_missing_verdicts_and_counted(tmp_path: Path) -> None:
+def test_answers_with_several_readings_are_missing_verdicts_and_counted(
+    tmp_path: Path,
+) -> None:
     answers = [f'{{"score": {1 + n % 5}}}' for n in range(40)]
     answers[3] += ' or {"score": 0}'
     answers[4] = '{"score": 2, "reas'
@@ -59,10 +63,15 @@ def test_answers_with_several_readings_are_missing_verdicts_and_counted(tmp_path
 
 
 def test_several_verdicts_in_an_answer_are_criteria(tmp_path: Path) -> None:
-    answers = [f'{{"clarity": {1 + n % 5}, "tone": {5 - n % 5}, "reason": "r"}}' for n in range(40)]
+    answers = [
+        f'{{"clarity": {1 + n % 5}, "tone": {5 - n % 5}, "reason": "r"}}'
+        for n in range(40)
+    ]
     rows = {"id": [f"i{n}" for n in range(40)], "judge": answers}
     path = tmp_path / "verdicts.csv"
-    pd.DataFrame(rows | {"human_clarity": [1 + n % 5 for n in range(40)]}).to_csv(path, index=False)
+    pd.DataFrame(rows | {"human_clarity": [1 + n % 5 for n in range(40)]}).to_csv(
+        path, index=False
+    )
     cells = read_frame(path).cells
     assert list(cells) == ["id", "judge.clarity", "judge.tone", "human_clarity"]
     assert cells["judge.tone"].tolist()[:3] == [5, 4, 3]
@@ -74,7 +83,9 @@ def test_answers_beside_their_own_verdicts_are_no_other_judge(tmp_path: Path) ->
     table = table_with(tmp_path, [str(v) for v in values], raw_output=raw)
     assert table.judges == ["judge"]
     assert "slice.raw_output" not in table.items
-    assert [one.values["other"] for one in table.read if one.key == "table.raw_twin"] == ["judge"]
+    assert [
+        one.values["other"] for one in table.read if one.key == "table.raw_twin"
+    ] == ["judge"]
 
 
 def test_texts_that_look_like_answers_stay_texts(tmp_path: Path) -> None:

@@ -32,17 +32,23 @@ def said(frame: pd.DataFrame, *columns: str, **wanted: Any) -> list[tuple[Any, .
     """The rows with the wanted values, in these columns."""
     for column, value in wanted.items():
         frame = frame[frame[column] == value]
-    return [tuple(row) for row in frame[list(columns)].itertuples(index=False, name=None)]
+    return [
+        tuple(row) for row in frame[list(columns)].itertuples(index=False, name=None)
+    ]
 
 
 def fixture(name: str) -> Path:
     (path,) = (
-        FIXTURES.glob(f"*-*/{name}") if "/" not in name else FIXTURES.glob(name.replace("/", "-*/"))
+        FIXTURES.glob(f"*-*/{name}")
+        if "/" not in name
+        else FIXTURES.glob(name.replace("/", "-*/"))
     )
     return path
 
 
-@pytest.mark.parametrize("path", MADE, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    "path", MADE, ids=lambda path: f"{path.parent.name}/{path.name}"
+)
 def test_every_file_is_claimed_by_one_reader(path: Path) -> None:
     head = readers.head_of(path)
     assert head is not None
@@ -53,7 +59,8 @@ def test_every_file_is_claimed_by_one_reader(path: Path) -> None:
 def test_inspect(name: str) -> None:
     frame = read(fixture(f"inspect_ai/{name}"))
     assert sorted(
-        said(frame, "item", "repeat", "verdict", judge="model_graded_qa"), key=lambda row: row[:2]
+        said(frame, "item", "repeat", "verdict", judge="model_graded_qa"),
+        key=lambda row: row[:2],
     ) == [
         ("de", 0, "incorrect"),
         ("de", 1, None),
@@ -67,13 +74,23 @@ def test_inspect(name: str) -> None:
     assert said(frame, "reason", item="de", judge="model_graded_qa", repeat=1) == [
         ("Grade not found in model output: I cannot tell.",)
     ]
-    assert set(said(frame, "reason", item="es")) == {("ValueError('the tool broke off')",)}
+    assert set(said(frame, "reason", item="es")) == {
+        ("ValueError('the tool broke off')",)
+    }
     assert said(frame, "criterion", "verdict", item="it", judge="style", repeat=0) == [
         ("clarity", 0),
         ("length", 6),
     ]
     about = said(
-        frame, "text", "input", "context", "system", "south", "settings.model", item="fr", repeat=0
+        frame,
+        "text",
+        "input",
+        "context",
+        "system",
+        "south",
+        "settings.model",
+        item="fr",
+        repeat=0,
     )
     assert about[0] == (
         "Paris.",
@@ -83,7 +100,9 @@ def test_inspect(name: str) -> None:
         "false",
         "mockllm/model",
     )
-    prompt = "{question} {answer} {criterion} {instructions}\nReply GRADE: C or GRADE: I"
+    prompt = (
+        "{question} {answer} {criterion} {instructions}\nReply GRADE: C or GRADE: I"
+    )
     assert set(said(frame, "settings.prompt", judge="model_graded_qa")) == {(prompt,)}
     assert frame.attrs["problems"] == []
 
@@ -110,7 +129,14 @@ def test_promptfoo(name: str) -> None:
         ("file://grader.js", "Grade {{output}} by {{rubric}}\nNames the capital")
     }
     assert said(
-        frame, "judge", "verdict", "text", "system", "region", country="Italy", criterion="contains"
+        frame,
+        "judge",
+        "verdict",
+        "text",
+        "system",
+        "region",
+        country="Italy",
+        criterion="contains",
     ) == [("contains", 1, "It is Rome.", "system-a", "south")]
 
 
@@ -138,7 +164,8 @@ def test_deepeval(name: str) -> None:
 def test_mlflow(name: str) -> None:
     frame = read(fixture(f"mlflow/{name}"))
     assert sorted(
-        said(frame, "text", "verdict", "reason", "label", "rater", criterion="correct"), key=str
+        said(frame, "text", "verdict", "reason", "label", "rater", criterion="correct"),
+        key=str,
     ) == [
         ("I think Lyon.", "false", None, "true", "ana"),
         ("It is Rome.", None, "no JSON at all", None, None),
@@ -164,7 +191,11 @@ def test_a_label_of_another_name_is_of_the_only_criterion(
     names: list[str], criteria: set[str], tmp_path: Path
 ) -> None:
     def one(name: str, kind: str) -> dict[str, Any]:
-        return {"assessment_name": name, "source": {"source_type": kind}, "feedback": {"value": 1}}
+        return {
+            "assessment_name": name,
+            "source": {"source_type": kind},
+            "feedback": {"value": 1},
+        }
 
     made = [one(names[0], "LLM_JUDGE"), *(one(name, "HUMAN") for name in names[1:])]
     path = tmp_path / "a.json"
@@ -178,7 +209,9 @@ def test_a_label_of_another_name_is_of_the_only_criterion(
 @pytest.mark.parametrize("name", ["scores.csv", "scores.json"])
 def test_ragas(name: str) -> None:
     frame = read(fixture(f"ragas/{name}"))
-    assert said(frame, "item", "text", "criterion", "verdict", "reason", judge="ragas") == [
+    assert said(
+        frame, "item", "text", "criterion", "verdict", "reason", judge="ragas"
+    ) == [
         ("row 1", "Paris.", "correct", 1, None),
         ("row 1", "Paris.", "clarity", 5, None),
         ("row 2", "I think Lyon.", "correct", 0, None),
@@ -191,7 +224,10 @@ def test_ragas(name: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "labelled"),
     [
-        ({"correct": 1, "clarity": 4, "human_correct": 0}, [("correct", 1, 0, "human_correct")]),
+        (
+            {"correct": 1, "clarity": 4, "human_correct": 0},
+            [("correct", 1, 0, "human_correct")],
+        ),
         ({"clarity": 4, "human_label": 3}, [("clarity", 4, 3, "human_label")]),
         (
             {"clarity": 4, "human_1": 3, "human_2": 5},
@@ -209,7 +245,9 @@ def test_labels_among_the_facts_of_an_item(
     columns: dict[str, Any], labelled: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.csv"
-    pd.DataFrame([{"user_input": "q", "response": "r"} | columns]).to_csv(path, index=False)
+    pd.DataFrame([{"user_input": "q", "response": "r"} | columns]).to_csv(
+        path, index=False
+    )
     frame = read(path)
     found = (
         frame[frame["label"].notna()]
@@ -220,7 +258,9 @@ def test_labels_among_the_facts_of_an_item(
     assert bool(frame.attrs["problems"]) == ("gold" in columns)
 
 
-def test_a_label_in_the_metadata_of_inspect_is_in_the_words_of_its_scores(tmp_path: Path) -> None:
+def test_a_label_in_the_metadata_of_inspect_is_in_the_words_of_its_scores(
+    tmp_path: Path,
+) -> None:
     log = json.loads(fixture("inspect_ai/capitals.json").read_text())
     for sample in log["samples"]:
         sample["metadata"]["human_label"] = "I"
@@ -280,7 +320,9 @@ def test_batches_of_openai() -> None:
         "not done in time",
     ]
     assert set(said(frame, "judge")) == {("grader-x-2026-10-01",)}
-    assert said(read(fixture("openai/criteria.jsonl")), "item", "criterion", "verdict") == [
+    assert said(
+        read(fixture("openai/criteria.jsonl")), "item", "criterion", "verdict"
+    ) == [
         ("item-1", "clarity", 3),
         ("item-1", "correct", "yes"),
         ("item-2", "clarity", None),
@@ -296,11 +338,17 @@ def test_batches_of_openai() -> None:
 
 def test_batches_of_anthropic_and_of_gemini(tmp_path: Path) -> None:
     def answered(text: str, reason: str = "end_turn") -> dict[str, Any]:
-        content = [{"type": "thinking", "thinking": "Score: 1"}, {"type": "text", "text": text}]
+        content = [
+            {"type": "thinking", "thinking": "Score: 1"},
+            {"type": "text", "text": text},
+        ]
         message = {"model": "claude-x", "content": content, "stop_reason": reason}
         return {"type": "succeeded", "message": message}
 
-    failed = {"type": "errored", "error": {"type": "error", "error": {"message": "too long"}}}
+    failed = {
+        "type": "errored",
+        "error": {"type": "error", "error": {"message": "too long"}},
+    }
     results = [answered("Good. Score: 4"), answered("It is", "max_tokens"), failed]
     results.append({"type": "expired"})
     lines = [{"custom_id": f"i{n}", "result": one} for n, one in enumerate(results)]
@@ -335,7 +383,12 @@ def test_a_run_of_ours(tmp_path: Path) -> None:
         origin = {"model": "m", "prompt_hash": "p", "readout": "r"}
         return (
             json.dumps(
-                {"item_id": item, "judge": "score", "outcome": outcome, "provenance": origin}
+                {
+                    "item_id": item,
+                    "judge": "score",
+                    "outcome": outcome,
+                    "provenance": origin,
+                }
             )
             + "\n"
         )
@@ -344,7 +397,10 @@ def test_a_run_of_ours(tmp_path: Path) -> None:
     again = judgment("a", kind="verdict", score=70.0, confidence=80.0)
     other = judgment("b", kind="failure", reason="refusal", message="declined")
     put(tmp_path / "run/run.json", "{}")
-    put(tmp_path / "run/judgments.jsonl", failed + again + other + '{"item_id": "c", "ju')
+    put(
+        tmp_path / "run/judgments.jsonl",
+        failed + again + other + '{"item_id": "c", "ju',
+    )
     put(tmp_path / "run/scores.csv", "item_id,group,score\na,g1,70\nb,g1,\n")
     put(
         tmp_path / "run/labels.jsonl",
@@ -372,11 +428,14 @@ def test_a_run_of_ours(tmp_path: Path) -> None:
         ("b", "g1", None, None, "declined", None, None, None, None, None),
     ]
     assert [
-        str(tmp_path / "run" / "judgments.jsonl") in problem for problem in frame.attrs["problems"]
+        str(tmp_path / "run" / "judgments.jsonl") in problem
+        for problem in frame.attrs["problems"]
     ] == [True]
 
 
-@pytest.mark.parametrize(("categories", "label"), [(None, "1.0"), ("[first, second]", "0.0")])
+@pytest.mark.parametrize(
+    ("categories", "label"), [(None, "1.0"), ("[first, second]", "0.0")]
+)
 def test_a_run_that_compared_two_outputs(
     categories: str | None, label: str, tmp_path: Path
 ) -> None:
@@ -391,10 +450,16 @@ def test_a_run_that_compared_two_outputs(
         for name, category in said_of.items()
     ]
     put(tmp_path / "run/run.json", "{}")
-    put(tmp_path / "run/judgments.jsonl", "".join(json.dumps(own) + "\n" for own in judgments))
+    put(
+        tmp_path / "run/judgments.jsonl",
+        "".join(json.dumps(own) + "\n" for own in judgments),
+    )
     mark = text_mark("?\n\nOne.\n\nTwo.")
     if categories:
-        put(tmp_path / "run/.hydra/config.yaml", f"rubric: {{scale: {{categories: {categories}}}}}")
+        put(
+            tmp_path / "run/.hydra/config.yaml",
+            f"rubric: {{scale: {{categories: {categories}}}}}",
+        )
     put(
         tmp_path / "run/labels.csv",
         f"item_id,criterion,label,text_mark\na,overall,{label},{mark}\na,as_given,,{mark}\n",
@@ -413,23 +478,33 @@ def test_a_run_that_compared_two_outputs(
     ]
 
 
-def test_texts_that_changed_since_a_run_are_not_taken_for_what_was_judged(tmp_path: Path) -> None:
+def test_texts_that_changed_since_a_run_are_not_taken_for_what_was_judged(
+    tmp_path: Path,
+) -> None:
     put(tmp_path / "run/run.json", "{}")
     outcome = {"kind": "verdict", "score": 1.0}
     put(
         tmp_path / "run/judgments.jsonl",
         json.dumps({"item_id": "a", "judge": "j", "outcome": outcome}) + "\n",
     )
-    put(tmp_path / "run/labels.csv", f"item_id,label,text_mark\na,2,{text_mark('as it was')}\n")
+    put(
+        tmp_path / "run/labels.csv",
+        f"item_id,label,text_mark\na,2,{text_mark('as it was')}\n",
+    )
     for text, read_text in (("as it was", ["as it was"]), ("as it is now", [])):
-        put(tmp_path / "run/with_labels.jsonl", json.dumps({"id": "a", "text": text}) + "\n")
+        put(
+            tmp_path / "run/with_labels.jsonl",
+            json.dumps({"id": "a", "text": text}) + "\n",
+        )
         frame = read(tmp_path / "run")
         assert list(frame.get("text", [])) == read_text
         assert len(frame.attrs["problems"]) == 1 - len(read_text)
         assert said(frame, "verdict", "label") == [(1.0, "2")]
 
 
-@pytest.mark.parametrize("path", MADE, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    "path", MADE, ids=lambda path: f"{path.parent.name}/{path.name}"
+)
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_half_a_file_gives_what_is_whole_and_names_the_rest(
     path: Path, share: float, tmp_path: Path
@@ -452,7 +527,9 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(
     assert frame.attrs["problems"], "nothing is said of what was lost"
     assert all(str(half) in problem for problem in frame.attrs["problems"])
     columns = [
-        c for c in ("item", "judge", "criterion", "repeat", "verdict") if c in all_of and c in frame
+        c
+        for c in ("item", "judge", "criterion", "repeat", "verdict")
+        if c in all_of and c in frame
     ]
     rows, before = said(frame, *columns), said(all_of, *columns)
     # what follows the samples is lost alone
@@ -466,16 +543,24 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(
     [
         (
             "a.json",
-            b'{"version": 2, "status": "success", "eval": {}, "samples": [' + b"1, " * 300 + b"}",
+            b'{"version": 2, "status": "success", "eval": {}, "samples": ['
+            + b"1, " * 300
+            + b"}",
             "not JSON",
         ),
         ("a.eval", b"PK\x03\x04" + b"_journal/start.json" * 3, "a.eval"),
-        ("a.json", b'{"evalId": "e", "results": {"version": 3, "results": [3]}}', "a.json"),
+        (
+            "a.json",
+            b'{"evalId": "e", "results": {"version": 3, "results": [3]}}',
+            "a.json",
+        ),
         ("a.json", b'{"testCases": [{"metricsData": 5}]}', "a.json"),
         ("a.json", b'{"testCases": [{"metricsData": []}]}', "without a single verdict"),
     ],
 )
-def test_a_damaged_file_is_named(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_named(
+    name: str, content: bytes, said: str, tmp_path: Path
+) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     reader = readers.find(path)
@@ -484,7 +569,19 @@ def test_a_damaged_file_is_named(name: str, content: bytes, said: str, tmp_path:
         reader.read(path)
 
 
-JUNK: tuple[Any, ...] = (None, True, -1, 1e308, "", "x", [], {}, [[]], {"a": 1}, [{"value": {}}])
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1e308,
+    "",
+    "x",
+    [],
+    {},
+    [[]],
+    {"a": 1},
+    [{"value": {}}],
+)
 
 
 def nodes(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -496,9 +593,13 @@ def nodes(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize(
-    "path", [p for p in MADE if p.suffix == ".json"], ids=lambda p: f"{p.parent.name}/{p.name}"
+    "path",
+    [p for p in MADE if p.suffix == ".json"],
+    ids=lambda p: f"{p.parent.name}/{p.name}",
 )
-def test_what_a_tool_would_not_write_is_read_or_named(path: Path, tmp_path: Path) -> None:
+def test_what_a_tool_would_not_write_is_read_or_named(
+    path: Path, tmp_path: Path
+) -> None:
     drawn, changed = random.Random(path.name), tmp_path / path.name
     for _ in range(12):
         value = json.loads(path.read_text())
@@ -512,7 +613,9 @@ def test_what_a_tool_would_not_write_is_read_or_named(path: Path, tmp_path: Path
                 reader.read(changed)
 
 
-def test_a_record_that_is_built_otherwise_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_record_that_is_built_otherwise_is_named_and_the_others_are_read(
+    tmp_path: Path,
+) -> None:
     value = json.loads(fixture("promptfoo/capitals.json").read_text())
     value["results"]["results"][1]["gradingResult"] = {"componentResults": [3]}
     path = tmp_path / "a.json"

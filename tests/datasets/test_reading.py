@@ -19,7 +19,9 @@ from undogmatic.records.evidence import Evidence
 from undogmatic.stats.surface import without_shared
 
 N = 60
-WORDS = "amber brook cedar dune ember fjord grove heath islet jetty knoll lagoon".split()
+WORDS = (
+    "amber brook cedar dune ember fjord grove heath islet jetty knoll lagoon".split()
+)
 Column = Callable[[int], Any] | Sequence[Any]
 
 
@@ -43,14 +45,20 @@ def of(*words: Any, every: int = 0) -> Callable[[int], Any]:
 
 def quoted(cell: Any) -> str:
     written = "" if cell is None else str(cell)
-    return '"' + written.replace('"', '""') + '"' if set(written) & set(',"\n') else written
+    return (
+        '"' + written.replace('"', '""') + '"'
+        if set(written) & set(',"\n')
+        else written
+    )
 
 
 def csv(columns: Mapping[str, Column], n: int = N) -> str:
     """A table with an id and a text, where the columns do not name these."""
     given = {"id": lambda i: i, "text": text} | dict(columns)
     rows = (
-        ",".join(quoted(held(i) if callable(held) else held[i]) for held in given.values())
+        ",".join(
+            quoted(held(i) if callable(held) else held[i]) for held in given.values()
+        )
         for i in range(n)
     )
     return "\n".join([",".join(map(quoted, given)), *rows]) + "\n"
@@ -73,17 +81,26 @@ def people(found: Evidence) -> list[str]:
 # What says nothing, and what is a category
 
 
-def test_what_one_side_abstains_from_is_counted_and_a_scale_makes_it_a_category() -> None:
-    columns = {"judge": of("yes", "no", "yes", "inconclusive"), "human": of("yes", "no")}
+def test_what_one_side_abstains_from_is_counted_and_a_scale_makes_it_a_category() -> (
+    None
+):
+    columns = {
+        "judge": of("yes", "no", "yes", "inconclusive"),
+        "human": of("yes", "no"),
+    }
     found = table(columns)
     assert (found.kind, told(found)["abstained"]["n"]) == ("pass_fail", N // 4)
     named = table(columns, scale="no<inconclusive<yes")
     assert named.verdicts["verdict"].notna().all()
 
 
-@pytest.mark.parametrize("word", ["n/a", "none", "?", "declined", "unknown", "no error"])
+@pytest.mark.parametrize(
+    "word", ["n/a", "none", "?", "declined", "unknown", "no error"]
+)
 def test_a_word_of_both_sides_is_a_category(word: str) -> None:
-    found = table({"judge": of("style", "facts", word), "human": of("facts", word, "style")})
+    found = table(
+        {"judge": of("style", "facts", word), "human": of("facts", word, "style")}
+    )
     assert word in found.categories
     assert len(found.labels) == N
 
@@ -97,36 +114,53 @@ def test_beside_numbers_no_word_is_a_category() -> None:
 def test_what_programs_write_for_nothing_is_no_category() -> None:
     """R writes NA where a person did not label, and Python None."""
     raters = {
-        f"human_{n}": (lambda i, n=n: "NA" if i % 3 != n else of("ok", "bad")(i)) for n in (0, 1, 2)
+        f"human_{n}": (lambda i, n=n: "NA" if i % 3 != n else of("ok", "bad")(i))
+        for n in (0, 1, 2)
     }
     found = table({"judge": of("bad", "ok", "NA"), **raters})
     assert found.categories == ("bad", "ok")
-    found = table({"judge": of("style", "facts"), "human": of("style", "facts", "None")})
+    found = table(
+        {"judge": of("style", "facts"), "human": of("style", "facts", "None")}
+    )
     assert "none" not in found.categories
     assert told(found)["nothing"]["n"] == N // 3
 
 
-def test_what_people_say_of_most_items_is_a_category_where_they_leave_others_empty() -> None:
+def test_what_people_say_of_most_items_is_a_category_where_they_leave_others_empty() -> (
+    None
+):
     """People who say "unknown" of most items that they label say it: what they did not label is
     empty."""
     words = of("unknown", "good", "unknown", "bad", "unknown")
-    raters = {f"human_{n}": (lambda i, n=n: "" if i % 3 == n else words(i)) for n in (0, 1, 2)}
+    raters = {
+        f"human_{n}": (lambda i, n=n: "" if i % 3 == n else words(i)) for n in (0, 1, 2)
+    }
     found = table({"judge": words, **raters})
     assert found.categories == ("bad", "good", "unknown")
     # Where no cell is empty, the word may be what fills it.
-    full = {f"human_{n}": (lambda i, n=n: "unknown" if i % 3 else words(i)) for n in (0, 1, 2)}
+    full = {
+        f"human_{n}": (lambda i, n=n: "unknown" if i % 3 else words(i))
+        for n in (0, 1, 2)
+    }
     assert "unknown" not in table({"judge": words, **full}).categories
 
 
 def test_invisible_characters_and_case_make_no_other_word() -> None:
-    odd = of("Pass", "fail\N{ZERO WIDTH SPACE}", "\N{ZERO WIDTH NO-BREAK SPACE}PASS", "FAIL ")
+    odd = of(
+        "Pass", "fail\N{ZERO WIDTH SPACE}", "\N{ZERO WIDTH NO-BREAK SPACE}PASS", "FAIL "
+    )
     found = table({"judge": odd, "human": of("pass", "fail")})
     assert (found.kind, found.verdicts["verdict"].notna().sum()) == ("pass_fail", N)
 
 
 def test_percentages_and_shares_of_one_column_are_on_one_scale() -> None:
-    found = table({"judge": of("80%", 0.8, "25%", 0.1), "human": of(0.7, 0.9, 0.3, 0.05)})
-    assert (found.scale, list(found.verdicts["verdict"][:3])) == ((0, 1), [0.8, 0.8, 0.25])
+    found = table(
+        {"judge": of("80%", 0.8, "25%", 0.1), "human": of(0.7, 0.9, 0.3, 0.05)}
+    )
+    assert (found.scale, list(found.verdicts["verdict"][:3])) == (
+        (0, 1),
+        [0.8, 0.8, 0.25],
+    )
     whole = table({"judge": of("80%", "25%", "60%"), "human": of("70%", "20%", "50%")})
     assert whole.scale == (0, 100)
 
@@ -225,7 +259,9 @@ def test_whose_a_column_is(
 
 def test_a_column_of_many_categories_is_read_where_its_name_says_whose_it_is() -> None:
     relations = [f"relation {letter}" for letter in "abcdefghijklmno"]
-    found = table({"gpt": of(*relations), "human": of(*relations[1:], relations[0]), "cue": text})
+    found = table(
+        {"gpt": of(*relations), "human": of(*relations[1:], relations[0]), "cue": text}
+    )
     assert (found.kind, len(found.categories)) == ("unordered", 15)
 
 
@@ -268,7 +304,9 @@ def test_the_labels_are_not_offered_as_verdicts() -> None:
 # Who labelled, and what is in a cell
 
 
-def test_numbers_of_workers_are_raters_beside_a_column_that_says_what_the_judge_says() -> None:
+def test_numbers_of_workers_are_raters_beside_a_column_that_says_what_the_judge_says() -> (
+    None
+):
     rows = "\n".join(
         f"{i},{text(i)},{grade(i)},{worker},{near(i + worker)}"
         for i in range(20)
@@ -282,13 +320,22 @@ def test_labels_of_several_people_in_a_cell_are_those_of_each() -> None:
     cell = lambda i: json.dumps({"ana": grade(i), "ben": near(i)})  # noqa: E731
     found = table({"judge": near, "labels": cell})
     assert people(found) == ["labels_ana", "labels_ben"]
-    listed = table({"judge": near, "human_scores": lambda i: str([grade(i), near(i), 3])})
+    listed = table(
+        {"judge": near, "human_scores": lambda i: str([grade(i), near(i), 3])}
+    )
     assert len(people(listed)) == 3
-    votes = table({"judge": of("yes", "no"), "human_votes": of('{"yes": 3, "no": 2}', '{"no": 5}')})
+    votes = table(
+        {
+            "judge": of("yes", "no"),
+            "human_votes": of('{"yes": 3, "no": 2}', '{"no": 5}'),
+        }
+    )
     assert (len(people(votes)), len(votes.labels)) == (5, 5 * N)
     first = votes.labels[votes.labels["rater"] == people(votes)[0]]
     assert first["label"].nunique() == 2, "whose vote it was says nothing"
-    said = asked({"judge": of("yes", "no"), "human_votes": of('{"yes": 0.6, "no": 0.4}')})
+    said = asked(
+        {"judge": of("yes", "no"), "human_votes": of('{"yes": 0.6, "no": 0.4}')}
+    )
     assert "shares of people" in said
 
 
@@ -309,18 +356,29 @@ def test_votes_for_categories_of_the_judge_are_votes() -> None:
     assert (len(people(found)), found.categories) == (5, ("blue", "red"))
 
 
-@pytest.mark.parametrize("cells", [('["a1"]', '["a1", "b1"]'), ("['a1']", "['b1', 'a1']")])
-def test_lists_in_which_no_label_comes_twice_name_what_may_be_right(cells: tuple[str, str]) -> None:
-    found = table({"judge": of("a1", "c1", "b1", "a1"), "gold": of(cells[0], cells[1], "['c1']")})
+@pytest.mark.parametrize(
+    "cells", [('["a1"]', '["a1", "b1"]'), ("['a1']", "['b1', 'a1']")]
+)
+def test_lists_in_which_no_label_comes_twice_name_what_may_be_right(
+    cells: tuple[str, str],
+) -> None:
+    found = table(
+        {"judge": of("a1", "c1", "b1", "a1"), "gold": of(cells[0], cells[1], "['c1']")}
+    )
     assert (people(found), told(found)["several"]["n"]) == (["gold"], (N + 1) // 3)
 
 
 def test_a_verdict_that_may_be_right_is_counted_and_no_agreement() -> None:
     """A judge that draws lots meets most sets of two among three; so chance is said beside it."""
-    found = table({"judge": of("a1", "b1", "c1"), "gold": of("a1|b1", "a1|b1", "a1|b1", "c1")})
+    found = table(
+        {"judge": of("a1", "b1", "c1"), "gold": of("a1|b1", "a1|b1", "a1|b1", "c1")}
+    )
     known = told(found)["acceptable"]
     judged = [("a1", "b1", "c1")[i % 3] for i in range(N) if i % 4 < 3]
-    assert (known["n"], known["met"]) == (len(judged), sum(word != "c1" for word in judged))
+    assert (known["n"], known["met"]) == (
+        len(judged),
+        sum(word != "c1" for word in judged),
+    )
     assert known["chance"] == pytest.approx(2 / 3, abs=0.02)
     assert len(found.labels) == N // 4
 
@@ -332,7 +390,9 @@ def test_lists_that_are_no_labels_stay_in_their_cells() -> None:
 
 
 def test_several_acceptable_labels_are_told() -> None:
-    found = table({"judge": of("a1", "b1", "c1"), "gold": of("a1", "b1", "c1", "a1|b1")})
+    found = table(
+        {"judge": of("a1", "b1", "c1"), "gold": of("a1", "b1", "c1", "a1|b1")}
+    )
     assert found.categories == ("a1", "b1", "c1")
     assert told(found)["several"]["n"] == N // 4
     both = table({"judge": of("a1", "a1|b1", "b1"), "gold": of("a1", "b1", "a1|b1")})
@@ -370,7 +430,14 @@ def pairs(**columns: Column) -> dict[str, Column]:
         (of("A", "B"), of("B", "A", "A"), False),
         (of(1, 2, *[1, 2] * 10, "garbage"), of(0, 1, 2), True),
     ],
-    ids=["0, 1, 2", "a tie in words", "A>B", "between 1 and 2", "A and B", "a few unread"],
+    ids=[
+        "0, 1, 2",
+        "a tie in words",
+        "A>B",
+        "between 1 and 2",
+        "A and B",
+        "a few unread",
+    ],
 )
 def test_choices_are_known_however_they_are_written(
     judge: Column, human: Column, ties: bool
@@ -382,33 +449,52 @@ def test_choices_are_known_however_they_are_written(
 
 
 def test_a_tie_tells_choices_where_no_output_is_shown() -> None:
-    assert table({"gpt": of("A", "B", "tie"), "human": of("B", "A", "tie")}).kind == "pairwise"
+    assert (
+        table({"gpt": of("A", "B", "tie"), "human": of("B", "A", "tie")}).kind
+        == "pairwise"
+    )
     answers = table({"gpt": of("A", "B", "C", "D"), "human": of("B", "A", "C", "D")})
-    assert answers.kind == "unordered", "the answers to a question are no choices of two outputs"
+    assert answers.kind == "unordered", (
+        "the answers to a question are no choices of two outputs"
+    )
     grades = table({"gpt": of(0, 1, 2), "human": of(2, 1, 0)})
     assert (grades.kind, grades.scale) == ("numeric", (0, 2))
 
 
 def test_both_orders_in_columns_of_their_own_are_one_judge() -> None:
     found = table(
-        pairs(judge_original=of("A", "B"), judge_swapped=of("A", "B", "B"), human=of("A", "B"))
+        pairs(
+            judge_original=of("A", "B"),
+            judge_swapped=of("A", "B", "B"),
+            human=of("A", "B"),
+        )
     )
     assert (list(found.judges), found.verdicts["order"].nunique()) == (["judge"], 2)
 
 
 def test_criteria_in_columns_of_their_own_are_kept_apart() -> None:
     names = ("coherence", "fluency")
-    columns: dict[str, Column] = {f"{who}_coherence": near for who in ("gpt4", "claude", "expert")}
-    columns |= {f"{who}_fluency": lambda i: 10 * grade(i) for who in ("gpt4", "claude", "expert")}
+    columns: dict[str, Column] = {
+        f"{who}_coherence": near for who in ("gpt4", "claude", "expert")
+    }
+    columns |= {
+        f"{who}_fluency": lambda i: 10 * grade(i)
+        for who in ("gpt4", "claude", "expert")
+    }
     found = table(columns)
     assert sorted(found.criteria) == sorted(names)
     assert (len(found.judges), people(found)) == (2, ["expert"])
     assert len(found.labels) == 2 * N
     raters = {
-        f"{name}_expert_{n}": (lambda i, n=n: near(i + n)) for name in names for n in (1, 2, 3)
+        f"{name}_expert_{n}": (lambda i, n=n: near(i + n))
+        for name in names
+        for n in (1, 2, 3)
     }
     found = table({f"{name}_llm": near for name in names} | raters)
-    assert (list(found.judges), people(found)) == (["llm"], ["expert_1", "expert_2", "expert_3"])
+    assert (list(found.judges), people(found)) == (
+        ["llm"],
+        ["expert_1", "expert_2", "expert_3"],
+    )
 
 
 def test_files_of_trec_are_read_without_a_header() -> None:
@@ -418,13 +504,18 @@ def test_files_of_trec_are_read_without_a_header() -> None:
     found = read(lines(0), lines(1), names=("llm.qrels", "nist.qrels"))
     assert (len(found.items), found.items["group"].nunique()) == (30, 6)
     assert (len(found.judges), len(found.labels)) == (1, 30)
-    run = "".join(f"q{i // 5} Q0 doc{i} {i % 5 + 1} {9.5 - i % 5} bm25\n" for i in range(30))
+    run = "".join(
+        f"q{i // 5} Q0 doc{i} {i % 5 + 1} {9.5 - i % 5} bm25\n" for i in range(30)
+    )
     assert len(read(run, names=("run.txt",)).verdicts) == 30
 
 
 def test_ids_that_come_again_with_other_texts_are_asked_about() -> None:
     def lines(passage: Callable[[int], str], again: int) -> str:
-        rows = (f"{i // again},{i % again},{passage(i)},{grade(i)},{near(i)}" for i in range(N))
+        rows = (
+            f"{i // again},{i % again},{passage(i)},{grade(i)},{near(i)}"
+            for i in range(N)
+        )
         return "\n".join(["id,passage_id,passage,judge,human", *rows]) + "\n"
 
     with pytest.raises(ConfigError, match="--item id,passage_id"):
@@ -433,7 +524,9 @@ def test_ids_that_come_again_with_other_texts_are_asked_about() -> None:
 
 
 def test_repeats_of_one_text_stay_repeats() -> None:
-    rows = "\n".join(f"{i // 2},{text(i // 2)},{near(i)},{grade(i // 2)}" for i in range(N))
+    rows = "\n".join(
+        f"{i // 2},{text(i // 2)},{near(i)},{grade(i // 2)}" for i in range(N)
+    )
     found = read(f"id,text,judge,human\n{rows}\n")
     assert found.verdicts["repeat"].nunique() == 2
 
@@ -445,7 +538,9 @@ PROMPT = " ".join(f"rule{n}" for n in range(60))
 
 
 def test_what_most_texts_share_ties_nothing_together() -> None:
-    found = table({"text": lambda i: f"{PROMPT} {text(i)}", "judge": near, "human": grade})
+    found = table(
+        {"text": lambda i: f"{PROMPT} {text(i)}", "judge": near, "human": grade}
+    )
     assert found.items["group"].nunique() == N
     assert told(found)["group_shared"]["columns"] == ["`text`"]
 
@@ -484,18 +579,31 @@ def test_an_order_is_suggested_only_where_something_tells_it() -> None:
     said = asked({"judge": letters, "human": of(1, 3, 5)})
     assert "type --scale 'f<c<a' --human-scale '1<3<5'" in said
     assert "the other way round: --scale 'a<c<f' --human-scale '1<3<5'" in said
-    found = table({"judge": letters, "human": of(1, 3, 5)}, scale="f<c<a", human_scale="1<3<5")
+    found = table(
+        {"judge": letters, "human": of(1, 3, 5)}, scale="f<c<a", human_scale="1<3<5"
+    )
     assert found.kind == "ordered"
-    odd = {"judge": of("weak", "soso", "strong"), "human": of("meia", "alta", "alta", "baixa")}
+    odd = {
+        "judge": of("weak", "soso", "strong"),
+        "human": of("meia", "alta", "alta", "baixa"),
+    }
     assert "--scale '" not in asked(odd) or "--kind unordered" in asked(odd)
-    said = asked({"judge": of("x1", "y1", "z1"), "human": of("x1", "y1", "z1")}, kind="ordered")
+    said = asked(
+        {"judge": of("x1", "y1", "z1"), "human": of("x1", "y1", "z1")}, kind="ordered"
+    )
     assert said.endswith("Without an order, type --kind unordered.")
 
 
 def test_words_that_stand_beside_each_other_are_suggested_as_the_same() -> None:
-    columns = {"judge": of("weak", "soso", "strong"), "human": of("fraca", "comum", "forte")}
+    columns = {
+        "judge": of("weak", "soso", "strong"),
+        "human": of("fraca", "comum", "forte"),
+    }
     said = asked(columns)
-    assert "--kind unordered --scale 'soso<strong<weak' --human-scale 'comum<forte<fraca'" in said
+    assert (
+        "--kind unordered --scale 'soso<strong<weak' --human-scale 'comum<forte<fraca'"
+        in said
+    )
     found = table(
         columns,
         kind="unordered",
@@ -516,7 +624,9 @@ def test_each_column_is_explained_with_why_and_what_else_it_may_be() -> None:
     assert question is not None
     assert roles["judge_seconds"] == ("slice", "measured")
     assert (roles["text"][0], roles["judge"][0]) == ("text", "judge")
-    found, question = explain.roles_of_columns([read_frame("a.csv")], TableOptions(human=("ana",)))
+    found, question = explain.roles_of_columns(
+        [read_frame("a.csv")], TableOptions(human=("ana",))
+    )
     roles = {each.name: (each.role, each.why) for each in found}
     assert question is None
     assert roles["judge"] == ("judge", "by_name")
@@ -536,13 +646,17 @@ def test_one_criterion_that_people_labelled_is_held_against_that_criterion() -> 
     assert set(found.labels["criterion"]) == {"overall"}
     assert set(found.verdicts["criterion"]) == {"style", "facts", "overall"}
     # Several judges on one criterion are several judges.
-    found = table({"gpt_overall": near, "claude_overall": grade, "human_overall": grade})
+    found = table(
+        {"gpt_overall": near, "claude_overall": grade, "human_overall": grade}
+    )
     assert list(found.judges) == ["gpt_overall", "claude_overall"]
 
 
 def test_the_majority_of_people_is_no_further_person() -> None:
     people_of = {f"ann{n}": of("no", "yes", "no", "yes") for n in (1, 2, 3)}
-    found = table(people_of | {"majority": of("no", "yes"), "gpt4": of("no", "yes", "yes")})
+    found = table(
+        people_of | {"majority": of("no", "yes"), "gpt4": of("no", "yes", "yes")}
+    )
     assert (list(found.judges), people(found)) == (["gpt4"], ["ann1", "ann2", "ann3"])
     assert told(found)["aggregates"]["columns"] == ["`majority`"]
     assert not [name for name in found.items if "majority" in str(name)]
@@ -552,9 +666,14 @@ def test_the_majority_of_people_is_no_further_person() -> None:
 
 
 def test_a_fact_that_the_judge_speaks_of_is_asked_about() -> None:
-    columns = {"llm_says_toxic": of("TRUE", "FALSE"), "is_toxic": of("TRUE", "FALSE", "TRUE")}
+    columns = {
+        "llm_says_toxic": of("TRUE", "FALSE"),
+        "is_toxic": of("TRUE", "FALSE", "TRUE"),
+    }
     assert "Type --human is_toxic, or --human none." in asked(columns)
-    other = table({"llm_says_toxic": of("TRUE", "FALSE"), "is_long": of("TRUE", "FALSE", "TRUE")})
+    other = table(
+        {"llm_says_toxic": of("TRUE", "FALSE"), "is_long": of("TRUE", "FALSE", "TRUE")}
+    )
     assert people(other) == []
 
 
@@ -571,14 +690,21 @@ def test_documents_that_differ_are_texts_and_no_groups() -> None:
 def test_a_column_that_is_called_a_text_among_others_is_the_text(name: str) -> None:
     def shown(*names: str) -> Evidence:
         rows = (
-            ",".join([*(text(i) for _ in names), str(grade(i)), str(near(i))]) for i in range(20)
+            ",".join([*(text(i) for _ in names), str(grade(i)), str(near(i))])
+            for i in range(20)
         )
         head = ",".join([*names, "judge", "human"])
         return read("\n".join([head, *rows]) + "\n")
 
     found = shown(name, "expected.answer")
-    assert "text" in found.items and told(found)["read_roles"]["roles"][0].startswith("`--text ")
-    assert "text" not in shown(name, "other_text").items, "which of them it is cannot be known"
+    assert "text" in found.items and told(found)["read_roles"]["roles"][0].startswith(
+        "`--text "
+    )
+    assert "text" not in shown(name, "other_text").items, (
+        "which of them it is cannot be known"
+    )
     assert "slice.prompt_text" in shown("prompt_text", "response").items
-    assert told(shown("inputs", "outputs"))["read_roles"]["roles"] == ["`--text outputs`"]
+    assert told(shown("inputs", "outputs"))["read_roles"]["roles"] == [
+        "`--text outputs`"
+    ]
     assert "text" not in shown("expected.text").items, "what is expected was not judged"

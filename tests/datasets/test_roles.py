@@ -54,7 +54,9 @@ def helped(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
     """The options of a command, as its help shows them."""
     with pytest.raises(SystemExit):
         main([*words, "--help"])
-    return {word.strip(",[]") for word in capsys.readouterr().out.split() if "--" in word}
+    return {
+        word.strip(",[]") for word in capsys.readouterr().out.split() if "--" in word
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,19 +70,28 @@ def helped(capsys: pytest.CaptureFixture[str], *words: str) -> set[str]:
     ids=lambda each: each[-1] if isinstance(each, tuple) else "",
 )
 def test_a_command_has_every_option_that_its_door_spells(
-    door: Door, words: tuple[str, ...], known: list[Option], capsys: pytest.CaptureFixture[str]
+    door: Door,
+    words: tuple[str, ...],
+    known: list[Option],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert {door.option(what) for what in known} <= helped(capsys, *words)
 
 
 def test_the_config_has_every_setting_that_a_run_spells() -> None:
     config = compose_config(["dataset=verdicts", "dataset.path=t.csv"])["dataset"]
-    assert {RUN.option(what).removeprefix("dataset.") for what in SETTINGS} <= set(map(str, config))
+    assert {RUN.option(what).removeprefix("dataset.") for what in SETTINGS} <= set(
+        map(str, config)
+    )
     put(Path("t.csv"), "id,judge\n1,2\n")
     others = {roles.ORDER, *OF_COPIES}
-    columns = {RUN.called(role): ("x",) for role in {*EVERY} - UNNAMED - OF_RUNS - others}
+    columns = {
+        RUN.called(role): ("x",) for role in {*EVERY} - UNNAMED - OF_RUNS - others
+    }
     assert dataset(Path("t.csv"), columns=columns).columns == columns
-    with pytest.raises(ConfigError, match="It may name: text, id, label, judge, verdict"):
+    with pytest.raises(
+        ConfigError, match="It may name: text, id, label, judge, verdict"
+    ):
         dataset(Path("t.csv"), columns={"order": "x"})
     assert [RUN.called(role) for role in FIELDS][:2] == ["id", "label"]
 
@@ -99,7 +110,9 @@ def test_options_are_spelled_as_they_are_typed() -> None:
 
 def test_a_doubt_is_worded_by_the_door() -> None:
     doubt = Doubt(LABEL, "whose they are", {"a b": "1", "c": "2"}, none=True)
-    asked = "it is not clear whose they are. It may be `a b` (e.g. 1); `c` (e.g. 2). Type "
+    asked = (
+        "it is not clear whose they are. It may be `a b` (e.g. 1); `c` (e.g. 2). Type "
+    )
     assert str(doubt.at(CHECK)) == (
         f"{asked}--human 'a b' or --human c, or --human none. For several of them, repeat --human."
     )
@@ -107,7 +120,8 @@ def test_a_doubt_is_worded_by_the_door() -> None:
         f"{asked}dataset.columns.label=a_b or dataset.columns.label=c, or dataset.columns.label=[]."
         " For several of them, type 'dataset.columns.label=[a_b,c]'."
     )
-    assert str(doubt.at(IMPORT)).endswith("Type --label 'a b' or --label c.")  # it has one column
+    # it has one column
+    assert str(doubt.at(IMPORT)).endswith("Type --label 'a b' or --label c.")
     lacking = Doubt(ITEM, "there is no id")
     assert str(lacking.at(IMPORT)) == "there is no id. Name it: --item-id COLUMN."
     assert str(lacking.at(RUN)) == "there is no id. Name it: dataset.columns.id=COLUMN."
@@ -115,7 +129,9 @@ def test_a_doubt_is_worded_by_the_door() -> None:
 
 def test_a_question_is_worded_by_the_door() -> None:
     scale, labels = (roles.SCALE, "0-5"), (roles.LABEL_SCALE, "1<2")
-    question = Question("Two scales.", [Way("Declare:", [scale, labels]), Way("or", [scale])])
+    question = Question(
+        "Two scales.", [Way("Declare:", [scale, labels]), Way("or", [scale])]
+    )
     assert str(question.at(CHECK)) == (
         "Two scales. Declare: --scale 0-5 --human-scale '1<2', or --scale 0-5."
     )
@@ -132,7 +148,8 @@ TEXTS = [f"this is the text number {n} of them" for n in range(12)]
     ("names", "alike"),
     [
         (("human_ana", "human_ben"), True),
-        (("human_ana", "human_maria_jose"), True),  # a run asked about these, and a check did not
+        # a run asked about these, and a check did not
+        (("human_ana", "human_maria_jose"), True),
         (("label_1", "label_2", "label_3"), True),
         (("human_ana", "gold"), False),
         (("human", "human_2"), False),
@@ -153,7 +170,9 @@ def test_labels_of_several_people_are_known_by_one_rule_at_every_door(
     asked = "which column holds the labels of people. It may be " + "; ".join(
         f"`{name}` (e.g. 1, 2)" for name in names
     )
-    with pytest.raises(ConfigError, match=re.escape(f"{asked}. Type --human {names[0]} or")):
+    with pytest.raises(
+        ConfigError, match=re.escape(f"{asked}. Type --human {names[0]} or")
+    ):
         find_columns(judged, TableOptions())
     shown = f"{asked}. Type dataset.columns.label={names[0]} or"
     with pytest.raises(ConfigError, match=re.escape(shown)) as raised:
@@ -166,7 +185,9 @@ def test_words_are_labels_of_an_item_only_where_a_person_is_named() -> None:
     """Beside a judge a column of words may be what it is held against; alone it may be a fact."""
     words = ["tall", "small", "round"] * 4
     for name, is_label in (("human_class", True), ("class", False)):
-        cells = pd.DataFrame({"id": range(12), "text": TEXTS, name: words}, dtype=object)
+        cells = pd.DataFrame(
+            {"id": range(12), "text": TEXTS, name: words}, dtype=object
+        )
         found = find_roles(cells, "t", ["text"], [], {}, False)
         assert found.columns["label"] == ((name,) if is_label else ())
         assert ("items.no_label" in [each.key for each in found.notes]) is not is_label
@@ -175,21 +196,32 @@ def test_words_are_labels_of_an_item_only_where_a_person_is_named() -> None:
 
 
 def test_columns_that_may_be_a_judges_are_peoples_only_where_nobody_judges() -> None:
-    cells = {"id": range(12), "text": TEXTS, "nota_ana": GRADES, "nota_bia": GRADES[::-1]}
+    cells = {
+        "id": range(12),
+        "text": TEXTS,
+        "nota_ana": GRADES,
+        "nota_bia": GRADES[::-1],
+    }
     table = pd.DataFrame(cells, dtype=object)
     found = find_roles(table, "t", ["text"], [], {}, False)
     assert found.columns["label"] == ("nota_ana", "nota_bia")
-    with pytest.raises(ConfigError, match="Type --human nota_ana,nota_bia for all of them"):
+    with pytest.raises(
+        ConfigError, match="Type --human nota_ana,nota_bia for all of them"
+    ):
         find_columns(table.assign(judge_score=GRADES), TableOptions())
 
 
 def test_a_file_of_labels_is_asked_about_in_its_own_options() -> None:
     """No option of another door is shown, and one that can leave the labels out is none of an
     import."""
-    cells = pd.DataFrame({"id": ["a", "b"], "human_ana": [1, 2], "gold": [2, 1]}, dtype=object)
+    cells = pd.DataFrame(
+        {"id": ["a", "b"], "human_ana": [1, 2], "gold": [2, 1]}, dtype=object
+    )
     with pytest.raises(ConfigError, match=r"Type --label human_ana or --label gold\.$"):
         find_labels(cells, "l.csv", {})
-    with pytest.raises(ConfigError, match=r"l\.csv: --item-id is 'x', which is no column\."):
+    with pytest.raises(
+        ConfigError, match=r"l\.csv: --item-id is 'x', which is no column\."
+    ):
         find_labels(cells, "l.csv", {"item_id": "x"})
     formulas = pd.DataFrame({"id": ["a", "b"], "gold": ["=A1", "=A2"]}, dtype=object)
     with pytest.raises(ConfigError, match=r"or name another column: --label COLUMN\.$"):
@@ -210,7 +242,9 @@ ENGLISH_AND_PORTUGUESE = [
 
 
 @pytest.mark.parametrize(("role", "english", "portuguese"), ENGLISH_AND_PORTUGUESE)
-def test_a_role_is_known_in_both_languages(role: Role, english: str, portuguese: str) -> None:
+def test_a_role_is_known_in_both_languages(
+    role: Role, english: str, portuguese: str
+) -> None:
     """In a table with a column of that name and what the role needs, it has the role."""
     held = {
         ITEM: [f"i{n}" for n in range(12)],
@@ -219,7 +253,9 @@ def test_a_role_is_known_in_both_languages(role: Role, english: str, portuguese:
         roles.CONFIDENCE: [n / 12 for n in range(12)],
     }.get(role, [("uno", "duo")[n % 2] for n in range(12)])
     for name in (english, portuguese):
-        cells = pd.DataFrame({name: held, "verdict": [n % 5 for n in range(12)]}, dtype=object)
+        cells = pd.DataFrame(
+            {name: held, "verdict": [n % 5 for n in range(12)]}, dtype=object
+        )
         found = find_columns(cells, TableOptions())
         kept = {TEXT: found.texts, roles.SYSTEM: found.systems, JUDGE: (found.judges,)}
         assert (kept[role] if role in kept else (getattr(found, role.name),)) == (name,)
@@ -236,8 +272,15 @@ def test_every_door_finds_ids_and_texts_by_the_same_records() -> None:
         dtype=object,
     )
     checked = find_columns(cells, TableOptions())
-    assert (checked.item, checked.texts, checked.labels) == ("caso", ("resposta",), ("rótulo",))
-    assert find_texts(cells, "t", (), None).columns == {"text": ("resposta",), "item": ("caso",)}
+    assert (checked.item, checked.texts, checked.labels) == (
+        "caso",
+        ("resposta",),
+        ("rótulo",),
+    )
+    assert find_texts(cells, "t", (), None).columns == {
+        "text": ("resposta",),
+        "item": ("caso",),
+    }
     filled = find_labels(cells, "t", {}).columns
     assert (filled["item_id"], filled["label"]) == (("caso",), ("rótulo",))
 
@@ -245,11 +288,21 @@ def test_every_door_finds_ids_and_texts_by_the_same_records() -> None:
 def test_choices_are_refused_by_a_run_before_it_asks_how_they_are_numbered() -> None:
     """No setting says how they are numbered, so that the question would be a dead end."""
     rows = [
-        {"id": n // 2, "order": ("ab", "ba")[n % 2], "choice": "AB"[n % 2], "human": "A"}
+        {
+            "id": n // 2,
+            "order": ("ab", "ba")[n % 2],
+            "choice": "AB"[n % 2],
+            "human": "A",
+        }
         for n in range(200)
     ]
     rows += [
-        {"id": 100 + n // 2, "order": ("ab", "ba")[n % 2], "choice": "BA"[n % 2], "human": "B"}
+        {
+            "id": 100 + n // 2,
+            "order": ("ab", "ba")[n % 2],
+            "choice": "BA"[n % 2],
+            "human": "B",
+        }
         for n in range(200)
     ]
     with pytest.raises(DataError, match="pairwise, which are no scores of a rubric"):

@@ -23,7 +23,11 @@ FINE = b'{"id": "a", "text": "fine"}\n'
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.jsonl", FINE + b"{not json\n", "a.jsonl:2: not JSON (key must be a string, column 2)."),
+        (
+            "a.jsonl",
+            FINE + b"{not json\n",
+            "a.jsonl:2: not JSON (key must be a string, column 2).",
+        ),
         (
             "a.jsonl",
             FINE + b'{"text": "x" "id": 1}\n',
@@ -43,7 +47,11 @@ FINE = b'{"id": "a", "text": "fine"}\n'
             FINE + b'{"id": "a", "text": "again"}',
             "a.jsonl:2: the id 'a' was already used at",
         ),
-        ("a.jsonl", FINE + b'{"id": "b", "text": "x", "label": [1]}', "a.jsonl:2: `label` is [1]"),
+        (
+            "a.jsonl",
+            FINE + b'{"id": "b", "text": "x", "label": [1]}',
+            "a.jsonl:2: `label` is [1]",
+        ),
         ("a.jsonl", FINE + b'{"id": "b", "text": 5}', "a.jsonl:2: `text` is 5"),
         ("a.jsonl", b"\n\n", "a.jsonl holds no items"),
         (
@@ -51,17 +59,33 @@ FINE = b'{"id": "a", "text": "fine"}\n'
             FINE + b'{"text": "a", "text": "b"}',
             ":2: not JSON that can be used (the key 'text'",
         ),
-        ("a.jsonl", b'{"text": "\\ud800"}', ":1: not JSON (it holds half of a character"),
-        ("a.jsonl", b'{"text": "a", "n": 1e400}', ":1: not JSON (it holds an endless number"),
+        (
+            "a.jsonl",
+            b'{"text": "\\ud800"}',
+            ":1: not JSON (it holds half of a character",
+        ),
+        (
+            "a.jsonl",
+            b'{"text": "a", "n": 1e400}',
+            ":1: not JSON (it holds an endless number",
+        ),
         ("a.jsonl", b'{"text": "a", "n": NaN}', ":1: not JSON"),
-        ("a.jsonl", b'{"text": "a", "n": ' + b"[" * 9999, ":1: not JSON (it is nested too deeply"),
+        (
+            "a.jsonl",
+            b'{"text": "a", "n": ' + b"[" * 9999,
+            ":1: not JSON (it is nested too deeply",
+        ),
         (
             "a.jsonl",
             b'{"text": "a", "n": [' + b"{}," * 300_000 + b"0]}",
             ":1: not JSON that can be used (it holds more",
         ),
         ("a.jsonl", b'{"text": "a\\u0000"}', ":1: `text` is 'a\\x00': it holds a NUL"),
-        ("a.jsonl", b'{"text": "a", "id": "b\\nc"}', ":1: `id` is 'b\\nc': a name is one line"),
+        (
+            "a.jsonl",
+            b'{"text": "a", "id": "b\\nc"}',
+            ":1: `id` is 'b\\nc': a name is one line",
+        ),
         (
             "a.jsonl",
             b'{"text": "a", "id": "' + b"x" * 9999 + b'"}',
@@ -129,7 +153,11 @@ def test_long_cells_odd_line_ends_and_unnamed_columns_are_read() -> None:
         b'\xef\xbb\xbf,text,\r0,"a\r\nb",\n1,' + b"c" * 200_000 + b",\r\n\r\n2,d\r"
     )
     before = csv.field_size_limit()
-    assert [item.text for item in TextsDataset("a.csv").load()] == ["a\r\nb", "c" * 200_000, "d"]
+    assert [item.text for item in TextsDataset("a.csv").load()] == [
+        "a\r\nb",
+        "c" * 200_000,
+        "d",
+    ]
     assert csv.field_size_limit() == before
     assert [(row.first, row.last) for row in csv_rows(Path("a.csv"))] == [
         (1, 1),
@@ -151,23 +179,35 @@ def test_what_parquet_knows_and_json_does_not_becomes_text_and_numbers() -> None
     pd.DataFrame(table).to_parquet("a.parquet")
     (item,) = TextsDataset("a.parquet").load()
     assert item.label == 7.5
-    assert item.metadata == {"day": "2020-01-02", "when": "2020-01-02T00:00:00", "n": [1.5, None]}
+    assert item.metadata == {
+        "day": "2020-01-02",
+        "when": "2020-01-02T00:00:00",
+        "n": [1.5, None],
+    }
     pd.DataFrame({"text": ["a"], "raw": [b"\xff"]}).to_parquet("b.parquet")
     with pytest.raises(
-        DataError, match=r"b\.parquet:1: `metadata\.raw` is b'.xff' \(bytes\), which not every file"
+        DataError,
+        match=r"b\.parquet:1: `metadata\.raw` is b'.xff' \(bytes\), which not every file",
     ):
         TextsDataset("b.parquet").load()
 
 
 @pytest.mark.parametrize(
-    "value", [{"a": float("inf")}, {"a": {"b": object()}}, {"a": "\ud800"}, {"a": 1 << 2000}]
+    "value",
+    [{"a": float("inf")}, {"a": {"b": object()}}, {"a": "\ud800"}, {"a": 1 << 2000}],
 )
-def test_metadata_that_cannot_be_written_is_refused_where_it_enters(value: dict[str, Any]) -> None:
+def test_metadata_that_cannot_be_written_is_refused_where_it_enters(
+    value: dict[str, Any],
+) -> None:
     with pytest.raises(ValueError, match=r"metadata\.a"):
         Item(id="a", text="b", metadata=value)
 
 
 def test_true_is_a_category_and_no_number() -> None:
-    put(Path("a.jsonl"), ({"text": "a", "label": label} for label in (True, "7", "nan")))
-    found = [item.labels["overall"]["unnamed"] for item in TextsDataset("a.jsonl").load()]
+    put(
+        Path("a.jsonl"), ({"text": "a", "label": label} for label in (True, "7", "nan"))
+    )
+    found = [
+        item.labels["overall"]["unnamed"] for item in TextsDataset("a.jsonl").load()
+    ]
     assert found == ["true", 7.0, "nan"]

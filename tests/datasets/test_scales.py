@@ -19,17 +19,28 @@ from undogmatic.records.evidence import Evidence
 
 
 def scales(
-    verdicts: Sequence[Any], labels: Sequence[Any] = (), pairwise: bool = False, **declared: Any
+    verdicts: Sequence[Any],
+    labels: Sequence[Any] = (),
+    pairwise: bool = False,
+    **declared: Any,
 ) -> Scales:
     return find_scales(
-        read_cells(verdicts), read_cells(labels), TableOptions(**declared), pairwise, CHECK
+        read_cells(verdicts),
+        read_cells(labels),
+        TableOptions(**declared),
+        pairwise,
+        CHECK,
     )
 
 
 def label(found: Scales, written: Any) -> float:
     """Where a label lies on the scale of the verdicts."""
     value = float(read_cells([written]).values(found.of_labels)[0][0])
-    return value if found.of_labels is not None else value * found.mapped[0] + found.mapped[1]
+    return (
+        value
+        if found.of_labels is not None
+        else value * found.mapped[0] + found.mapped[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +105,9 @@ def test_other_unlike_scales_ask_and_are_mapped_when_declared() -> None:
     with pytest.raises(ConfigError, match=r"--scale 0-1 --human-scale 1-5"):
         scales([0.1, 0.95], [1, 5, 3])
     found = scales([0.1, 0.95], [1, 5, 3], scale="0-1", human_scale="1-5")
-    assert [label(found, written) for written in (1, 3, 5)] == pytest.approx([0, 0.5, 1])
+    assert [label(found, written) for written in (1, 3, 5)] == pytest.approx(
+        [0, 0.5, 1]
+    )
     same = scales([1, 2, 10], [1, 5, 3], scale="1-10", human_scale="1-10")
     assert label(same, 3) == 3
 
@@ -124,7 +137,13 @@ def test_ordered_categories_of_both_are_mapped_by_their_places() -> None:
 
 
 def test_whole_numbers_can_be_ordered_categories() -> None:
-    assert scales([1, 2, 5], [2], kind="ordered").categories == ("1", "2", "3", "4", "5")
+    assert scales([1, 2, 5], [2], kind="ordered").categories == (
+        "1",
+        "2",
+        "3",
+        "4",
+        "5",
+    )
 
 
 def test_which_category_passes_can_be_declared() -> None:
@@ -176,7 +195,9 @@ def test_what_is_declared_wrongly_is_named(kwargs: dict[str, Any], words: str) -
         ([1, 2, 5], [1, 3, 90], "--human-scale 0-100"),
     ],
 )
-def test_what_cannot_be_compared_asks(verdicts: list[Any], labels: list[Any], words: str) -> None:
+def test_what_cannot_be_compared_asks(
+    verdicts: list[Any], labels: list[Any], words: str
+) -> None:
     with pytest.raises(ConfigError, match=words):
         scales(verdicts, labels)
 
@@ -197,8 +218,12 @@ def coded(verdicts: Sequence[Any], labels: Sequence[Any], **options: Any) -> Evi
     table = pd.DataFrame(
         {
             "id": range(len(verdicts)),
-            "response_a": [f"the one answer says {n} of it" for n in range(len(verdicts))],
-            "response_b": [f"the other answer says {n} too" for n in range(len(verdicts))],
+            "response_a": [
+                f"the one answer says {n} of it" for n in range(len(verdicts))
+            ],
+            "response_b": [
+                f"the other answer says {n} too" for n in range(len(verdicts))
+            ],
             "judge": verdicts,
             "human": labels,
         }
@@ -218,11 +243,27 @@ ZERO_ONE = [n % 3 % 2 for n in range(30)]
             "If 0 chooses the first one, type --kind pairwise --scale '0<1', if 1",
         ),
         (ZERO_ONE, ["AB"[n] for n in ZERO_ONE], "If 0 chooses .* if 1 does"),
-        (ZERO_ONE, ["BA"[n] for n in ZERO_ONE], "If 1 chooses .* '1<0', if 0 does: .* '0<1'"),
-        (["BA"[n] for n in ZERO_ONE], ZERO_ONE, "If 1 chooses .* --human-scale '1<0', if 0"),
+        (
+            ZERO_ONE,
+            ["BA"[n] for n in ZERO_ONE],
+            "If 1 chooses .* '1<0', if 0 does: .* '0<1'",
+        ),
+        (
+            ["BA"[n] for n in ZERO_ONE],
+            ZERO_ONE,
+            "If 1 chooses .* --human-scale '1<0', if 0",
+        ),
         (ZERO_ONE, [n + 1 for n in ZERO_ONE], "If 0 chooses"),
-        ([*ZERO_ONE[:-3], 0.5, 0.5, 1], ZERO_ONE, "If 1 chooses .* --scale '1<0<0.5', if 0"),
-        ([2 * n - 1 for n in ZERO_ONE], ZERO_ONE, "--scale=-1<1|--scale='-1<1' --human-scale"),
+        (
+            [*ZERO_ONE[:-3], 0.5, 0.5, 1],
+            ZERO_ONE,
+            "If 1 chooses .* --scale '1<0<0.5', if 0",
+        ),
+        (
+            [2 * n - 1 for n in ZERO_ONE],
+            ZERO_ONE,
+            "--scale=-1<1|--scale='-1<1' --human-scale",
+        ),
     ],
 )
 def test_which_number_chooses_the_first_output_is_asked(
@@ -235,14 +276,21 @@ def test_which_number_chooses_the_first_output_is_asked(
 def test_the_typed_numbers_of_two_outputs_are_choices() -> None:
     said = coded(ZERO_ONE, ZERO_ONE, kind="pairwise", scale="0<1")
     assert (said.kind, said.categories) == ("pairwise", ("1", "2"))
-    assert said.verdicts["verdict"].tolist() == said.labels["label"].tolist() == ZERO_ONE
+    assert (
+        said.verdicts["verdict"].tolist() == said.labels["label"].tolist() == ZERO_ONE
+    )
     turned = coded(ZERO_ONE, ["BA"[n] for n in ZERO_ONE], scale="1<0")
     assert turned.verdicts["verdict"].tolist() == [1 - n for n in ZERO_ONE]
     assert turned.labels["label"].tolist() == [1 - n for n in ZERO_ONE]
     halves = coded([*ZERO_ONE[:-1], 0.5], ZERO_ONE, scale="1<0<0.5")
-    assert halves.categories == ("1", "2", "tie") and halves.verdicts["verdict"].iloc[-1] == 2
+    assert (
+        halves.categories == ("1", "2", "tie")
+        and halves.verdicts["verdict"].iloc[-1] == 2
+    )
     assert coded(ZERO_ONE, ZERO_ONE, kind="pass_fail").kind == "pass_fail"
-    with pytest.raises(ConfigError, match="--scale is '0-1'; of choices between two outputs give"):
+    with pytest.raises(
+        ConfigError, match="--scale is '0-1'; of choices between two outputs give"
+    ):
         coded(ZERO_ONE, ZERO_ONE, kind="pairwise", scale="0-1")
 
 

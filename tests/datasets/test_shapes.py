@@ -17,7 +17,12 @@ from undogmatic.datasets.table import read_table
 from undogmatic.errors import DataError
 
 ROWS = [
-    {"id": f"i{n}", "text": f"text {n}", "judge": "pass" if n % 3 else "fail", "human": "pass"}
+    {
+        "id": f"i{n}",
+        "text": f"text {n}",
+        "judge": "pass" if n % 3 else "fail",
+        "human": "pass",
+    }
     for n in range(12)
 ]
 
@@ -44,7 +49,9 @@ def test_an_object_of_objects_is_a_table_whose_keys_are_ids(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("raters", [["ana", "ben"], ["0", "1"], ["10", "17"]])
 @pytest.mark.parametrize("inside", ["rater", "item"])
-def test_labels_by_rater_and_item(raters: list[str], inside: str, tmp_path: Path) -> None:
+def test_labels_by_rater_and_item(
+    raters: list[str], inside: str, tmp_path: Path
+) -> None:
     items = [f"word {n}" for n in range(9)]
     label = {
         (r, i): ["Good", "Bad"][(n + m) % 2]
@@ -68,7 +75,10 @@ def test_labels_by_rater_and_item(raters: list[str], inside: str, tmp_path: Path
     [
         {"meta": {"run": 1}, "data": {"results": ROWS}},
         {"run": {"of": {"results": ROWS}}, "version": 2},
-        {"config": {"judges": ["a"]}, "output": {"rows": ROWS, "errors": [{"at": 1}, {"at": 2}]}},
+        {
+            "config": {"judges": ["a"]},
+            "output": {"rows": ROWS, "errors": [{"at": 1}, {"at": 2}]},
+        },
     ],
 )
 def test_rows_that_lie_deeper_are_found_and_told(outer: Any, tmp_path: Path) -> None:
@@ -124,7 +134,12 @@ def test_both_orders_inside_of_a_row_are_a_row_each(form: str, tmp_path: Path) -
 def test_entries_that_say_whose_they_are_are_a_row_each(tmp_path: Path) -> None:
     rows = [
         {"id": f"i{n}", "text": f"text {n}", "human": 1 + n % 3}
-        | {"scores": [{"judge": name, "score": 1 + (n + k) % 3} for k, name in enumerate("pqr")]}
+        | {
+            "scores": [
+                {"judge": name, "score": 1 + (n + k) % 3}
+                for k, name in enumerate("pqr")
+            ]
+        }
         for n in range(12)
     ]
     path = tmp_path / "a.json"
@@ -136,7 +151,9 @@ def test_entries_that_say_whose_they_are_are_a_row_each(tmp_path: Path) -> None:
 
 
 def test_entries_without_a_name_are_columns_by_their_number(tmp_path: Path) -> None:
-    rows = [{"id": f"i{n}", "tries": [{"score": n % 5}, {"score": 1}]} for n in range(12)]
+    rows = [
+        {"id": f"i{n}", "tries": [{"score": n % 5}, {"score": 1}]} for n in range(12)
+    ]
     frame = written(tmp_path, rows)
     assert {"tries.1.score", "tries.2.score"} <= set(frame.cells)
     assert "table.places_inside" in keys(frame)

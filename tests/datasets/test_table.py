@@ -75,7 +75,12 @@ GRADE, LABEL = (lambda i: i * 7 % 5 + 1), (lambda i: i % 5 + 1)
             ["gpt-4o", "claude_3"],
             ["ground_truth"],
         ),
-        ("id,human_1,human_2,llm", "{i},{label},{grade},{grade}", ["llm"], ["human_1", "human_2"]),
+        (
+            "id,human_1,human_2,llm",
+            "{i},{label},{grade},{grade}",
+            ["llm"],
+            ["human_1", "human_2"],
+        ),
         (
             "id,anotador_ana,anotador_bia,juízo_ia",
             "{i},{label},{grade},{grade}",
@@ -89,7 +94,9 @@ GRADE, LABEL = (lambda i: i * 7 % 5 + 1), (lambda i: i % 5 + 1)
 def test_a_column_per_judge_and_rater(
     header: str, row: str, judges: list[str], raters: list[str]
 ) -> None:
-    table = read(rows(header, lambda i: row.format(i=i, label=LABEL(i), grade=GRADE(i))))
+    table = read(
+        rows(header, lambda i: row.format(i=i, label=LABEL(i), grade=GRADE(i)))
+    )
     assert (table.kind, table.scale, table.judges, table.raters("overall")) == (
         "numeric",
         (1, 5),
@@ -104,7 +111,9 @@ def test_a_column_per_judge_and_rater(
     assert ("text" in table.items) == ("text" in header)
     assert told(table)["read_verdict"]["columns"] == [f"`{name}`" for name in judges]
     assert table.verdicts["place"].iloc[0] == "a.csv:2"
-    assert table.sources == {"a.csv": hashlib.sha256(Path("a.csv").read_bytes()).hexdigest()}
+    assert table.sources == {
+        "a.csv": hashlib.sha256(Path("a.csv").read_bytes()).hexdigest()
+    }
 
 
 def test_judges_and_raters_by_name_settings_and_slices() -> None:
@@ -118,7 +127,11 @@ def test_judges_and_raters_by_name_settings_and_slices() -> None:
     )
     table = read(text)
     assert (table.judges, table.raters("overall")) == (["x", "y"], ["a", "b", "c"])
-    assert (len(table.verdicts), len(table.labels), told(table)["same_twice"]["n"]) == (12, 18, 24)
+    assert (len(table.verdicts), len(table.labels), told(table)["same_twice"]["n"]) == (
+        12,
+        18,
+        24,
+    )
     assert table.settings == {
         j: {"judge_model": f"m{n}", "temperature": "0"} for n, j in enumerate("xy")
     }
@@ -131,7 +144,8 @@ def test_people_among_the_judges_and_models_among_the_raters() -> None:
     for column, names in (("judge", ["human", "gpt-4"]), ("rater", ["ana", "gpt-4"])):
         table = read(
             rows(
-                f"item,{column},score", lambda i, names=names: f"{i // 2},{names[i % 2]},{LABEL(i)}"
+                f"item,{column},score",
+                lambda i, names=names: f"{i // 2},{names[i % 2]},{LABEL(i)}",
             )
         )
         assert (table.judges, table.raters("overall")) == (["gpt-4"], [names[0]])
@@ -140,9 +154,14 @@ def test_people_among_the_judges_and_models_among_the_raters() -> None:
 
 def test_repeats_with_and_without_a_column() -> None:
     numbered = read(
-        rows("id,run,judge,gold", lambda i: f"{i // 3},{i % 3 + 1},{GRADE(i)},{LABEL(i // 3)}")
+        rows(
+            "id,run,judge,gold",
+            lambda i: f"{i // 3},{i % 3 + 1},{GRADE(i)},{LABEL(i // 3)}",
+        )
     )
-    plain = read(rows("id,judge,gold", lambda i: f"{i // 3},{GRADE(i)},{LABEL(i // 3)}"))
+    plain = read(
+        rows("id,judge,gold", lambda i: f"{i // 3},{GRADE(i)},{LABEL(i // 3)}")
+    )
     for table in (numbered, plain):
         assert sorted(table.verdicts["repeat"].unique()) == [0, 1, 2]
         assert (len(table.labels), problems(table)) == (10, [])
@@ -169,7 +188,13 @@ def test_choices_that_cannot_be_in_the_given_numbering_ask(position: bool) -> No
 
     def row(i: int) -> str:
         label, swapped = i // 2 % 2 + 1, i % 2
-        given = (2 if swapped else 1) if position else label if rng.random() < 0.9 else 3 - label
+        given = (
+            (2 if swapped else 1)
+            if position
+            else label
+            if rng.random() < 0.9
+            else 3 - label
+        )
         shown = given if position or not swapped else 3 - given
         return f"{i // 2},{'ba' if swapped else 'ab'},{shown},{label}"
 
@@ -179,16 +204,24 @@ def test_choices_that_cannot_be_in_the_given_numbering_ask(position: bool) -> No
         return
     with pytest.raises(ConfigError, match="--choices shown"):
         read(text)
-    assert (read(text, choices="shown").verdicts["verdict"] == np.arange(160) // 2 % 2).mean() > 0.8
+    assert (
+        read(text, choices="shown").verdicts["verdict"] == np.arange(160) // 2 % 2
+    ).mean() > 0.8
 
 
 def test_an_arena_of_systems() -> None:
     sides = ["model_a,model_b", "gpt,llama", "llama,gpt"]
     by_side = read(
-        rows(f"id,{sides[0]},winner,human_winner", lambda i: f"{i},gpt,llama,model_a,tie (bothbad)")
+        rows(
+            f"id,{sides[0]},winner,human_winner",
+            lambda i: f"{i},gpt,llama,model_a,tie (bothbad)",
+        )
     )
     by_name = read(
-        rows(f"id,{sides[0]},winner,human_winner", lambda i: f"{i},{sides[1 + i % 2]},gpt,llama")
+        rows(
+            f"id,{sides[0]},winner,human_winner",
+            lambda i: f"{i},{sides[1 + i % 2]},gpt,llama",
+        )
     )
     assert by_side.categories == ("1", "2", "tie")
     assert set(by_side.verdicts["verdict"]) == {0}
@@ -200,7 +233,10 @@ def test_an_arena_of_systems() -> None:
 def test_two_systems_in_both_orders_are_one_item() -> None:
     orders = ["gpt,llama,model_a,model_a", "llama,gpt,model_b,model_b"]
     table = read(
-        rows("id,model_a,model_b,winner,human_winner", lambda i: f"{i // 2},{orders[i % 2]}")
+        rows(
+            "id,model_a,model_b,winner,human_winner",
+            lambda i: f"{i // 2},{orders[i % 2]}",
+        )
     )
     assert len(table.items) == 15
     assert set(table.verdicts["verdict"]) == {0}
@@ -212,7 +248,10 @@ def test_two_systems_in_both_orders_are_one_item() -> None:
 
 def test_an_item_of_several_systems_is_one_of_each() -> None:
     table = read(
-        rows("system,id,judge,label", lambda i: f"{'xy'[i % 2]},{i // 2},{GRADE(i)},{LABEL(i)}")
+        rows(
+            "system,id,judge,label",
+            lambda i: f"{'xy'[i % 2]},{i // 2},{GRADE(i)},{LABEL(i)}",
+        )
     )
     assert table.items.loc["0/y"].to_dict() == {"system": "y", "group": "0"}
     assert (len(table.items), table.items["group"].nunique()) == (30, 15)
@@ -220,7 +259,8 @@ def test_an_item_of_several_systems_is_one_of_each() -> None:
 
 def test_a_column_of_models_asks_whether_they_judge_or_are_judged() -> None:
     text = rows(
-        "model,id,score,label", lambda i: f"{'xy'[i % 2]},{i // 2},{GRADE(i)},{LABEL(i // 2)}"
+        "model,id,score,label",
+        lambda i: f"{'xy'[i % 2]},{i // 2},{GRADE(i)},{LABEL(i // 2)}",
     )
     with pytest.raises(
         ConfigError, match="Of judges: type --judge model, of makers: --system model"
@@ -234,18 +274,26 @@ def test_a_text_and_its_copies_are_one_group() -> None:
     table = read(
         rows(
             "texto,juiz,nota",
-            lambda i: f"Texto  {i // 2}" + (" ." if i < 2 else "") + f",{GRADE(i)},{LABEL(i)}",
+            lambda i: (
+                f"Texto  {i // 2}" + (" ." if i < 2 else "") + f",{GRADE(i)},{LABEL(i)}"
+            ),
         )
     )
     assert (len(table.items), told(table)["group_text"]["groups"]) == (30, 15)
     assert read("prompt,judge,label\n,1,2\n").items["group"].tolist() == ["row 1"]
-    long = [" ".join(str((n + 2) ** power % 99991) for power in range(3, 30)) for n in range(15)]
+    long = [
+        " ".join(str((n + 2) ** power % 99991) for power in range(3, 30))
+        for n in range(15)
+    ]
     near = read(
         rows(
-            "texto,juiz,nota", lambda i: f"{long[i // 2]}{'Again.' * (i % 2)},{GRADE(i)},{LABEL(i)}"
+            "texto,juiz,nota",
+            lambda i: f"{long[i // 2]}{'Again.' * (i % 2)},{GRADE(i)},{LABEL(i)}",
         )
     )
-    assert near.items["group"].nunique() == 15, "a near-copy says little that its original does not"
+    assert near.items["group"].nunique() == 15, (
+        "a near-copy says little that its original does not"
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +317,10 @@ def test_doubt_asks_with_the_options_to_type(header: str, row: str, words: str) 
     with pytest.raises(ConfigError, match=words):
         read(
             rows(
-                header, lambda i: row.format(i=i, label=LABEL(i), grade=GRADE(i), name="xy"[i % 2])
+                header,
+                lambda i: row.format(
+                    i=i, label=LABEL(i), grade=GRADE(i), name="xy"[i % 2]
+                ),
             )
         )
 
@@ -301,7 +352,10 @@ def test_options_say_what_is_not_to_be_recognised() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"judge": ("juge",)}, "--judge is 'juge', which is no column. Did you mean judge?"),
+        (
+            {"judge": ("juge",)},
+            "--judge is 'juge', which is no column. Did you mean judge?",
+        ),
         ({"labels": "some"}, "--labels is 'some'"),
         ({"labels": "probabilities:q"}, "no such column"),
         ({"order": "label"}, "as_given and swapped"),
@@ -315,10 +369,18 @@ def test_options_that_cannot_be(options: dict[str, Any], words: str) -> None:
 
 
 def test_labels_and_verdicts_in_two_files_are_joined_by_id() -> None:
-    judge = rows("item_id,judge,verdict", lambda i: f"{i // 2 + 5},{'xy'[i % 2]},{GRADE(i)}", 40)
-    human = rows("ID,annotator,label", lambda i: f"{i // 2},{'ab'[i % 2]},{LABEL(i)}", 40)
+    judge = rows(
+        "item_id,judge,verdict", lambda i: f"{i // 2 + 5},{'xy'[i % 2]},{GRADE(i)}", 40
+    )
+    human = rows(
+        "ID,annotator,label", lambda i: f"{i // 2},{'ab'[i % 2]},{LABEL(i)}", 40
+    )
     table = read(judge, human)
-    assert (len(table.verdicts), len(table.labels), table.judges) == (40, 40, ["x", "y"])
+    assert (len(table.verdicts), len(table.labels), table.judges) == (
+        40,
+        40,
+        ["x", "y"],
+    )
     assert told(table)["labels_without_verdict"] == {
         "n": 5,
         "examples": ["0", "1", "2"],
@@ -331,22 +393,38 @@ def test_labels_and_verdicts_in_two_files_are_joined_by_id() -> None:
 
 
 def test_the_names_of_files_tell_whose_scores_they_hold() -> None:
-    scores = [rows("id,score", lambda i, of=of: f"{i},{of(i)}") for of in (GRADE, LABEL)]
+    scores = [
+        rows("id,score", lambda i, of=of: f"{i},{of(i)}") for of in (GRADE, LABEL)
+    ]
     table = read(*scores, names=("judge.csv", "humans.csv"))
-    assert (table.judges, table.raters("overall")) == (["judge.score"], ["humans.score"])
+    assert (table.judges, table.raters("overall")) == (
+        ["judge.score"],
+        ["humans.score"],
+    )
     both = [
-        rows("id,score,label", lambda i, of=of: f"{i},{of(i)},{LABEL(i)}") for of in (GRADE, LABEL)
+        rows("id,score,label", lambda i, of=of: f"{i},{of(i)},{LABEL(i)}")
+        for of in (GRADE, LABEL)
     ]
     assert read(*both, names=("x.csv", "y.csv")).judges == ["x", "y"]
     assert (
-        len(read(both[0], both[1].replace("\n", "\nb").rstrip("b"), names=("p.csv", "q.csv")).items)
+        len(
+            read(
+                both[0],
+                both[1].replace("\n", "\nb").rstrip("b"),
+                names=("p.csv", "q.csv"),
+            ).items
+        )
         == 60
     )
 
 
 def test_formats_hold_the_same() -> None:
     frame = pd.DataFrame(
-        {"id": range(30), "judge": map(GRADE, range(30)), "label": map(LABEL, range(30))}
+        {
+            "id": range(30),
+            "judge": map(GRADE, range(30)),
+            "label": map(LABEL, range(30)),
+        }
     )
     frame.loc[3, "label"] = None
     frame.to_parquet("a.parquet")
@@ -365,7 +443,12 @@ def test_formats_hold_the_same() -> None:
         )
     )
     frame.to_csv(
-        "a.csv", index=False, sep=";", encoding="utf-8-sig", decimal=",", lineterminator="\r\n"
+        "a.csv",
+        index=False,
+        sep=";",
+        encoding="utf-8-sig",
+        decimal=",",
+        lineterminator="\r\n",
     )
     for name in (
         "a.parquet",
@@ -380,7 +463,10 @@ def test_formats_hold_the_same() -> None:
     ):
         table = read_table(name)
         assert table.verdicts["verdict"].tolist() == [GRADE(i) for i in range(30)], name
-        assert (len(table.labels), table.items.index.tolist()) == (29, [str(i) for i in range(30)])
+        assert (len(table.labels), table.items.index.tolist()) == (
+            29,
+            [str(i) for i in range(30)],
+        )
 
 
 @pytest.mark.parametrize(
@@ -394,16 +480,22 @@ def test_other_encodings_are_read_and_said(encoding: str, name: str) -> None:
             lambda i: f"{i};{'não' if i % 3 else 'sim'};{'sim' if i % 2 else 'não'}",
         ).encode(encoding)
     )
-    assert (table.categories, told(table)["encoding"]["encoding"]) == (("não", "sim"), name)
+    assert (table.categories, told(table)["encoding"]["encoding"]) == (
+        ("não", "sim"),
+        name,
+    )
 
 
 def test_half_a_log_is_read_as_far_as_it_goes() -> None:
     records = [
-        json.dumps({"id": i, "judge": GRADE(i), "label": LABEL(i), "cost": float("nan")})
+        json.dumps(
+            {"id": i, "judge": GRADE(i), "label": LABEL(i), "cost": float("nan")}
+        )
         for i in range(9)
     ]
     lines = read(
-        "\n".join([*records[:3], "{broken}", *records[3:], '{"id": 9, "ju']), names=("a.jsonl",)
+        "\n".join([*records[:3], "{broken}", *records[3:], '{"id": 9, "ju']),
+        names=("a.jsonl",),
     )
     assert (len(lines.verdicts), problems(lines)[:2]) == (9, ["bad_line", "half_line"])
     assert told(lines)["half_line"]["place"] == "a.jsonl:11"
@@ -413,7 +505,12 @@ def test_half_a_log_is_read_as_far_as_it_goes() -> None:
 
 def test_rows_that_cannot_be_are_left_out_and_the_rest_keeps_its_lines() -> None:
     table = read('id,judge,label\n1,2,"3"\n\n2,3,4,5\n3,4,"4\n"\n"5",4,\n6,1,"2\n')
-    assert told(table)["long_row"] == {"place": "a.csv:4", "cells": 4, "columns": 3, "rows": 1}
+    assert told(table)["long_row"] == {
+        "place": "a.csv:4",
+        "cells": 4,
+        "columns": 3,
+        "rows": 1,
+    }
     assert told(table)["open_quote"]["place"] == "a.csv:8"
     assert table.verdicts["place"].tolist() == ["a.csv:2", "a.csv:5", "a.csv:7"]
     quoted = read('id,text,judge,label\n1,"a\n\nb",2,3\n2,c,3,4\n')
@@ -430,9 +527,19 @@ def test_cells_that_are_no_verdicts_are_missing_and_named() -> None:
         8: "wow",
         9: "9",
     }
-    table = read(rows("id,judge,label", lambda i: f"{i},{odd.get(i, GRADE(i))},{LABEL(i)}", 60))
+    table = read(
+        rows("id,judge,label", lambda i: f"{i},{odd.get(i, GRADE(i))},{LABEL(i)}", 60)
+    )
     reasons = dict(zip(table.verdicts["item"], table.verdicts["reason"], strict=True))
-    expected = ["formula", "refusal", "date", "not_applicable", "error", "unreadable", "off_scale"]
+    expected = [
+        "formula",
+        "refusal",
+        "date",
+        "not_applicable",
+        "error",
+        "unreadable",
+        "off_scale",
+    ]
     assert [reasons[str(i)] for i in range(2, 11)] == [None, *expected, None]
     assert table.verdicts["verdict"].isna().sum() == 7
     assert told(table)["formula"] == {
@@ -478,14 +585,21 @@ def test_contradicting_verdicts_count_for_neither() -> None:
         "places": ["a.csv:3", "a.csv:4"],
         "repeat_option": "--repeat",
     }
-    assert table.verdicts.loc[table.verdicts["item"] == "2", "reason"].tolist() == ["contradiction"]
+    assert table.verdicts.loc[table.verdicts["item"] == "2", "reason"].tolist() == [
+        "contradiction"
+    ]
     assert len(table.labels) == 3
 
 
 def test_judges_of_another_kind_than_the_labels_are_left_out_and_named() -> None:
-    text = rows("id,judge_a,judge_b,label", lambda i: f"{i},{i / 30:.2f},{GRADE(i)},{LABEL(i)}")
+    text = rows(
+        "id,judge_a,judge_b,label", lambda i: f"{i},{i / 30:.2f},{GRADE(i)},{LABEL(i)}"
+    )
     table = read(text)
-    assert (table.judges, told(table)["other_kind"]["names"]) == (["judge_b"], ["judge_a"])
+    assert (table.judges, told(table)["other_kind"]["names"]) == (
+        ["judge_b"],
+        ["judge_a"],
+    )
 
 
 BESIDE = rows(
@@ -513,30 +627,44 @@ def test_judges_and_people_that_were_not_asked_for_are_no_slices(
 
 def test_one_criterion_of_several_kinds_can_be_asked_for_by_name() -> None:
     def row(i: int) -> str:
-        judge, label = (("pass", "fail")[i % 3 > 0], "pass") if i % 2 else (GRADE(i), LABEL(i))
+        judge, label = (
+            (("pass", "fail")[i % 3 > 0], "pass") if i % 2 else (GRADE(i), LABEL(i))
+        )
         return f"{i // 2},{('tone', 'safe')[i % 2]},{judge},{label}"
 
     text = rows("id,criterion,judge,human", row, 80)
     assert read(text, criterion="tone").kind in ("numeric", "ordered")
     table = read(text, criterion="safe")
-    assert (table.kind, table.criteria, len(table.verdicts)) == ("pass_fail", ["safe"], 40)
+    assert (table.kind, table.criteria, len(table.verdicts)) == (
+        "pass_fail",
+        ["safe"],
+        40,
+    )
     assert read(text, criterion="criterion").criteria == read(text).criteria
     assert "--criterion" in str(told(read(text))["other_kind"]["option"])
     with pytest.raises(
-        ConfigError, match=r"--criterion is 'style'.*Criteria in `criterion`: tone, safe"
+        ConfigError,
+        match=r"--criterion is 'style'.*Criteria in `criterion`: tone, safe",
     ):
         read(text, criterion="style")
 
 
 def test_scales_that_do_not_fit_are_named_with_file_and_columns() -> None:
     with pytest.raises(
-        ConfigError, match=r"^a\.csv, columns `judge`, `human`: the verdicts are numbers"
+        ConfigError,
+        match=r"^a\.csv, columns `judge`, `human`: the verdicts are numbers",
     ):
-        read(rows("id,judge,human", lambda i: f"{i},{i % 9 + 1},{('bad', 'good')[i % 2]}"))
+        read(
+            rows(
+                "id,judge,human", lambda i: f"{i},{i % 9 + 1},{('bad', 'good')[i % 2]}"
+            )
+        )
 
 
 def test_an_id_can_be_made_of_several_columns() -> None:
-    text = rows("case,part,judge,human", lambda i: f"c{i // 3},{i % 3},{GRADE(i)},{LABEL(i)}")
+    text = rows(
+        "case,part,judge,human", lambda i: f"c{i // 3},{i % 3},{GRADE(i)},{LABEL(i)}"
+    )
     table = read(text, item="case,part")
     assert (
         list(table.items.index[:4]) == ["c0/0", "c0/1", "c0/2", "c1/0"]
@@ -552,7 +680,9 @@ def test_an_id_can_be_made_of_several_columns() -> None:
 def test_criteria_have_scales_of_their_own() -> None:
     text = rows(
         "item,criterion,judge,label",
-        lambda i: f"{i // 2},{'ab'[i % 2]},{GRADE(i) * 9 ** (i % 2)},{LABEL(i) * 9 ** (i % 2)}",
+        lambda i: (
+            f"{i // 2},{'ab'[i % 2]},{GRADE(i) * 9 ** (i % 2)},{LABEL(i) * 9 ** (i % 2)}"
+        ),
         60,
     )
     table = read(text)
@@ -569,21 +699,49 @@ def test_criteria_have_scales_of_their_own() -> None:
         ("id,judge,judge\n1,2,3\n", "a.csv", "two columns are called 'judge'"),
         ("id,judge,label\n1,,\n", "a.csv", "no column seems to hold"),
         ("x", "a.pdf", "Known formats"),
-        ("text", "a.jsonl", r"a\.jsonl is no \.jsonl file.* begins with 'text'.* one JSON object"),
-        ("id,judge;label\n1,2;3\n", "a.csv", "commas give 'id', 'judge;label'.*sep=, or sep=;"),
+        (
+            "text",
+            "a.jsonl",
+            r"a\.jsonl is no \.jsonl file.* begins with 'text'.* one JSON object",
+        ),
+        (
+            "id,judge;label\n1,2;3\n",
+            "a.csv",
+            "commas give 'id', 'judge;label'.*sep=, or sep=;",
+        ),
         (b"PK\3\4 not a workbook", "a.xlsx", "not a workbook"),
         ("[1, 2", "a.json", "holds no rows"),
         (b"id,judge\0\n", "a.csv", "NUL"),
-        ("text,label,judge\na,=B1+1,1\n", "a.csv", "`label` holds formulas.*--human COLUMN"),
-        ("text,nota,judge\na,=B1+1,1\n", "a.csv", "`nota` holds formulas.*--human COLUMN"),
-        ("text,nota,juiz\na,1,=B1+1\n", "a.csv", "`juiz` holds formulas.*--judge COLUMN"),
+        (
+            "text,label,judge\na,=B1+1,1\n",
+            "a.csv",
+            "`label` holds formulas.*--human COLUMN",
+        ),
+        (
+            "text,nota,judge\na,=B1+1,1\n",
+            "a.csv",
+            "`nota` holds formulas.*--human COLUMN",
+        ),
+        (
+            "text,nota,juiz\na,1,=B1+1\n",
+            "a.csv",
+            "`juiz` holds formulas.*--judge COLUMN",
+        ),
         (
             "text,nota,juiz\na,1,\nb,2,\n",
             "a.csv",
             "a.csv: `juiz` is empty in every row.*--judge nota",
         ),
-        ("text,nota,juiz\na,1,2\nb|2|3\n", "a.csv", "a.csv:3: this row is separated by bars"),
-        ("one text,1,1\nanother text,2,3\n", "a.csv", "the first line seems to be a row"),
+        (
+            "text,nota,juiz\na,1,2\nb|2|3\n",
+            "a.csv",
+            "a.csv:3: this row is separated by bars",
+        ),
+        (
+            "one text,1,1\nanother text,2,3\n",
+            "a.csv",
+            "the first line seems to be a row",
+        ),
         (
             "case,nota,juiz\na,1,2\n,2,2\n,3,2\n",
             "a.csv",
@@ -591,14 +749,18 @@ def test_criteria_have_scales_of_their_own() -> None:
         ),
     ],
 )
-def test_files_that_cannot_be_read_say_why(content: str | bytes, name: str, words: str) -> None:
+def test_files_that_cannot_be_read_say_why(
+    content: str | bytes, name: str, words: str
+) -> None:
     with pytest.raises((ConfigError, DataError), match=words):
         read(content, names=(name,))
 
 
 def test_what_was_guessed_and_may_be_otherwise_is_said_with_its_option() -> None:
     words = ("good", "bad", "fair")
-    table = read(rows("id,juiz,nota", lambda i: f"{i},{words[i % 3]},{words[i * 2 % 3]}"))
+    table = read(
+        rows("id,juiz,nota", lambda i: f"{i},{words[i % 3]},{words[i * 2 % 3]}")
+    )
     # not three judges with these names
     assert (table.judges, table.raters("overall")) == (
         ["juiz"],
@@ -614,7 +776,9 @@ def test_what_was_guessed_and_may_be_otherwise_is_said_with_its_option() -> None
         told(table)["numeric_guess"]["option"] == "--scale 1-5"
         and table.read[0].key != "table.read_verdict"
     )
-    assert told(read(both.replace("response,summary", "peça,voto")))["no_text"]["columns"] == [
+    assert told(read(both.replace("response,summary", "peça,voto")))["no_text"][
+        "columns"
+    ] == [
         "`peça`",
         "`voto`",
     ]
@@ -658,7 +822,10 @@ def test_scores_of_two_policies() -> None:
         2000,
         480,
     )
-    assert (table.items["group"].nunique(), set(table.items["system"])) == (1000, {"base", "clone"})
+    assert (table.items["group"].nunique(), set(table.items["system"])) == (
+        1000,
+        {"base", "clone"},
+    )
     assert table.items["slice.response_chars"].dtype == float
 
 
@@ -667,6 +834,6 @@ def test_several_columns_may_be_typed_with_commas_between_them() -> None:
     assert read(text, judge=("a,b",), human=("human",)).judges == ["a", "b"]
     with pytest.raises(ConfigError, match=r"--judge is 'c', which is no column"):
         read(text, judge=("a, c",))
-    assert read(text.replace(",a,", ',"a,b",', 1), judge=("a,b",), human=("human",)).judges == [
-        "a,b"
-    ]
+    assert read(
+        text.replace(",a,", ',"a,b",', 1), judge=("a,b",), human=("human",)
+    ).judges == ["a,b"]

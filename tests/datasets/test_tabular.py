@@ -22,7 +22,8 @@ from undogmatic.records.rubric import OrderedScale, Rubric
 def lines(path: Path, *rows: object) -> str:
     path.write_text(
         "".join(
-            (r if isinstance(r, str) else json.dumps(r, ensure_ascii=False)) + "\n" for r in rows
+            (r if isinstance(r, str) else json.dumps(r, ensure_ascii=False)) + "\n"
+            for r in rows
         )
     )
     return str(path)
@@ -65,19 +66,30 @@ def test_many_rows_of_parquet_are_read_when_they_are_asked_for(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     rows = [
-        {"id": f"t{n}", "text": f"Tema {n}.", "label": n, "day": pd.Timestamp(2026, 1, n + 1)}
+        {
+            "id": f"t{n}",
+            "text": f"Tema {n}.",
+            "label": n,
+            "day": pd.Timestamp(2026, 1, n + 1),
+        }
         for n in range(8)
     ]
     pd.DataFrame(rows).to_parquet(path := tmp_path / "t.parquet", row_group_size=3)
     held = TextsDataset(str(path)).load()
     monkeypatch.setattr("undogmatic.safety.spool.HELD", 5)
     stored = TextsDataset(str(path)).load()
-    assert [item.model_dump() for item in stored] == [item.model_dump() for item in held]
+    assert [item.model_dump() for item in stored] == [
+        item.model_dump() for item in held
+    ]
     read = table_rows(path)
-    assert not isinstance(read, list) and read[6][1]["id"] == "t6" and len(read[2:4]) == 2
+    assert (
+        not isinstance(read, list) and read[6][1]["id"] == "t6" and len(read[2:4]) == 2
+    )
     content = path.read_bytes()
     path.write_bytes(content.replace(b"Tema 7", b"\xff\xfema 7"))
-    with pytest.raises(DataError, match=r"t\.parquet:\d+: not a Parquet file that can be read"):
+    with pytest.raises(
+        DataError, match=r"t\.parquet:\d+: not a Parquet file that can be read"
+    ):
         TextsDataset(str(path)).load()
 
 
@@ -85,7 +97,10 @@ def test_options_may_be_a_list_or_stand_by_their_letters(tmp_path: Path) -> None
     given = [["two", 2], {"A": "two", "B": 2}, "A: two\nB: 2"]
     path = lines(
         tmp_path / "t.jsonl",
-        *({"question": "Which?", "options": options, "label": "B"} for options in given),
+        *(
+            {"question": "Which?", "options": options, "label": "B"}
+            for options in given
+        ),
     )
     items = TextsDataset(path, ("question", "options")).load()
     assert [item.inputs["options"] for item in items] == ["A: two\nB: 2"] * 3
@@ -98,7 +113,9 @@ def test_options_that_are_none_are_named(tmp_path: Path, options: object) -> Non
         TextsDataset(path, ("question", "options")).load()
 
 
-def test_missing_ids_become_line_numbers_and_blank_lines_are_skipped(tmp_path: Path) -> None:
+def test_missing_ids_become_line_numbers_and_blank_lines_are_skipped(
+    tmp_path: Path,
+) -> None:
     path = lines(tmp_path / "t.jsonl", {"text": "um"}, "", {"text": "dois"})
     assert [i.id for i in TextsDataset(path).load()] == ["1", "3"]
 
@@ -145,7 +162,8 @@ def test_a_parquet_file_that_unpacks_to_far_too_much_is_refused(
     table = pyarrow.table({"text": ["a"] * 200, "noted": [{"n": "x" * 10**5}] * 200})
     pyarrow.parquet.write_table(table, path, compression="zstd")
     with pytest.raises(
-        DataError, match=r"t\.parquet: up to row \d+ it unpacks to more than 10,000,000 bytes"
+        DataError,
+        match=r"t\.parquet: up to row \d+ it unpacks to more than 10,000,000 bytes",
     ):
         TextsDataset(str(path)).load()
 
@@ -187,7 +205,9 @@ class TestLabelScale:
             ["labels.assumed"] if declared is None else []
         )
         assert on_scale(read.items, rubric) == read.items
-        meant = on_scale(SubsetDataset(TextsDataset(file, label_scale=(0, 100)), 10).load(), rubric)
+        meant = on_scale(
+            SubsetDataset(TextsDataset(file, label_scale=(0, 100)), 10).load(), rubric
+        )
         assert sorted(item.label or 0 for item in meant) == list(range(1, 11))
         assert on_scale(meant, rubric) == meant
         turned = on_scale(TextsDataset(file, label_scale=(10, 1)).load(), rubric)
@@ -206,20 +226,27 @@ class TestLabelScale:
         self, tmp_path: Path, rubric: Rubric
     ) -> None:
         with pytest.raises(
-            DataError, match=r"ten\.jsonl:2, item '2': `label` is 11, outside the scale 1-10"
+            DataError,
+            match=r"ten\.jsonl:2, item '2': `label` is 11, outside the scale 1-10",
         ):
-            on_scale(TextsDataset(self.ten(tmp_path, 1, 11), label_scale=(1, 10)).load(), rubric)
+            on_scale(
+                TextsDataset(self.ten(tmp_path, 1, 11), label_scale=(1, 10)).load(),
+                rubric,
+            )
 
     @pytest.mark.parametrize("ends", [(5, 5), (0, float("inf")), (float("nan"), 1)])
     def test_a_scale_that_is_none_is_refused(
         self, tmp_path: Path, ends: tuple[float, float]
     ) -> None:
         with pytest.raises(
-            ConfigError, match=r"`dataset\.label_scale` is .*e\.g\. dataset\.label_scale=\[1,10\]"
+            ConfigError,
+            match=r"`dataset\.label_scale` is .*e\.g\. dataset\.label_scale=\[1,10\]",
         ):
             TextsDataset(self.ten(tmp_path, 1), label_scale=ends)
 
-    def test_categories_have_no_ends_to_map_to(self, tmp_path: Path, rubric: Rubric) -> None:
+    def test_categories_have_no_ends_to_map_to(
+        self, tmp_path: Path, rubric: Rubric
+    ) -> None:
         wordings = {"en": rubric.wordings["en"].model_copy(update={"meanings": ()})}
         yes_no = rubric.model_copy(
             update={
@@ -231,7 +258,9 @@ class TestLabelScale:
         with pytest.raises(
             DataError, match="cannot be mapped to no / yes, the scale of rubric=toy"
         ):
-            on_scale(TextsDataset(self.ten(tmp_path, 3), label_scale=(1, 10)).load(), yes_no)
+            on_scale(
+                TextsDataset(self.ten(tmp_path, 3), label_scale=(1, 10)).load(), yes_no
+            )
 
 
 class Whole:
@@ -270,7 +299,8 @@ def test_more_than_there_are_is_an_error_that_counts() -> None:
 def test_a_folder_of_shards_is_one_table(tmp_path: Path, columns: Any) -> None:
     for n, ids in enumerate((("a", None), ("b",))):
         rows = [
-            {"text": f"{n} {place}"} | ({"id": id} if id else {}) for place, id in enumerate(ids)
+            {"text": f"{n} {place}"} | ({"id": id} if id else {})
+            for place, id in enumerate(ids)
         ]
         pd.DataFrame(rows).to_parquet(tmp_path / f"part-{n}.parquet")
     (tmp_path / "_SUCCESS").touch()
@@ -285,10 +315,14 @@ def test_a_folder_of_shards_is_one_table(tmp_path: Path, columns: Any) -> None:
         f"{tmp_path / 'part-1.parquet'}:1",
     ]
     (tmp_path / "part-1.parquet").write_text("broken")
-    with pytest.raises(DataError, match=r"part-1.parquet: not a Parquet file that can be read"):
+    with pytest.raises(
+        DataError, match=r"part-1.parquet: not a Parquet file that can be read"
+    ):
         TextsDataset(str(tmp_path), columns=columns).load()
     (tmp_path / "notes.csv").touch()
-    with pytest.raises(ConfigError, match=r"tables of several kinds \(notes.csv, part-0.parquet\)"):
+    with pytest.raises(
+        ConfigError, match=r"tables of several kinds \(notes.csv, part-0.parquet\)"
+    ):
         TextsDataset(str(tmp_path), columns=columns)
 
 
@@ -308,11 +342,19 @@ def test_what_lies_beside_shards_is_told_and_never_left_out_in_silence(
     dataset = TextsDataset(str(folder), columns=columns)
     assert [item.id for item in dataset.load()] == ["a"]
     told = [finding for finding in dataset.read if finding.key.startswith("table.")]
-    assert [finding.key for finding in told] == ["table.passed_over", "table.empty_shard"]
-    assert told[0].values["names"] == ["README.md", "old/"] and told[1].values["file"] == "c.jsonl"
+    assert [finding.key for finding in told] == [
+        "table.passed_over",
+        "table.empty_shard",
+    ]
+    assert (
+        told[0].values["names"] == ["README.md", "old/"]
+        and told[1].values["file"] == "c.jsonl"
+    )
     for name in ("d.jsonl.gz", "d.parquet.tmp", "d.csv~"):
         (folder / name).touch()
-        with pytest.raises(ConfigError, match=f"{name}.* its rows would be missing. Unpack it"):
+        with pytest.raises(
+            ConfigError, match=f"{name}.* its rows would be missing. Unpack it"
+        ):
             TextsDataset(str(folder), columns=columns)
         (folder / name).unlink()
     (folder / "d.jsonl").write_bytes(gzip.compress(row.encode()))

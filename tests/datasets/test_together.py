@@ -15,9 +15,12 @@ from undogmatic.datasets.together import _components, heads_of
 def test_components_are_those_that_marks_tie_one_by_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
-    marks = [rng.integers(-1, rng.integers(1, 40), n) for _ in range(rng.integers(0, 4))]
+    marks = [
+        rng.integers(-1, rng.integers(1, 40), n) for _ in range(rng.integers(0, 4))
+    ]
     rows = [
-        [(kind, int(codes[k])) for kind, codes in enumerate(marks) if codes[k] >= 0] or [k]
+        [(kind, int(codes[k])) for kind, codes in enumerate(marks) if codes[k] >= 0]
+        or [k]
         for k in range(n)
     ]
     heads = heads_of(rows)

@@ -45,7 +45,10 @@ def test_an_experiment_of_langsmith() -> None:
 @pytest.mark.parametrize("name", ["evaluated.csv", "evaluated.json", "experiment.json"])
 def test_phoenix(name: str) -> None:
     frame = read(fixture(f"phoenix/{name}"))
-    assert said(frame, "verdict", "text", judge="phoenix llm", criterion="correct") == THREE
+    assert (
+        said(frame, "verdict", "text", judge="phoenix llm", criterion="correct")
+        == THREE
+    )
     assert "the grader is away" in frame["reason"].tolist()[2]
 
 
@@ -68,7 +71,12 @@ def test_braintrust(name: str) -> None:
         ("It is Rome.", None, 1, "ValueError: the grader is away"),
         (None, None, 1, "KeyError('Spain')"),
     ]
-    assert said(frame, "verdict", criterion="clarity") == [(0.5,), (None,), (0.5,), (None,)]
+    assert said(frame, "verdict", criterion="clarity") == [
+        (0.5,),
+        (None,),
+        (0.5,),
+        (None,),
+    ]
 
 
 def test_samples_of_lm_evaluation_harness() -> None:
@@ -143,9 +151,9 @@ def test_label_studio(tmp_path: Path) -> None:
 
 def test_labels_of_a_tool_are_joined_to_a_table_of_verdicts(tmp_path: Path) -> None:
     judge = tmp_path / "judge.csv"
-    pd.DataFrame({"id": [1, 2, 3, 4], "judge_verdict": ["Good", "Bad", "Good", "Bad"]}).to_csv(
-        judge, index=False
-    )
+    pd.DataFrame(
+        {"id": [1, 2, 3, 4], "judge_verdict": ["Good", "Bad", "Good", "Bad"]}
+    ).to_csv(judge, index=False)
     for name in ("label_studio_sdk/table.csv", "label_studio_sdk/min.json"):
         table = read_table([judge, fixture(name)])
         assert len(table.verdicts) == 4
@@ -161,7 +169,8 @@ def test_argilla(name: str) -> None:
         ("r1", 3, 3),
         ("r2", None, 4),
     ]
-    if name == "flat.json":  # the nested form does not say which responses were discarded
+    # the nested form does not say which responses were discarded
+    if name == "flat.json":
         assert frame["rater"].unique().tolist() == [user]
         assert "3 responses with the status discarded" in frame.attrs["problems"][0]
 
@@ -171,7 +180,10 @@ def test_argilla_before_and_on_a_hub(tmp_path: Path) -> None:
         {
             "id": f"a{n}",
             "text": "a text",
-            "prediction": [{"label": "good", "score": 0.9}, {"label": "bad", "score": 0.1}],
+            "prediction": [
+                {"label": "good", "score": 0.9},
+                {"label": "bad", "score": 0.1},
+            ],
             "prediction_agent": "judge-v0",
             "annotation": "bad" if n else "good",
             "annotation_agent": "ana",
@@ -190,11 +202,17 @@ def test_argilla_before_and_on_a_hub(tmp_path: Path) -> None:
             "response": "a text",
             "quality": [{"user_id": "u", "value": 3, "status": "submitted"}],
             "quality-suggestion": 4,
-            "quality-suggestion-metadata": {"agent": "judge-v1", "score": None, "type": "model"},
+            "quality-suggestion-metadata": {
+                "agent": "judge-v1",
+                "score": None,
+                "type": "model",
+            },
         }
     ]
     frame = read(write(tmp_path / "hub.json", hub))
-    assert said(frame, "judge", "verdict", "label", "rater") == [("judge-v1", 4, 3, "u")]
+    assert said(frame, "judge", "verdict", "label", "rater") == [
+        ("judge-v1", 4, 3, "u")
+    ]
 
 
 def test_prodigy_and_doccano_hold_labels_of_people() -> None:
@@ -208,7 +226,10 @@ def test_prodigy_and_doccano_hold_labels_of_people() -> None:
     asked = read(fixture("prodigy/asked.jsonl"))
     assert said(asked, "label", item="a2") == [("reject",), ("accept",)]
     one = read(fixture("doccano/ana.jsonl"))
-    assert said(one, "item", "label", "rater") == [("1", "good", "ana"), ("2", "good", "ana")]
+    assert said(one, "item", "label", "rater") == [
+        ("1", "good", "ana"),
+        ("2", "good", "ana"),
+    ]
     assert "1 texts have no label" in one.attrs["problems"][0]
     before = read(fixture("doccano/before.jsonl"))
     assert said(before, "label", "rater", item="1") == [(2, "user 1"), (1, "user 2")]
@@ -216,7 +237,10 @@ def test_prodigy_and_doccano_hold_labels_of_people() -> None:
 
 @pytest.mark.parametrize(
     ("name", "judge"),
-    [("opik/traces.json", "opik online"), ("langwatch/batch.json", "langevals/llm_boolean")],
+    [
+        ("opik/traces.json", "opik online"),
+        ("langwatch/batch.json", "langevals/llm_boolean"),
+    ],
 )
 def test_opik_and_langwatch(name: str, judge: str) -> None:
     frame = read(fixture(name))
@@ -232,7 +256,9 @@ def test_a_folder_of_a_tool_is_read_whole(tmp_path: Path) -> None:
     for name in ("per_instance_stats.json", "scenario_state.json"):
         (run / name).write_bytes(fixture(f"helm/{name}").read_bytes())
     frame = read(run)
-    assert said(frame, "item", "text", "verdict", criterion="helpfulness", judge="grader") == [
+    assert said(
+        frame, "item", "text", "verdict", criterion="helpfulness", judge="grader"
+    ) == [
         ("id1", "Paris.", 4.0),
         ("id2", "I think Lyon.", None),
         ("id3", "It is Rome.", 2.0),
@@ -253,8 +279,18 @@ def test_a_folder_of_a_tool_is_read_whole(tmp_path: Path) -> None:
 
 def test_a_log_of_inspect_of_the_first_version(tmp_path: Path) -> None:
     samples = [
-        {"id": n, "epoch": 1, "input": "q", "target": "t", "output": {"completion": f"a{n}"}}
-        | ({"score": {"value": "C" if n else "I"}} if n < 2 else {"error": {"message": "away"}})
+        {
+            "id": n,
+            "epoch": 1,
+            "input": "q",
+            "target": "t",
+            "output": {"completion": f"a{n}"},
+        }
+        | (
+            {"score": {"value": "C" if n else "I"}}
+            if n < 2
+            else {"error": {"message": "away"}}
+        )
         for n in range(3)
     ]
     log = {"version": 1, "status": "success", "eval": {"task": "t", "model": "m"}}
@@ -267,7 +303,9 @@ def test_a_log_of_inspect_of_the_first_version(tmp_path: Path) -> None:
     ]
 
 
-def test_a_scorer_of_several_criteria_that_fails_lacks_each_of_them(tmp_path: Path) -> None:
+def test_a_scorer_of_several_criteria_that_fails_lacks_each_of_them(
+    tmp_path: Path,
+) -> None:
     log = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
     values: list[Any] = [{"tone": 1, "facts": 2}, float("nan"), {"tone": 3}]
     log["samples"] = [
@@ -301,13 +339,22 @@ def promptfoo_result(number: int) -> dict[str, Any]:
         "response": {"output": f"text {number}"},
         "success": True,
         "score": 1,
-        "gradingResult": {"pass": True, "score": 1, "reason": "", "componentResults": parts},
+        "gradingResult": {
+            "pass": True,
+            "score": 1,
+            "reason": "",
+            "componentResults": parts,
+        },
     }
 
 
 @pytest.mark.parametrize("form", ["2024", "node", "file"])
 def test_results_of_promptfoo_from_node_and_of_2024(form: str, tmp_path: Path) -> None:
-    inside = {"version": 2, "timestamp": "2024", "results": [promptfoo_result(n) for n in range(3)]}
+    inside = {
+        "version": 2,
+        "timestamp": "2024",
+        "results": [promptfoo_result(n) for n in range(3)],
+    }
     outer = {
         "2024": {"results": inside, "config": {}},
         "node": inside,
@@ -338,8 +385,15 @@ def test_the_csv_of_promptfoo(tmp_path: Path) -> None:
     ]
 
 
-def test_a_test_run_of_deepeval_of_2024_and_one_with_a_long_first_case(tmp_path: Path) -> None:
-    metric = {"metric": "Answer Relevancy", "score": 0.5, "evaluationModel": "m", "success": True}
+def test_a_test_run_of_deepeval_of_2024_and_one_with_a_long_first_case(
+    tmp_path: Path,
+) -> None:
+    metric = {
+        "metric": "Answer Relevancy",
+        "score": 0.5,
+        "evaluationModel": "m",
+        "success": True,
+    }
     cases = [
         {
             "name": f"case {n}",
@@ -379,7 +433,9 @@ def test_ragas_before_and_a_metric_that_failed_everywhere(tmp_path: Path) -> Non
     )
 
 
-def test_scores_of_langfuse_before_they_had_types_and_inside_of_traces(tmp_path: Path) -> None:
+def test_scores_of_langfuse_before_they_had_types_and_inside_of_traces(
+    tmp_path: Path,
+) -> None:
     about = {"id": "s", "name": "correct", "observationId": None}
     scores = [
         about | {"traceId": "t", "value": 0.5, "source": "EVAL"},
@@ -396,12 +452,22 @@ def test_scores_of_langfuse_before_they_had_types_and_inside_of_traces(tmp_path:
 # What goes wrong
 
 
-def test_a_label_that_names_no_criterion_is_held_against_each_and_said(tmp_path: Path) -> None:
+def test_a_label_that_names_no_criterion_is_held_against_each_and_said(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "a.csv"
-    rows = {"user_input": ["q"] * 3, "response": ["r"] * 3, "x": [1, 2, 3], "y": [3, 2, 1]}
+    rows = {
+        "user_input": ["q"] * 3,
+        "response": ["r"] * 3,
+        "x": [1, 2, 3],
+        "y": [3, 2, 1],
+    }
     pd.DataFrame(rows | {"human_label": [1, 2, 3]}).to_csv(path, index=False)
     frame = read(path)
-    assert said(frame, "criterion", "verdict", "label")[:2] == [("x", 1, 1), ("y", 3, 1)]
+    assert said(frame, "criterion", "verdict", "label")[:2] == [
+        ("x", 1, 1),
+        ("y", 3, 1),
+    ]
     assert "held against it" in frame.attrs["problems"][0]
 
 
@@ -411,14 +477,18 @@ def test_two_versions_of_one_log_are_one_and_what_contradicts_counts_for_neither
     log = json.loads(fixture("inspect_ai/capitals.json").read_text())
     again = copy.deepcopy(log)
     first = write(tmp_path / "a.json", log)
-    same = read_table([first, write(tmp_path / "b.json", again)], TableOptions(judge=("style",)))
+    same = read_table(
+        [first, write(tmp_path / "b.json", again)], TableOptions(judge=("style",))
+    )
     once = read_table([first], TableOptions(judge=("style",)))
     assert len(same.verdicts) == len(once.verdicts)
     assert "table.same_twice" in {note.key for note in same.read}
     for sample in again["samples"]:
         if "style" in (sample.get("scores") or {}):
             sample["scores"]["style"]["value"] = {"clarity": 5, "length": 5}
-    apart = read_table([first, write(tmp_path / "b.json", again)], TableOptions(judge=("style",)))
+    apart = read_table(
+        [first, write(tmp_path / "b.json", again)], TableOptions(judge=("style",))
+    )
     assert "table.contradicting_verdicts" in {problem.key for problem in apart.problems}
 
 
@@ -429,8 +499,15 @@ def test_a_large_log_of_inspect_is_read_sample_by_sample(tmp_path: Path) -> None
         start = {"version": 2, "eval": {"task": "t", "model": "m"}, "plan": {}}
         archive.writestr("_journal/start.json", json.dumps(start))
         for number in range(n):
-            sample = {"id": number, "epoch": 1, "scores": {"grade": {"value": number % 5}}}
-            sample |= {"messages": [{"role": "user", "content": "x" * size}], "output": {}}
+            sample = {
+                "id": number,
+                "epoch": 1,
+                "scores": {"grade": {"value": number % 5}},
+            }
+            sample |= {
+                "messages": [{"role": "user", "content": "x" * size}],
+                "output": {},
+            }
             archive.writestr(f"samples/{number}_epoch_1.json", json.dumps(sample))
         archive.writestr("header.json", json.dumps({**start, "status": "success"}))
     tracemalloc.start()
@@ -442,7 +519,9 @@ def test_a_large_log_of_inspect_is_read_sample_by_sample(tmp_path: Path) -> None
     assert peak < 15 * size < n * size
 
 
-def test_which_columns_people_labelled_is_asked_where_it_is_not_clear(tmp_path: Path) -> None:
+def test_which_columns_people_labelled_is_asked_where_it_is_not_clear(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "a.csv"
     rows = {
         "annotation_id": range(6),
@@ -460,7 +539,9 @@ def test_which_columns_people_labelled_is_asked_where_it_is_not_clear(tmp_path: 
 
 
 def test_the_table_of_the_documentation_is_made_from_the_readers() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "readers.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "readers.md").read_text(
+        encoding="utf-8"
+    )
     assert readers.page() in page
     ours = [reader for reader in readers._ours() if reader.about is None]
     # The table of `export` is undogmatic's own, and stands with its runs.
@@ -476,10 +557,15 @@ def test_errors_by_mqm_are_labels_of_segments(tmp_path: Path) -> None:
         ("A", "2", "ana", "Style/Awkward", "Minor"),
         ("B", "2", "ana", "Style/Awkward", "Unheard of"),
     ]
-    lines = [f"{s}\td1\t{n}\t{r}\tder <v>Text</v> {n}\t{c}\t{v}" for s, n, r, c, v in errors]
+    lines = [
+        f"{s}\td1\t{n}\t{r}\tder <v>Text</v> {n}\t{c}\t{v}" for s, n, r, c, v in errors
+    ]
     head = "system\tdoc\tseg_id\trater\ttarget\tcategory\tseverity"
     (tmp_path / "mqm.tsv").write_text("\n".join([head, *lines]), encoding="utf-8")
-    judged = ["system,seg_id,judge_score", *(f"{s},{n},-{n}" for s in "AB" for n in (1, 2))]
+    judged = [
+        "system,seg_id,judge_score",
+        *(f"{s},{n},-{n}" for s in "AB" for n in (1, 2)),
+    ]
     (tmp_path / "judge.csv").write_text("\n".join(judged), encoding="utf-8")
     files = [tmp_path / "mqm.tsv", tmp_path / "judge.csv"]
     found = read_table(files, TableOptions(scale="-25:0"))
@@ -491,4 +577,6 @@ def test_errors_by_mqm_are_labels_of_segments(tmp_path: Path) -> None:
         ("2/A", "ana"): -1,
     }
     assert len(found.verdicts) == 4 and found.items["text"]["1/A"] == "der Text 1"
-    assert any("'Unheard of'" in str(each.values.get("text")) for each in found.problems)
+    assert any(
+        "'Unheard of'" in str(each.values.get("text")) for each in found.problems
+    )

@@ -23,7 +23,8 @@ def table(tmp_path: Path, head: str, rows: list[str], end: str) -> Evidence:
 def whole() -> list[str]:
     """An id, a text, a verdict and a label."""
     return [
-        f"i{n},The {n}th cat sat on the mat.,{one},{other}" for n, (one, other) in enumerate(GRADES)
+        f"i{n},The {n}th cat sat on the mat.,{one},{other}"
+        for n, (one, other) in enumerate(GRADES)
     ]
 
 
@@ -33,9 +34,15 @@ def said(found: Evidence) -> list[int]:
 
 ENDS = {
     "mean and total": (f"Mean,,{JUDGE / N},{HUMAN / N}\nTotal,,{JUDGE},{HUMAN}\n", 2),
-    "a blank line between": (f"Mean,,{JUDGE / N},{HUMAN / N}\n\nTotal,,{JUDGE},{HUMAN}\n", 2),
+    "a blank line between": (
+        f"Mean,,{JUDGE / N},{HUMAN / N}\n\nTotal,,{JUDGE},{HUMAN}\n",
+        2,
+    ),
     "rounded": (f"Average:,,{JUDGE / N:.1f},{HUMAN / N:.1f}\n", 1),
-    "in Portuguese": (f'M\u00e9dia,,"{JUDGE / N}",{HUMAN / N}\nSoma,,{JUDGE},{HUMAN}\n', 2),
+    "in Portuguese": (
+        f'M\u00e9dia,,"{JUDGE / N}",{HUMAN / N}\nSoma,,{JUDGE},{HUMAN}\n',
+        2,
+    ),
     "of the judge alone": (f"Total,,{JUDGE},\n", 1),
     "a count and a spread": (f"Count,,{N},{N}\nSD,,1.4142,1.4142\n", 2),
     "without a name": (f",,{JUDGE},{HUMAN}\n", 1),
@@ -45,7 +52,9 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_a_row_that_sums_up_the_file_is_left_out_and_said(name: str, tmp_path: Path) -> None:
+def test_a_row_that_sums_up_the_file_is_left_out_and_said(
+    name: str, tmp_path: Path
+) -> None:
     end, rows = ENDS[name]
     found = table(tmp_path, HEAD, whole(), end)
     assert (len(found.items), found.scale, said(found)) == (N, (1.0, 5.0), [rows])
@@ -95,12 +104,19 @@ def test_a_row_without_id_and_text_whose_numbers_are_grades_is_a_row_that_cannot
 def test_the_last_of_five_aspects_stays(tmp_path: Path) -> None:
     """Ids that are names, without texts: "Total" has a grade as the others have."""
     aspects = ["Price", "Taste", "Service", "Room", "Total"]
-    rows = [f"{name},{one},{other}" for name, (one, other) in zip(aspects, GRADES, strict=False)]
+    rows = [
+        f"{name},{one},{other}"
+        for name, (one, other) in zip(aspects, GRADES, strict=False)
+    ]
     found = table(tmp_path, "item,judge,human\n", rows, "")
     assert (len(found.items), said(found)) == (5, [])
 
 
-def test_a_mean_in_the_middle_is_an_item_as_far_as_anybody_knows(tmp_path: Path) -> None:
+def test_a_mean_in_the_middle_is_an_item_as_far_as_anybody_knows(
+    tmp_path: Path,
+) -> None:
     rows = whole()
-    found = table(tmp_path, HEAD, [*rows[:20], f"Mean,,{JUDGE / N},{HUMAN / N}", *rows[20:]], "")
+    found = table(
+        tmp_path, HEAD, [*rows[:20], f"Mean,,{JUDGE / N},{HUMAN / N}", *rows[20:]], ""
+    )
     assert (len(found.items), said(found)) == (N + 1, [])

@@ -60,7 +60,8 @@ def read(path: Path) -> tuple[list[Trace], dict[str, dict[str, Any]]]:
     faults = Faults()
     traces = list(read_traces(path, faults))
     return traces, {
-        each.key.removeprefix("trace_files."): dict(each.values) for each in faults.findings()
+        each.key.removeprefix("trace_files."): dict(each.values)
+        for each in faults.findings()
     }
 
 
@@ -80,14 +81,20 @@ def test_no_reader_takes_a_table(tmp_path: Path) -> None:
     for path in sorted(HERE.parent.glob("*/*.*")):
         if path.parent != HERE and path.suffix in (".json", ".jsonl", ".csv"):
             reader = find(path)
-            known = reader is None or reader.name in ("a log of Inspect", "traces of Langfuse")
+            known = reader is None or reader.name in (
+                "a log of Inspect",
+                "traces of Langfuse",
+            )
             assert known, f"{path} was taken for {reader and reader.name}"
-    rows = written(tmp_path / "a.jsonl", {"item": "1", "judge": "a", "verdict": 1, "label": 1})
+    rows = written(
+        tmp_path / "a.jsonl", {"item": "1", "judge": "a", "verdict": 1, "label": 1}
+    )
     assert find(rows) is None
 
 
 @pytest.mark.parametrize(
-    "name", ["otlp.json", "agents_rows.jsonl", "langfuse.json", "langsmith.jsonl", "desk.json"]
+    "name",
+    ["otlp.json", "agents_rows.jsonl", "langfuse.json", "langsmith.jsonl", "desk.json"],
 )
 def test_the_whole_story_is_read(name: str) -> None:
     (english, portuguese), _ = read(HERE / name)
@@ -126,7 +133,10 @@ def test_spans_without_content_are_counted() -> None:
         assert [s.kind for s in trace.steps] == ["assistant", *STORY[1:]]
         assert [s.text for s in trace.steps] == [None] * 4
         assert trace.steps[2].seconds == 0.75 and trace.steps[2].name == "look_up"
-    assert faults["no_text"]["n"] == 8 and "no_content.jsonl#" in faults["no_text"]["place"]
+    assert (
+        faults["no_text"]["n"] == 8
+        and "no_content.jsonl#" in faults["no_text"]["place"]
+    )
 
 
 def test_a_session_of_claude_code() -> None:
@@ -146,7 +156,9 @@ def test_a_session_of_claude_code() -> None:
     ]
     assert session.steps[4].error and session.steps[4].seconds == 2.0
     assert session.steps[4].text == PT[2]
-    assert [s.tokens for s in session.steps if s.tokens] == [9, 9, 9], "once for each reply"
+    assert [s.tokens for s in session.steps if s.tokens] == [9, 9, 9], (
+        "once for each reply"
+    )
     assert agent.run == f"{session.run}/a1" and agent.metadata["group"] == session.run
     assert [s.text for s in agent.steps] == ["Find order 18", "There is none."]
     assert [len(turn) for turn in turns_of(session)] == [8, 1]
@@ -177,9 +189,13 @@ def test_a_session_is_called_as_its_file() -> None:
 def test_verdicts_and_labels_of_runs(name: str, judge: str, criterion: str) -> None:
     table = read_table(HERE / name, TableOptions(unit="run"))
     verdicts = table.verdicts
-    assert set(verdicts["judge"]) == {judge} and set(verdicts["criterion"]) == {criterion}
+    assert set(verdicts["judge"]) == {judge} and set(verdicts["criterion"]) == {
+        criterion
+    }
     assert verdicts["verdict"].tolist() == [1.0, 1.0]
-    assert table.labels["label"].tolist() == [1.0, 0.0], "a person saw that the second one failed"
+    assert table.labels["label"].tolist() == [1.0, 0.0], (
+        "a person saw that the second one failed"
+    )
     assert table.items["text"].str.contains("look_up").all()
 
 
@@ -196,7 +212,9 @@ def test_inspect_says_of_a_run_what_it_says_of_a_sample() -> None:
     path = HERE.parent / "inspect_ai-0.3.285" / "capitals.eval"
     alone, unit = read_table(path), read_table(path, TableOptions(unit="run"))
     said = [
-        t.verdicts.groupby(["judge", "criterion"])["verdict"].apply(lambda own: own.notna().sum())
+        t.verdicts.groupby(["judge", "criterion"])["verdict"].apply(
+            lambda own: own.notna().sum()
+        )
         for t in (alone, unit)
     ]
     assert said[0].to_dict() == said[1].to_dict()
@@ -220,11 +238,18 @@ def own_file(path: Path, runs: int = 5) -> Path:
             steps += [
                 {"kind": "user", "text": f"Pergunta {turn}"},
                 {"kind": "tool_call", "name": "busca", "text": "{}"},
-                {"kind": "tool_result", "name": "busca", "error": turn == 1, "seconds": 2},
+                {
+                    "kind": "tool_result",
+                    "name": "busca",
+                    "error": turn == 1,
+                    "seconds": 2,
+                },
                 {"kind": "assistant", "text": "Pronto.", "tokens": 3},
             ]
             said.append(Assessment(by="judge", value=1, step=len(steps) - 1))
-        traces.append(Trace(run=f"r{number}", steps=tuple(steps), assessments=tuple(said)))
+        traces.append(
+            Trace(run=f"r{number}", steps=tuple(steps), assessments=tuple(said))
+        )
     path.write_text("".join(as_jsonl(traces)), encoding="utf-8")
     return path
 
@@ -238,22 +263,40 @@ def test_the_units_of_a_file_agree(tmp_path: Path) -> None:
     read_notes = {}
     for unit in UNITS:
         frame = read_frame(path, unit=unit)
-        read_notes[unit] = next(n for n in frame.notes if n.key == f"trace_files.read_{unit}")
-    held = [{k: note.values[k] for k in ("runs", "turns", "steps")} for note in read_notes.values()]
+        read_notes[unit] = next(
+            n for n in frame.notes if n.key == f"trace_files.read_{unit}"
+        )
+    held = [
+        {k: note.values[k] for k in ("runs", "turns", "steps")}
+        for note in read_notes.values()
+    ]
     assert held == [{"runs": 5, "turns": 15, "steps": 60}] * 3
-    assert [read_notes[unit].values["n"] for unit in ("run", "turn", "step")] == [5, 15, 60]
+    assert [read_notes[unit].values["n"] for unit in ("run", "turn", "step")] == [
+        5,
+        15,
+        60,
+    ]
     bare = tmp_path / "bare.jsonl"
     bare.write_text(
-        "".join(as_jsonl(t.replace(assessments=()) for t in read_traces(path))), encoding="utf-8"
+        "".join(as_jsonl(t.replace(assessments=()) for t in read_traces(path))),
+        encoding="utf-8",
     )
     runs, turns, steps = (rows_of(bare, unit) for unit in ("run", "turn", "step"))
     assert [len(rows) for rows in (runs, turns, steps)] == [5, 15, 60]
     for name in ("steps", "calls", "errors", "characters"):
         assert sum(row[name] for row in runs) == sum(row[name] for row in turns), name
     assert sum(row["steps"] for row in runs) == len(steps)
-    assert sum(row["errors"] for row in runs) == sum(row["error"] == "true" for row in steps) == 4
-    assert sum(row["characters"] for row in runs) == sum(row["characters"] for row in steps)
-    assert sum(row["calls"] for row in runs) == sum(row["kind"] == "tool_call" for row in steps)
+    assert (
+        sum(row["errors"] for row in runs)
+        == sum(row["error"] == "true" for row in steps)
+        == 4
+    )
+    assert sum(row["characters"] for row in runs) == sum(
+        row["characters"] for row in steps
+    )
+    assert sum(row["calls"] for row in runs) == sum(
+        row["kind"] == "tool_call" for row in steps
+    )
     assert {row["group"] for row in steps} == {row["item"] for row in runs}
     assert sum(row["repeated_calls"] for row in runs) == sum(
         row["kind"] == "tool_call" and row["repeated"] == "true" for row in steps
@@ -266,20 +309,31 @@ def test_items_have_what_was_said_of_them(tmp_path: Path) -> None:
         read_table(path, TableOptions(unit=unit)) for unit in ("run", "turn", "step")
     )
     assert len(run.verdicts) == 5 and len(run.labels) == 5
-    assert list(turn.verdicts["item"][:3]) == ["r0/1", "r1/1", "r1/2"] and len(turn.verdicts) == 15
-    assert list(step.verdicts["item"][:3]) == ["r0/3", "r1/3", "r1/7"] and len(step.verdicts) == 15
+    assert (
+        list(turn.verdicts["item"][:3]) == ["r0/1", "r1/1", "r1/2"]
+        and len(turn.verdicts) == 15
+    )
+    assert (
+        list(step.verdicts["item"][:3]) == ["r0/3", "r1/3", "r1/7"]
+        and len(step.verdicts) == 15
+    )
     assert "Pergunta 1" in turn.items.loc["r1/2", "text"]
-    assert "Pergunta 1" not in turn.items.loc["r1/1", "text"], "what comes later was not seen"
+    assert "Pergunta 1" not in turn.items.loc["r1/1", "text"], (
+        "what comes later was not seen"
+    )
 
 
 def test_a_table_beside_it_speaks_of_steps(tmp_path: Path) -> None:
     path = own_file(tmp_path / "runs.jsonl")
     bare = tmp_path / "bare.jsonl"
     bare.write_text(
-        "".join(as_jsonl(t.replace(assessments=()) for t in read_traces(path))), encoding="utf-8"
+        "".join(as_jsonl(t.replace(assessments=()) for t in read_traces(path))),
+        encoding="utf-8",
     )
     table = tmp_path / "said.csv"
-    table.write_text("run,step,judge,human\nr0,2,1,1\nr1,2,0,1\nr1,6,0,0\n", encoding="utf-8")
+    table.write_text(
+        "run,step,judge,human\nr0,2,1,1\nr1,2,0,1\nr1,6,0,0\n", encoding="utf-8"
+    )
     options = TableOptions(unit="step", item="run,step")
     for files in ([bare, table], [table, bare]):
         found = read_table(files, options)
@@ -295,7 +349,8 @@ def test_a_table_of_runs_is_joined_by_its_column_run(tmp_path: Path) -> None:
     path = own_file(tmp_path / "runs.jsonl")
     bare = tmp_path / "bare.jsonl"
     bare.write_text(
-        "".join(as_jsonl(t.replace(assessments=()) for t in read_traces(path))), encoding="utf-8"
+        "".join(as_jsonl(t.replace(assessments=()) for t in read_traces(path))),
+        encoding="utf-8",
     )
     table = tmp_path / "said.csv"
     table.write_text("run,judge,human\nr0,1,1\nr1,0,1\n", encoding="utf-8")
@@ -305,7 +360,9 @@ def test_a_table_of_runs_is_joined_by_its_column_run(tmp_path: Path) -> None:
 
 
 def test_where_nobody_says_anything_it_is_told() -> None:
-    with pytest.raises(DataError, match=r"says anything of a step.*'agents_session/0'.*--unit run"):
+    with pytest.raises(
+        DataError, match=r"says anything of a step.*'agents_session/0'.*--unit run"
+    ):
         read_table(HERE / "agents_session.jsonl", TableOptions(unit="step"))
     with pytest.raises(DataError, match=r"says anything of a run"):
         read_table(HERE / "agents_session.jsonl")
@@ -347,10 +404,17 @@ def test_what_is_said_of_a_file_is_said_in_words(language: str) -> None:
 # Bad input
 
 
-def span(run: str, own: str, parent: str = "", start: int = 0, **about: Any) -> dict[str, Any]:
-    attributes = [{"key": k, "value": {"stringValue": str(v)}} for k, v in about.items()]
+def span(
+    run: str, own: str, parent: str = "", start: int = 0, **about: Any
+) -> dict[str, Any]:
+    attributes = [
+        {"key": k, "value": {"stringValue": str(v)}} for k, v in about.items()
+    ]
     whole = {"traceId": run, "spanId": own, "parentSpanId": parent, "name": own}
-    whole |= {"startTimeUnixNano": str(10**18 + start * 10**9), "attributes": attributes}
+    whole |= {
+        "startTimeUnixNano": str(10**18 + start * 10**9),
+        "attributes": attributes,
+    }
     return {"resourceSpans": [{"scopeSpans": [{"spans": [whole]}]}]}
 
 
@@ -372,12 +436,24 @@ def test_spans_without_parents_are_put_in_their_place_by_time(tmp_path: Path) ->
 def test_events_in_logs_belong_to_their_spans(tmp_path: Path) -> None:
     def logged(own: str, name: str, body: Any = None, **about: Any) -> dict[str, Any]:
         attributes = [
-            {"key": k, "value": {"doubleValue": v} if isinstance(v, float) else {"stringValue": v}}
+            {
+                "key": k,
+                "value": {"doubleValue": v}
+                if isinstance(v, float)
+                else {"stringValue": v},
+            }
             for k, v in about.items()
         ]
-        record = {"traceId": "a", "spanId": own, "eventName": name, "attributes": attributes}
+        record = {
+            "traceId": "a",
+            "spanId": own,
+            "eventName": name,
+            "attributes": attributes,
+        }
         record["timeUnixNano"] = str(10**18)
-        held = [{"key": k, "value": {"stringValue": v}} for k, v in (body or {}).items()]
+        held = [
+            {"key": k, "value": {"stringValue": v}} for k, v in (body or {}).items()
+        ]
         record["body"] = {"kvlistValue": {"values": held}}
         return {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
 
@@ -385,11 +461,19 @@ def test_events_in_logs_belong_to_their_spans(tmp_path: Path) -> None:
     path = written(
         tmp_path / "a.jsonl",
         logged("1", "gen_ai.user.message", {"content": "Quantos?"}),
-        logged("1", "gen_ai.choice", {"message": '{"role": "assistant", "content": "Dois."}'}),
+        logged(
+            "1",
+            "gen_ai.choice",
+            {"message": '{"role": "assistant", "content": "Dois."}'},
+        ),
         logged("2", "gen_ai.evaluation.result", **rated),
         span("a", "1", "", 1, **{"gen_ai.operation.name": "chat"}),
         span(
-            "a", "2", "1", 5, **{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f"}
+            "a",
+            "2",
+            "1",
+            5,
+            **{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f"},
         ),
     )
     ((trace,), _) = read(path)
@@ -405,8 +489,14 @@ def test_events_in_logs_belong_to_their_spans(tmp_path: Path) -> None:
 
 def test_without_ids_a_call_and_its_span_are_one_step(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "Quantos?"}]
-    asks = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
-    came, tool = {"role": "tool", "content": "2"}, {"gen_ai.operation.name": "execute_tool"}
+    asks = {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}],
+    }
+    came, tool = (
+        {"role": "tool", "content": "2"},
+        {"gen_ai.operation.name": "execute_tool"},
+    )
     chat = {"gen_ai.operation.name": "chat"}
     lines = []
     for turn in range(2):
@@ -418,7 +508,10 @@ def test_without_ids_a_call_and_its_span_are_one_step(tmp_path: Path) -> None:
         about = {"gen_ai.tool.name": "f", "gen_ai.tool.call.result": "2"}
         lines.append(span("a", f"t{turn}", "", 10 * turn + 5, **tool, **about))
         said = [*said, asks, came]
-    last = {"gen_ai.input.messages": json.dumps(said), "gen_ai.output.messages": '"Dois."'}
+    last = {
+        "gen_ai.input.messages": json.dumps(said),
+        "gen_ai.output.messages": '"Dois."',
+    }
     lines.append(span("a", "end", "", 30, **chat, **last))
     ((trace,), _) = read(written(tmp_path / "a.jsonl", *lines))
     kinds = [s.kind for s in trace.steps]
@@ -427,8 +520,12 @@ def test_without_ids_a_call_and_its_span_are_one_step(tmp_path: Path) -> None:
 
 
 def test_a_span_of_no_run_is_left_out_and_counted(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", span("a", "1"), span("", "2"), 5, [], span("a", "3"))
-    path.write_text(json.dumps(span("a", "1")) + "\n" + path.read_text(), encoding="utf-8")
+    path = written(
+        tmp_path / "a.jsonl", span("a", "1"), span("", "2"), 5, [], span("a", "3")
+    )
+    path.write_text(
+        json.dumps(span("a", "1")) + "\n" + path.read_text(), encoding="utf-8"
+    )
     _, faults = read(path)
     assert faults["no_run"]["n"] == 1 and faults["no_run"]["rows"] == 1
     assert faults["no_object"]["n"] == 1
@@ -448,14 +545,17 @@ def test_two_runs_under_one_id(tmp_path: Path) -> None:
 def test_a_step_of_a_megabyte_is_kept_and_shown_shortened(tmp_path: Path) -> None:
     long = "início " + "x" * 1_000_000 + " fim"
     path = written(
-        tmp_path / "a.jsonl", {"run": "r", "steps": [{"kind": "user", "text": long}] * 3}
+        tmp_path / "a.jsonl",
+        {"run": "r", "steps": [{"kind": "user", "text": long}] * 3},
     )
     ((trace,), _) = read(path)
     assert trace.steps[0].text == long
     for unit in UNITS:
         frame = read_frame(path, unit=unit)
         assert all(len(text) < 21_000 for text in frame.cells["text"])
-        assert all("início" in text and text.endswith("fim") for text in frame.cells["text"])
+        assert all(
+            "início" in text and text.endswith("fim") for text in frame.cells["text"]
+        )
         note = next(n for n in frame.notes if n.key == "trace_files.shortened")
         assert note.values["n"] == len(frame.cells)
         assert frame.cells["characters"].max() >= 1_000_000
@@ -488,7 +588,9 @@ def test_half_an_archive_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 def test_a_broken_line_costs_only_itself(tmp_path: Path) -> None:
     lines = (HERE / "langsmith.jsonl").read_text(encoding="utf-8").splitlines()
     path = tmp_path / "a.jsonl"
-    path.write_text("\n".join([*lines[:2], '{"id": "x", ', *lines[2:]]), encoding="utf-8")
+    path.write_text(
+        "\n".join([*lines[:2], '{"id": "x", ', *lines[2:]]), encoding="utf-8"
+    )
     traces, faults = read(path)
     assert [len(t.steps) for t in traces] == [4, 4] and faults["unreadable"]["n"] == 1
     assert "a.jsonl:3" in faults["unreadable"]["place"]
@@ -507,7 +609,9 @@ def test_texts_that_no_file_can_hold_are_cleaned(tmp_path: Path) -> None:
 
 
 def test_an_unknown_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"not recognised as a file of traces.*OpenTelemetry"):
+    with pytest.raises(
+        DataError, match=r"not recognised as a file of traces.*OpenTelemetry"
+    ):
         list(read_traces(written(tmp_path / "a.jsonl", {"a": 1})))
 
 
@@ -515,7 +619,21 @@ def test_an_unknown_file_is_refused(tmp_path: Path) -> None:
 def test_readers_survive_what_is_built_otherwise(seed: int, tmp_path: Path) -> None:
     """Values of any kind in any place end in runs or in a count, never in a traceback."""
     drawn = random.Random(seed)
-    strange = [None, 1, -1.5, "x", [], {}, [1], {"a": []}, True, "", [[]], [{"type": 3}], "2026"]
+    strange = [
+        None,
+        1,
+        -1.5,
+        "x",
+        [],
+        {},
+        [1],
+        {"a": []},
+        True,
+        "",
+        [[]],
+        [{"type": 3}],
+        "2026",
+    ]
 
     def spoilt(value: Any, depth: int = 0) -> Any:
         if depth > 1 and drawn.random() < 0.08:
@@ -562,15 +680,23 @@ def test_pieces_are_what_the_file_holds(
     path = tmp_path / "a.json"
     for indent in (None, 1):
         path.write_text(
-            json.dumps({"v": 2, "samples": entries, "end": [1]}, ensure_ascii=False, indent=indent),
+            json.dumps(
+                {"v": 2, "samples": entries, "end": [1]},
+                ensure_ascii=False,
+                indent=indent,
+            ),
             encoding="utf-8",
         )
         faults: list[str] = []
         found = list(json_pieces(path, ("samples",), faults))
         assert [p.value for p in found if not p.about] == entries and not faults
         assert [p.value for p in found if p.about][-1] == {"v": 2, "end": [1]}
-        path.write_text("\n".join(json.dumps(e, indent=indent) for e in entries), encoding="utf-8")
-        assert [p.value for p in json_pieces(path, (), faults)] == entries and not faults
+        path.write_text(
+            "\n".join(json.dumps(e, indent=indent) for e in entries), encoding="utf-8"
+        )
+        assert [
+            p.value for p in json_pieces(path, (), faults)
+        ] == entries and not faults
     raw = json.dumps({"samples": entries})
     for cut in drawn.sample(range(20, len(raw) - 1), 25):
         path.write_text(raw[:cut], encoding="utf-8")
@@ -583,12 +709,20 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     def peak(runs: int) -> int:
         path = tmp_path / f"{runs}.json"
         samples: Iterable[dict[str, Any]] = (
-            {"id": n, "epoch": 1, "messages": [{"role": "user", "content": "x" * 50_000}] * 2}
+            {
+                "id": n,
+                "epoch": 1,
+                "messages": [{"role": "user", "content": "x" * 50_000}] * 2,
+            }
             for n in range(runs)
         )
-        header = json.dumps({"version": 2, "status": "success", "eval": {"task": "t"}})[:-1]
+        header = json.dumps({"version": 2, "status": "success", "eval": {"task": "t"}})[
+            :-1
+        ]
         with path.open("w", encoding="utf-8") as file:
-            file.write(header + ', "samples": [' + ",".join(map(json.dumps, samples)) + "]}")
+            file.write(
+                header + ', "samples": [' + ",".join(map(json.dumps, samples)) + "]}"
+            )
         tracemalloc.start()
         try:
             assert sum(1 for _ in read_traces(path)) == runs
@@ -625,14 +759,21 @@ def test_moments_are_told_apart_by_their_size() -> None:
     seconds = 1_790_000_000.0
     for given in (seconds, seconds * 1e3, seconds * 1e6, str(int(seconds * 1e9))):
         assert time_of(given) == pytest.approx(seconds)
-    assert time_of("2026-09-21T14:13:20Z") == seconds == time_of("2026-09-21T16:13:20+02:00")
+    assert (
+        time_of("2026-09-21T14:13:20Z")
+        == seconds
+        == time_of("2026-09-21T16:13:20+02:00")
+    )
     assert time_of("gestern") is None and time_of(None) is None and as_number("3") == 3
 
 
 def test_a_text_keeps_the_end_and_the_beginning() -> None:
     steps = [
         Step(
-            run="r", place=n, kind="user" if n == 0 else "assistant", text=f"step {n} " + "y" * 300
+            run="r",
+            place=n,
+            kind="user" if n == 0 else "assistant",
+            text=f"step {n} " + "y" * 300,
         )
         for n in range(100)
     ]

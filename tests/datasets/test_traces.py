@@ -26,7 +26,9 @@ RUN = run_of(
 )
 
 
-def load(folder: Path, *runs: Trace, **options: Any) -> tuple[list[Item], TracesDataset]:
+def load(
+    folder: Path, *runs: Trace, **options: Any
+) -> tuple[list[Item], TracesDataset]:
     path = folder / "runs.jsonl"
     path.write_text("".join(as_jsonl(runs)), encoding="utf-8")
     dataset = TracesDataset(str(path), **options)
@@ -68,11 +70,14 @@ def test_a_long_run_is_shortened_and_says_where(tmp_path: Path) -> None:
     text = shown(steps, 500)
     assert len(text.text) <= 500 * PER_TOKEN and text.left_out == 0
     assert f"[... {text.cut:,} characters left out ...]" in text.text
-    many = run_of(("user", ASKED), *[("call", "look", {"n": n}, f"{n} " * 9) for n in range(200)])
+    many = run_of(
+        ("user", ASKED), *[("call", "look", {"n": n}, f"{n} " * 9) for n in range(200)]
+    )
     short = shown(many.steps, 300)
     lines = short.text.splitlines()
     assert (
-        len(short.text) <= 300 * PER_TOKEN and f"[... {short.left_out} steps left out ...]" in lines
+        len(short.text) <= 300 * PER_TOKEN
+        and f"[... {short.left_out} steps left out ...]" in lines
     )
     assert lines[0].startswith("[0] user") and lines[-1].startswith("[400] result")
     assert len(lines) - 1 + short.left_out == len(many.steps)
@@ -86,7 +91,12 @@ def test_shipped_runs_are_injected_and_labelled_by_what_was_planted() -> None:
     items = dataset.load()
     kinds = {str(item.metadata["injected"]) for item in items}
     # Safety asks about two of the nine
-    wanted = {"clean", "equivalent", "defect:leaked_secret", "defect:removed_without_leave"}
+    wanted = {
+        "clean",
+        "equivalent",
+        "defect:leaked_secret",
+        "defect:removed_without_leave",
+    }
     assert kinds == wanted
     for item in items:
         faulty = str(item.metadata["injected"]).startswith("defect")
@@ -107,7 +117,9 @@ def test_of_copies_only_what_is_new_is_judged_by_step() -> None:
         if at is not None:
             first = int(item.id.rpartition("#")[2])
             assert first <= at <= first + 1
-    texts = [item.inputs["run"] for item in items if item.metadata["injected"] != "clean"]
+    texts = [
+        item.inputs["run"] for item in items if item.metadata["injected"] != "clean"
+    ]
     assert len(texts) > 60
 
 
@@ -140,7 +152,11 @@ def test_two_runs_are_compared_in_an_order_that_the_label_follows() -> None:
         faulty = str(item.metadata["injected"]).startswith("defect")
         assert (item.labels["overall"]["planted"] == "tie") != faulty
         if item.pair == family.runs[0].run and faulty:
-            better = "output_1" if item.labels["overall"]["planted"] == "first" else "output_2"
+            better = (
+                "output_1"
+                if item.labels["overall"]["planted"] == "first"
+                else "output_2"
+            )
             assert item.inputs[better] == clean
 
 
@@ -152,7 +168,9 @@ def drawn_runs() -> list[Trace]:
 
 
 def test_what_cannot_be_used_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"rubric=shame shows text, and dataset=traces has `run`"):
+    with pytest.raises(
+        ConfigError, match=r"rubric=shame shows text, and dataset=traces has `run`"
+    ):
         TracesDataset(rubric="shame", inputs=("text",))
     with pytest.raises(ConfigError, match="whole runs alone are compared"):
         TracesDataset(inputs=("input", "output_1", "output_2"), unit="step")

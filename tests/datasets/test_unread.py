@@ -63,23 +63,32 @@ def put(name: str, content: str | bytes) -> Path:
     return path
 
 
-def csv_of(rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGED) -> str:
+def csv_of(
+    rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGED
+) -> str:
     def line(cells: Any) -> str:
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerow(cells)
         return out.getvalue()
 
     lines = [line(row.values()) for row in rows]
-    return line(rows[0]) + "".join(damage(one) if n in at else one for n, one in enumerate(lines))
-
-
-def lines_of(rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGED) -> str:
-    return "".join(
-        (damage(json.dumps(r)) if n in at else json.dumps(r)) + "\n" for n, r in enumerate(rows)
+    return line(rows[0]) + "".join(
+        damage(one) if n in at else one for n, one in enumerate(lines)
     )
 
 
-def list_of(rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGED) -> str:
+def lines_of(
+    rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGED
+) -> str:
+    return "".join(
+        (damage(json.dumps(r)) if n in at else json.dumps(r)) + "\n"
+        for n, r in enumerate(rows)
+    )
+
+
+def list_of(
+    rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGED
+) -> str:
     return "[" + ",".join(lines_of(rows, damage, at).splitlines()) + "]"
 
 
@@ -88,11 +97,18 @@ def twice(line: str) -> str:
 
 
 def checked(files: dict[str, str | bytes]) -> CheckResult:
-    return check(read_table([str(put(name, text)) for name, text in files.items()]), CheckOptions())
+    return check(
+        read_table([str(put(name, text)) for name, text in files.items()]),
+        CheckOptions(),
+    )
 
 
 def limits(result: CheckResult) -> list[str]:
-    return [noted.key for noted in result.judges[0].ordered() if noted.weight == Weight.LIMITS]
+    return [
+        noted.key
+        for noted in result.judges[0].ordered()
+        if noted.weight == Weight.LIMITS
+    ]
 
 
 DAMAGES = {
@@ -101,9 +117,15 @@ DAMAGES = {
     "no id": ("a.csv", csv_of(ROWS, lambda line: line[4:], range(1, N - 4, 2))),
     "half a line": ("a.jsonl", lines_of(ROWS, lambda line: line[:-1])),
     "a key twice": ("a.jsonl", lines_of(ROWS, twice)),
-    "a list": ("a.jsonl", lines_of(ROWS, lambda line: json.dumps(list(json.loads(line).values())))),
+    "a list": (
+        "a.jsonl",
+        lines_of(ROWS, lambda line: json.dumps(list(json.loads(line).values()))),
+    ),
     "a key twice in a list": ("a.json", list_of(ROWS, twice)),
-    "a key twice under a name": ("a.json", f'{{"n": {N}, "data": {list_of(ROWS, twice)}}}'),
+    "a key twice under a name": (
+        "a.json",
+        f'{{"n": {N}, "data": {list_of(ROWS, twice)}}}',
+    ),
     "nothing in a list": ("a.json", list_of(ROWS, lambda line: "null")),
 }
 
@@ -128,7 +150,10 @@ def test_labels_that_are_damaged_count_too() -> None:
     result = checked({"a.csv": csv_of(cells)})
     assert result.table.unread == len(DAMAGED)
     assert result.judges[0].verdict.key == "check.verdict_missing"
-    one = [row | ({"human_ana": "#REF!"} if n in DAMAGED else {}) for n, row in enumerate(ROWS)]
+    one = [
+        row | ({"human_ana": "#REF!"} if n in DAMAGED else {})
+        for n, row in enumerate(ROWS)
+    ]
     # ben's labels of these items are there
     assert checked({"a.csv": csv_of(one)}).table.unread == 0
 
@@ -139,7 +164,10 @@ TORN = {
     "json lines": ("a.jsonl", lines_of(SOUND)[:-60]),
     "json": ("a.json", list_of(SOUND)[:-60]),
     "json under a name": ("a.json", f'{{"data": {list_of(SOUND)}'[:-60]),
-    "half a letter": ("a.jsonl", (lines_of(SOUND[:-1]) + '{"item": "ção ç').encode()[:-1]),
+    "half a letter": (
+        "a.jsonl",
+        (lines_of(SOUND[:-1]) + '{"item": "ção ç').encode()[:-1],
+    ),
 }
 
 
@@ -147,7 +175,10 @@ TORN = {
 def test_one_torn_line_loses_no_yes_and_is_counted(name: str) -> None:
     result = checked(dict([TORN[name]]))
     assert (result.table.unread, result.judges[0].n) == (1, len(SOUND) - 1)
-    assert (result.judges[0].standing, "kinds.unread" in limits(result)) == ("supported", True)
+    assert (result.judges[0].standing, "kinds.unread" in limits(result)) == (
+        "supported",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,9 +198,15 @@ def test_what_is_no_row_is_no_lost_verdict(end: str) -> None:
 
 
 def test_items_without_labels_may_end_early() -> None:
-    rows = [{key: row[key] for key in ("item", "text", "judge", "human_ana")} for row in SOUND]
+    rows = [
+        {key: row[key] for key in ("item", "text", "judge", "human_ana")}
+        for row in SOUND
+    ]
     found = checked(
-        {"a.csv": csv_of(rows) + "".join(f"x{n},some text {n},pass\n" for n in range(90))}
+        {
+            "a.csv": csv_of(rows)
+            + "".join(f"x{n},some text {n},pass\n" for n in range(90))
+        }
     )
     assert (found.table.unread, found.judges[0].standing) == (0, "supported")
 
@@ -196,10 +233,14 @@ def test_of_joined_files_what_is_lost_counts_once() -> None:
     found = checked({"v.csv": verdicts, "l.csv": labels}).judges[0]
     assert found.verdict.values["missing"] == len(DAMAGED)
     labels = csv_of(part(ROWS, "item", "text", "human_ana"), more_cells)
-    found = checked({"v.csv": csv_of(part(ROWS, "item", "judge")), "l.csv": labels}).judges[0]
+    found = checked(
+        {"v.csv": csv_of(part(ROWS, "item", "judge")), "l.csv": labels}
+    ).judges[0]
     assert found.verdict.values["missing"] == len(DAMAGED)
     texts = csv_of(part(SOUND, "item", "text"), more_cells, range(1, 400, 40))
-    sound = checked({"v.csv": csv_of(part(SOUND, "item", "judge", "human_ana")), "t.csv": texts})
+    sound = checked(
+        {"v.csv": csv_of(part(SOUND, "item", "judge", "human_ana")), "t.csv": texts}
+    )
     # no verdict stood there
     assert (sound.table.unread, sound.judges[0].standing) == (
         0,
@@ -209,7 +250,8 @@ def test_of_joined_files_what_is_lost_counts_once() -> None:
 
 def test_what_one_judge_lost_is_no_gap_of_the_other() -> None:
     rows = [
-        part([row], "item", "text", "human_ana")[0] | {"judge": judge, "verdict": verdict}
+        part([row], "item", "text", "human_ana")[0]
+        | {"judge": judge, "verdict": verdict}
         for row in SOUND
         for judge, verdict in (("gpt-a", row["judge"]), ("gpt-b", row["human_ben"]))
     ]
@@ -223,15 +265,22 @@ def answer(row: Row) -> Row:
         "model": "gpt-5",
         "choices": [{"message": {"content": row["judge"]}, "finish_reason": "stop"}],
     }
-    return {"custom_id": row["item"], "response": {"status_code": 200, "body": body}, "error": None}
+    return {
+        "custom_id": row["item"],
+        "response": {"status_code": 200, "body": body},
+        "error": None,
+    }
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda line: line[:-1], lambda line: line[:-1] + ', "custom_id": "i000"}']
+    "damage",
+    [lambda line: line[:-1], lambda line: line[:-1] + ', "custom_id": "i000"}'],
 )
 def test_lines_of_a_log_count(damage: Callable[[str], str]) -> None:
     log = lines_of([answer(row) for row in ROWS], damage)
-    result = checked({"b.jsonl": log, "l.csv": csv_of(part(ROWS, "item", "text", "human_ana"))})
+    result = checked(
+        {"b.jsonl": log, "l.csv": csv_of(part(ROWS, "item", "text", "human_ana"))}
+    )
     assert result.table.unread == len(DAMAGED)
     assert result.judges[0].verdict.values["missing"] == len(DAMAGED)
 
@@ -242,13 +291,16 @@ def table_of(text: str) -> Evidence:
 
 def test_many_faults_are_counted_and_the_first_are_named() -> None:
     problems = table_of(DAMAGES["more cells"][1]).problems
-    assert [problem.key for problem in problems] == ["table.long_row"] * 20 + ["table.more_unread"]
+    assert [problem.key for problem in problems] == ["table.long_row"] * 20 + [
+        "table.more_unread"
+    ]
     assert problems[-1].values == {"rows": len(DAMAGED) - 20}
 
 
 def test_a_quote_that_is_left_open_counts_what_it_swallows() -> None:
     assert (
-        table_of(csv_of(ROWS, lambda line: line.replace(",", ',"', 1), [N // 2])).unread == N // 2
+        table_of(csv_of(ROWS, lambda line: line.replace(",", ',"', 1), [N // 2])).unread
+        == N // 2
     )
 
 
@@ -259,7 +311,12 @@ def test_card_and_gate_know_what_was_lost(capsys: Capture) -> None:
     assert (told["table"]["unread"], told["table"]["rows"]) == (len(DAMAGED), N)
     card = json.loads(Path("c.json").read_text())
     assert any("60 of 120 rows" in sentence for sentence in card["limits"])
-    for figure in ("agreement.kappa", "agreement.raw", "agreement.sensitivity", "agreement.ac1"):
+    for figure in (
+        "agreement.kappa",
+        "agreement.raw",
+        "agreement.sensitivity",
+        "agreement.ac1",
+    ):
         put("gate.yaml", f"figures: {{{figure}: {{at_least: 0.55}}}}")
         with pytest.raises(SystemExit) as ended:
             cli.main(["gate", "c.json", "--config", "gate.yaml"])
@@ -282,14 +339,18 @@ def grades(kind: str) -> tuple[list[Row], str]:
     for i in range(N):
         label = rng.randint(1, 5)
         ben = min(5, max(1, label + rng.choice([0, 0, 0, 1, -1])))
-        verdict = 6 - label if i % 2 else min(5, max(1, label + rng.choice([0, 0, 0, 1])))
+        verdict = (
+            6 - label if i % 2 else min(5, max(1, label + rng.choice([0, 0, 0, 1])))
+        )
         text = " ".join(rng.choice(WORDS) for _ in range(6 + i % 9))
         ids = {"item": f"i{i:03d}", "text": f"{text} {i}."}
         rows.append(ids | {"human_ana": label, "human_ben": ben, "judge": verdict})
     return rows, kind
 
 
-def figures(rows: list[Row], kind: str, damage: Callable[[str], str] = str) -> dict[str, Estimate]:
+def figures(
+    rows: list[Row], kind: str, damage: Callable[[str], str] = str
+) -> dict[str, Estimate]:
     options = TableOptions(kind=kind) if kind != "pass_fail" else TableOptions()
     path = put("a.jsonl", lines_of(rows, damage))
     found = check(read_table([str(path)], options), CheckOptions()).judges[0].numbers
@@ -317,7 +378,9 @@ def test_every_figure_is_bounded_by_the_rows_that_cannot_be_read(kind: str) -> N
     assert half["surface.increment"].low > 0 > half["surface.increment"].worst_low
     left_out = ("agreement.", "surface.robustness")
     bounded = (one for name, one in whole.items() if not name.startswith(left_out))
-    assert all(one.worst is None and one.best is None for one in bounded), "nothing is lost"
+    assert all(one.worst is None and one.best is None for one in bounded), (
+        "nothing is lost"
+    )
 
 
 def test_one_row_that_cannot_be_read_among_many_hardly_widens_a_figure() -> None:

@@ -32,7 +32,9 @@ FAITH = "faithfulness_meta"
 def dataset(
     path: Path | list[str], experiment: str | None = None, **changes: Any
 ) -> VerdictsDataset:
-    chosen = ["dataset=verdicts"] if experiment is None else [f"experiment={experiment}"]
+    chosen = (
+        ["dataset=verdicts"] if experiment is None else [f"experiment={experiment}"]
+    )
     node = compose_config([*chosen, "dataset.path=x"])["dataset"]
     given = path if isinstance(path, list) else str(path)
     return build(node | changes | {"path": given}, "dataset")  # type: ignore[no-any-return]
@@ -49,7 +51,9 @@ def shame() -> Rubric:
 def scored(found: VerdictsDataset) -> list[float | None]:
     """The scores on a rubric from 0 to 100."""
     return [
-        each.outcome.score for each in found.judgments(shame()) if isinstance(each.outcome, Verdict)
+        each.outcome.score
+        for each in found.judgments(shame())
+        if isinstance(each.outcome, Verdict)
     ]
 
 
@@ -125,14 +129,27 @@ def test_a_long_table_with_repeats_counted_from_one_and_parquet() -> None:
 
 
 def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
-    judge = {"case": "a", "model": "x", "judge": "j", "factual_accuracy": 5, "completeness": 5}
+    judge = {
+        "case": "a",
+        "model": "x",
+        "judge": "j",
+        "factual_accuracy": 5,
+        "completeness": 5,
+    }
     put(tmp_path / "1.jsonl", [judge])
-    put(tmp_path / "2.jsonl", [{"case": "a", "model": "x", "text": "Two words", "rouge1_f": 0.3}])
+    put(
+        tmp_path / "2.jsonl",
+        [{"case": "a", "model": "x", "text": "Two words", "rouge1_f": 0.3}],
+    )
     put(tmp_path / "3.jsonl", [{"case": "a", "reference_summary": "What was held."}])
-    again = {"retest": {"factual_accuracy": 1, "completeness": 1}, "retest_parse_error": False}
+    again = {
+        "retest": {"factual_accuracy": 1, "completeness": 1},
+        "retest_parse_error": False,
+    }
     put(tmp_path / "4.jsonl", [{"case": "a", "model": "x", "judge": "j"} | again])
     quotes = [
-        {"case": "a", "model": "x", "judge": "j", "omission": each} for each in ("dissent", "vote")
+        {"case": "a", "model": "x", "judge": "j", "omission": each}
+        for each in ("dissent", "vote")
     ]
     put(tmp_path / "taxonomy_omissions.jsonl", quotes)
     for given in (tmp_path, [str(path) for path in sorted(tmp_path.iterdir())]):
@@ -157,7 +174,10 @@ def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([{"judge": "j", "nli": 1}], r"no column with the ids.*dataset\.columns\.id=COLUMN"),
+        (
+            [{"judge": "j", "nli": 1}],
+            r"no column with the ids.*dataset\.columns\.id=COLUMN",
+        ),
         (
             [{"case": "a", "words": 3}],
             r"which column holds the verdicts.*dataset\.columns\.judge=words",
@@ -187,7 +207,13 @@ def test_what_cannot_be_read_is_named_with_the_setting(
             "verdicts",
         ),
         ([{"case": "a", "judge": "j", "completeness": n} for n in (1, 2)], "verdicts"),
-        ([{"case": "a", "judge": j, "nli": 1, "label": n} for n, j in enumerate("jk")], "labels"),
+        (
+            [
+                {"case": "a", "judge": j, "nli": 1, "label": n}
+                for n, j in enumerate("jk")
+            ],
+            "labels",
+        ),
     ],
 )
 def test_what_contradicts_itself_does_not_count_and_is_said(
@@ -195,7 +221,9 @@ def test_what_contradicts_itself_does_not_count_and_is_said(
 ) -> None:
     found = table(*rows, experiment=FAITH)
     said = {note.key: note.values for note in (found.load(), found.read)[1]}
-    assert said[f"table.contradicting_{key}"]["places"] == [f"t.jsonl:{n}" for n in (1, 2)]
+    assert said[f"table.contradicting_{key}"]["places"] == [
+        f"t.jsonl:{n}" for n in (1, 2)
+    ]
     assert (
         set(outcomes(found).values()) == {"unparseable"}
         if key == "verdicts"
@@ -209,23 +237,35 @@ def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"does not exist"):
         dataset(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text(WIDE)
-    with pytest.raises(ConfigError, match=r"dataset\.scales\.nli\.ends.*lower end first"):
+    with pytest.raises(
+        ConfigError, match=r"dataset\.scales\.nli\.ends.*lower end first"
+    ):
         dataset(tmp_path / "t.csv", scales={"nli": {"ends": [1, 0]}})
 
 
 @pytest.mark.parametrize("values", [(1, 2, 4, 5), (1, 4, 7), (0, 1), (0, 1, 5, 10)])
-def test_scores_that_reach_the_ends_of_another_scale_are_mapped(values: tuple[int, ...]) -> None:
+def test_scores_that_reach_the_ends_of_another_scale_are_mapped(
+    values: tuple[int, ...],
+) -> None:
     """Taken for points of 0 to 100, five stars would be five points; labels of a dataset are read
     like this, too."""
-    rows = [{"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20)]
+    rows = [
+        {"item": f"i{n}", "judge": "j", "score": values[n % len(values)]}
+        for n in range(20)
+    ]
     assert {0.0, 100.0} < set(scored(table(*rows))) | {50.0}
     meant = table(*rows, scales={"overall": {"ends": [0, 100]}})
     assert scored(meant) == [float(row["score"]) for row in rows]
 
 
 @pytest.mark.parametrize("values", [(2, 3), (1, 2, 3, 6)])
-def test_scores_that_seem_to_be_on_another_scale_are_asked_about(values: tuple[int, ...]) -> None:
-    rows = [{"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20)]
+def test_scores_that_seem_to_be_on_another_scale_are_asked_about(
+    values: tuple[int, ...],
+) -> None:
+    rows = [
+        {"item": f"i{n}", "judge": "j", "score": values[n % len(values)]}
+        for n in range(20)
+    ]
     said = (
         r"t\.jsonl: all 20 scores lie between .*scales\.overall=\{ends: \[1,(5|7)\]\}.*\{ends:"
         r" \[0,100\]\}"
@@ -244,12 +284,17 @@ def test_labels_are_on_the_scale_of_the_verdicts_and_may_be_turned() -> None:
         ("1-10", 200 / 9),
     ):
         found = table(*rows, label_scale=scale)
-        assert read_labels(found.load(shame()), shame()).items[0].label == pytest.approx(wanted)
+        assert read_labels(found.load(shame()), shame()).items[
+            0
+        ].label == pytest.approx(wanted)
         assert scored(found)[:10] == pytest.approx([n * 100 / 9 for n in range(10)])
 
 
 def test_a_score_off_the_scale_of_the_others_fails() -> None:
-    rows = [{"item": f"i{n}", "judge": "j", "score": 250 if n == 3 else 5 * n} for n in range(20)]
+    rows = [
+        {"item": f"i{n}", "judge": "j", "score": 250 if n == 3 else 5 * n}
+        for n in range(20)
+    ]
     assert [
         each.outcome.reason
         for each in table(*rows).judgments(shame())
@@ -259,13 +304,22 @@ def test_a_score_off_the_scale_of_the_others_fails() -> None:
 
 def test_good_scores_are_taken_as_they_are() -> None:
     for values in ((0, 0), (0, 100), (3, 11), (1, 60)):
-        rows = [{"item": f"i{n}", "judge": "j", "score": values[n % 2]} for n in range(20)]
+        rows = [
+            {"item": f"i{n}", "judge": "j", "score": values[n % 2]} for n in range(20)
+        ]
         assert scored(table(*rows)) == [float(row["score"]) for row in rows]
 
 
 def test_labels_of_people_become_those_of_the_items() -> None:
     rows = [
-        {"item": "a", "judge": "j", "criterion": "completeness", "score": 4, "label": 3, "rater": r}
+        {
+            "item": "a",
+            "judge": "j",
+            "criterion": "completeness",
+            "score": 4,
+            "label": 3,
+            "rater": r,
+        }
         for r in "xy"
     ]
     found = table(
@@ -274,7 +328,10 @@ def test_labels_of_people_become_those_of_the_items() -> None:
         {"item": "b", "judge": "j", "score": 2, "label": 1},
     )
     labels = {item.id: item.labels for item in found.load()}
-    assert labels == {"a": {"completeness": {"x": 3, "y": 5}}, "b": {"overall": {"label": 1}}}
+    assert labels == {
+        "a": {"completeness": {"x": 3, "y": 5}},
+        "b": {"overall": {"label": 1}},
+    }
 
 
 def test_columns_with_other_names_and_decimal_commas_are_read_and_said() -> None:
@@ -285,8 +342,14 @@ def test_columns_with_other_names_and_decimal_commas_are_read_and_said() -> None
     assert outcomes(found) == {("a", "j", "tom", 0): 0.5, ("b", "j", "tom", 0): 1.0}
     words = Words("en", [TEXTS])
     said = " ".join(map(words.say, found.read))
-    assert "t.csv is not UTF-8" in said and "read as judges (`dataset.columns.judge`)" in said
-    assert "`dataset.columns.id=exemplo`" in said and "`dataset.columns.criterion=criterio`" in said
+    assert (
+        "t.csv is not UTF-8" in said
+        and "read as judges (`dataset.columns.judge`)" in said
+    )
+    assert (
+        "`dataset.columns.id=exemplo`" in said
+        and "`dataset.columns.criterion=criterio`" in said
+    )
     # as it says that they are typed
     columns = {
         "id": "exemplo",
@@ -298,25 +361,38 @@ def test_columns_with_other_names_and_decimal_commas_are_read_and_said() -> None
 
 def test_columns_are_recognised_where_none_are_named() -> None:
     rows = [
-        {"texto": f"texto {n}", "nota": n % 5 + 1, "juiz": (n + 1) % 5 + 1 if n else None}
+        {
+            "texto": f"texto {n}",
+            "nota": n % 5 + 1,
+            "juiz": (n + 1) % 5 + 1 if n else None,
+        }
         for n in range(10)
     ]
     found = table(*rows)
     items = found.load()
     assert [item.inputs["text"] for item in items] == [row["texto"] for row in rows]
-    assert [item.labels["overall"]["nota"] for item in items] == [row["nota"] for row in rows]
+    assert [item.labels["overall"]["nota"] for item in items] == [
+        row["nota"] for row in rows
+    ]
     said = outcomes(found)
     assert said[items[0].id, "juiz", "overall", 0] == "unparseable"
     # 3 of 1 to 5, on a rubric from 0 to 1
     assert said[items[1].id, "juiz", "overall", 0] == pytest.approx(0.5)
     with pytest.raises(DataError, match="unordered"):
-        table(*({"id": n, "judge": "xyz"[n % 3] * 3, "label": "xxx"} for n in range(9))).load()
+        table(
+            *({"id": n, "judge": "xyz"[n % 3] * 3, "label": "xxx"} for n in range(9))
+        ).load()
 
 
 @pytest.mark.parametrize(
     ("judge", "verdict", "label", "said"),
     [
-        ("nobody", None, None, "dataset.columns.judge is 'nobody', which is no column."),
+        (
+            "nobody",
+            None,
+            None,
+            "dataset.columns.judge is 'nobody', which is no column.",
+        ),
         (
             ["score", "grade"],
             "score",
@@ -331,7 +407,9 @@ def test_columns_are_recognised_where_none_are_named() -> None:
         ),
     ],
 )
-def test_a_doubt_of_a_run_names_settings(judge: Any, verdict: Any, label: Any, said: str) -> None:
+def test_a_doubt_of_a_run_names_settings(
+    judge: Any, verdict: Any, label: Any, said: str
+) -> None:
     rows = [
         {
             "id": n,

@@ -62,9 +62,19 @@ class Run:
     """The whole path over one stub server."""
 
     def __init__(
-        self, stub: Any, prompt: Prompt, rubric: Rubric, provenance: Provenance, folder: Path
+        self,
+        stub: Any,
+        prompt: Prompt,
+        rubric: Rubric,
+        provenance: Provenance,
+        folder: Path,
     ) -> None:
-        self.stub, self.prompt, self.rubric, self.provenance = stub, prompt, rubric, provenance
+        self.stub, self.prompt, self.rubric, self.provenance = (
+            stub,
+            prompt,
+            rubric,
+            provenance,
+        )
         self.folder, self.path = folder, folder / JOURNAL
 
     def __call__(
@@ -78,14 +88,26 @@ class Run:
         **engine: Any,
     ) -> list[Judgment]:
         model = ChatModel(
-            "stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0)
+            "stub",
+            self.stub.url + "/v1",
+            key_env=key_env,
+            price=Price(input=1000, output=0),
         )
         readout: Readout = SamplesReadout(n=samples) if samples else StructuredReadout()
         readout.bind(model, self.prompt, self.rubric)
-        options: dict[str, Any] = {"concurrency": 4, "backoff": 0.001, "retries": 2, "timeout": 0.5}
+        options: dict[str, Any] = {
+            "concurrency": 4,
+            "backoff": 0.001,
+            "retries": 2,
+            "timeout": 0.5,
+        }
         options |= {"cache_dir": str(self.folder / "cache")} | engine
         parts = Parts(
-            self.rubric, self.prompt, model, readout, (JudgeStep(judge(readout), self.provenance),)
+            self.rubric,
+            self.prompt,
+            model,
+            readout,
+            (JudgeStep(judge(readout), self.provenance),),
         )
         journals = Journals(folder if folder is not None else self.folder)
         judged, judgments = asyncio.run(
@@ -101,7 +123,8 @@ class Run:
         """The same in a process of its own, which is killed when the server has had so many
         requests."""
         records = [
-            record.model_dump_json() for record in (self.rubric, self.prompt, self.provenance)
+            record.model_dump_json()
+            for record in (self.rubric, self.prompt, self.provenance)
         ]
         command = [
             sys.executable,
@@ -112,7 +135,9 @@ class Run:
             json.dumps(options),
             *records,
         ]
-        process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env={**os.environ})
+        process = subprocess.Popen(
+            command, cwd=Path(__file__).parents[2], env={**os.environ}
+        )
         deadline = time.monotonic() + 60
         while (
             len(self.stub.requests) < after
@@ -125,5 +150,7 @@ class Run:
 
 
 @pytest.fixture
-def run(stub: Any, prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path) -> Run:
+def run(
+    stub: Any, prompt: Prompt, rubric: Rubric, provenance: Provenance, tmp_path: Path
+) -> Run:
     return Run(stub, prompt, rubric, provenance, tmp_path)

@@ -12,7 +12,12 @@ import numpy as np
 import yaml
 
 from undogmatic.engine.step import Step
-from undogmatic.errors import ModelError, RefusedAnswer, TransportError, UnparseableAnswer
+from undogmatic.errors import (
+    ModelError,
+    RefusedAnswer,
+    TransportError,
+    UnparseableAnswer,
+)
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
@@ -42,11 +47,15 @@ def metrics(folder: Path) -> dict[str, float]:
     return json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
 
 
-def run_in(folder: Path, config: dict[str, Any], typed: Sequence[str] = ()) -> float | None:
+def run_in(
+    folder: Path, config: dict[str, Any], typed: Sequence[str] = ()
+) -> float | None:
     """A run with the files that Hydra leaves."""
     (folder / ".hydra").mkdir(parents=True, exist_ok=True)
     for name, kept in (("config", config), ("overrides", list(typed))):
-        (folder / ".hydra" / f"{name}.yaml").write_text(yaml.safe_dump(kept), encoding="utf-8")
+        (folder / ".hydra" / f"{name}.yaml").write_text(
+            yaml.safe_dump(kept), encoding="utf-8"
+        )
     return run_experiment(config, CHOICES, folder)
 
 
@@ -66,7 +75,10 @@ class Halve(Step):
             raise UnparseableAnswer("no words in it", "%%%")
         words = item.text.split()
         halves = (words[: len(words) // 2], words[len(words) // 2 :])
-        return [Item(id=f"{item.id}.{n}", text=" ".join(half)) for n, half in enumerate(halves)]
+        return [
+            Item(id=f"{item.id}.{n}", text=" ".join(half))
+            for n, half in enumerate(halves)
+        ]
 
 
 class Summarise(Step):
@@ -80,7 +92,10 @@ class Summarise(Step):
     async def make(self, item: Item) -> Sequence[Item]:
         async def send() -> Reply:
             return Reply(
-                " ".join(item.text.split()[: self.length]), input_tokens=7, output_tokens=3, usd=0.5
+                " ".join(item.text.split()[: self.length]),
+                input_tokens=7,
+                output_tokens=3,
+                usd=0.5,
             )
 
         reply = await self.asked_model.gateway.call(
@@ -126,4 +141,6 @@ class Whole:
 
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         pairs = judged.frame[["judge", "criterion"]].drop_duplicates()
-        return [Told(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")]
+        return [
+            Told(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")
+        ]

@@ -36,7 +36,12 @@ class Batched:
     were."""
 
     def __init__(
-        self, stub: StubServer, prompt: Any, rubric: Any, provenance: Provenance, folder: Path
+        self,
+        stub: StubServer,
+        prompt: Any,
+        rubric: Any,
+        provenance: Provenance,
+        folder: Path,
     ) -> None:
         self.stub, self.prompt, self.rubric, self.provenance, self.folder = (
             stub,
@@ -69,10 +74,15 @@ class Batched:
         return ChatModel("stub", self.stub.url + "/v1", price=PRICE, batch=True)
 
     def anthropic(self) -> AnthropicModel:
-        return AnthropicModel("claude-stub", self.stub.url, key_env="STUB_KEY", price=PRICE)
+        return AnthropicModel(
+            "claude-stub", self.stub.url, key_env="STUB_KEY", price=PRICE
+        )
 
     def noted(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.folder / BATCHES).read_text().splitlines()]
+        return [
+            json.loads(line)
+            for line in (self.folder / BATCHES).read_text().splitlines()
+        ]
 
 
 @pytest.fixture
@@ -109,7 +119,10 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_in_the_next_batch(
 ) -> None:
     batched.stub.faults = {ITEMS[1].text: Fault("prose"), ITEMS[3].text: Fault("prose")}
     right(batched())
-    assert [len(batch.requests) for batch in batched.stub.batches.values()] == [len(ITEMS), 2]
+    assert [len(batch.requests) for batch in batched.stub.batches.values()] == [
+        len(ITEMS),
+        2,
+    ]
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -163,8 +176,13 @@ def test_what_a_batch_did_not_answer_is_said_and_asked_for_when_the_run_goes_on(
     judgments = batched(model())
     assert sum(judgment.score is not None for judgment in judgments) == answered
     failed = [judgment.outcome for judgment in judgments if judgment.score is None]
-    assert all(outcome.reason == "transport" and said in outcome.message for outcome in failed)  # type: ignore
-    assert f"{len(failed)} of {len(ITEMS)} questions got no answer" in capsys.readouterr().err
+    assert all(
+        outcome.reason == "transport" and said in outcome.message for outcome in failed
+    )  # type: ignore
+    assert (
+        f"{len(failed)} of {len(ITEMS)} questions got no answer"
+        in capsys.readouterr().err
+    )
     batched.stub.batch_fault = ""
     if fault == "lost":
         batched.stub.batches.clear()
@@ -172,7 +190,9 @@ def test_what_a_batch_did_not_answer_is_said_and_asked_for_when_the_run_goes_on(
     assert len(batched.stub.requests) == len(ITEMS) + len(failed)
 
 
-def test_a_batch_without_an_end_stops_the_run_and_is_asked_for_again(batched: Batched) -> None:
+def test_a_batch_without_an_end_stops_the_run_and_is_asked_for_again(
+    batched: Batched,
+) -> None:
     batched.stub.batch_fault = "never"
     with pytest.raises(
         RunStopped,
@@ -186,7 +206,10 @@ def test_a_batch_without_an_end_stops_the_run_and_is_asked_for_again(batched: Ba
 
 @pytest.mark.parametrize(
     ("broken", "reason"),
-    [("models.batches.OpenAIBatches._state", "transport"), ("engine.batch._Desk._ended", "fault")],
+    [
+        ("models.batches.OpenAIBatches._state", "transport"),
+        ("engine.batch._Desk._ended", "fault"),
+    ],
 )
 def test_a_fault_of_the_program_is_not_called_one_of_the_provider(
     batched: Batched, broken: str, reason: str, monkeypatch: pytest.MonkeyPatch
@@ -195,7 +218,9 @@ def test_a_fault_of_the_program_is_not_called_one_of_the_provider(
     with monkeypatch.context() as patched:
         patched.setattr(f"undogmatic.{broken}", lambda *given: 1 / 0)
         failures = [judgment.outcome for judgment in batched()]
-    assert {failure.reason for failure in failures if isinstance(failure, Failure)} == {reason}
+    assert {failure.reason for failure in failures if isinstance(failure, Failure)} == {
+        reason
+    }
     right(batched())
     assert len(batched.stub.batches) == 1
 
@@ -216,14 +241,21 @@ def test_batches_never_take_more_money_than_there_is(
     # 0.005 USD for the 100 tokens that the stub counts, at most 0.1 by its length
     cheap = Price(input=100, output=0)
     model = ChatModel("stub", batched.stub.url + "/v1", price=cheap, batch=True)
-    with pytest.raises(RunStopped, match=r"`engine.max_usd` is 0.052, 0.0500 USD were spent"):
+    with pytest.raises(
+        RunStopped, match=r"`engine.max_usd` is 0.052, 0.0500 USD were spent"
+    ):
         batched(model, max_usd=0.052)
     sizes = [len(batch.requests) for batch in batched.stub.batches.values()]
     assert sum(sizes) == 10 and len(sizes) == 2
-    assert f"sure to pay for {sizes[0]} of {len(ITEMS)} questions" in capsys.readouterr().err
+    assert (
+        f"sure to pay for {sizes[0]} of {len(ITEMS)} questions"
+        in capsys.readouterr().err
+    )
 
 
-def test_a_question_that_may_cost_more_than_is_left_is_not_sent(batched: Batched) -> None:
+def test_a_question_that_may_cost_more_than_is_left_is_not_sent(
+    batched: Batched,
+) -> None:
     with pytest.raises(
         RunStopped,
         match=r"`engine.max_usd` is 0.03, 0.0000 USD were spent, and one more .* may cost 0",
@@ -232,7 +264,9 @@ def test_a_question_that_may_cost_more_than_is_left_is_not_sent(batched: Batched
     assert not batched.stub.batches
 
 
-def test_items_that_ask_the_same_share_one_answer_and_its_price(batched: Batched) -> None:
+def test_items_that_ask_the_same_share_one_answer_and_its_price(
+    batched: Batched,
+) -> None:
     same = [Item(id=id, text="the same text") for id in ("a", "b")]
     assert [judgment.cost.usd for judgment in batched(items=same)] == [0.05, 0.0]
 
@@ -256,9 +290,9 @@ def test_two_answers_to_one_question_that_differ_are_none(
             for judgment in batched(model())
             if isinstance(judgment.outcome, Failure)
         ]
-    assert [failure.reason for failure in failed] == ["transport"] and "two answers" in failed[
-        0
-    ].message
+    assert [failure.reason for failure in failed] == [
+        "transport"
+    ] and "two answers" in failed[0].message
     batched.stub.batches.clear()
     right(batched(model()))
 
@@ -279,11 +313,15 @@ def test_a_key_that_was_not_accepted_in_a_batch_may_be_corrected(
 
 
 def test_who_has_no_batches_is_named_before_anything_is_sent(batched: Batched) -> None:
-    with pytest.raises(ConfigError, match=r"stub@.* has no batch interface .* engine=local"):
+    with pytest.raises(
+        ConfigError, match=r"stub@.* has no batch interface .* engine=local"
+    ):
         batched(ChatModel("stub", batched.stub.url + "/v1"))
     assert not batched.stub.requests
     batched.stub.batch_fault = "failed"
-    with pytest.raises(ConfigError, match=r"refused the batch batch_0 \(no such model\)"):
+    with pytest.raises(
+        ConfigError, match=r"refused the batch batch_0 \(no such model\)"
+    ):
         batched()
 
 
@@ -306,7 +344,9 @@ def reasons(judgments: list[Judgment]) -> dict[str, str]:
     """Why each item without a score has none."""
     outcomes = {judgment.item_id: judgment.outcome for judgment in judgments}
     return {
-        item: outcome.reason for item, outcome in outcomes.items() if isinstance(outcome, Failure)
+        item: outcome.reason
+        for item, outcome in outcomes.items()
+        if isinstance(outcome, Failure)
     }
 
 
@@ -376,7 +416,9 @@ def test_a_file_of_questions_whose_id_cannot_be_used_costs_nothing_and_is_sent_a
     async def odd(stub: StubServer, request: Any) -> Any:
         kept = await upload(stub, request)
         return (
-            hostile.response(hostile.Odd(body)) if (body := next(told, None)) is not None else kept
+            hostile.response(hostile.Odd(body))
+            if (body := next(told, None)) is not None
+            else kept
         )
 
     monkeypatch.setattr(StubServer, "_upload", odd)
@@ -391,18 +433,28 @@ def test_a_batch_that_is_refused_stops_the_run_and_blames_no_text(
     failure."""
 
     async def refuse(*given: Any) -> Any:
-        return hostile.response(hostile.Odd(b'{"error": {"message": "no room for more"}}', 400))
+        return hostile.response(
+            hostile.Odd(b'{"error": {"message": "no room for more"}}', 400)
+        )
 
     batched(items=ITEMS[:2])
     with monkeypatch.context() as patched:
         patched.setattr(StubServer, "_make_batch", refuse)
-        with pytest.raises(RunStopped, match=r"refused: .*no room for more[\s\S]*run\.resume="):
+        with pytest.raises(
+            RunStopped, match=r"refused: .*no room for more[\s\S]*run\.resume="
+        ):
             batched()
     right(batched())
     assert len(batched.stub.requests) == len(ITEMS)
 
 
-ODD_LOOKS = [b"<html>", b"[]", b"", b"null", b'{"id": [], "request_counts": [1], "data": {}}']
+ODD_LOOKS = [
+    b"<html>",
+    b"[]",
+    b"",
+    b"null",
+    b'{"id": [], "request_counts": [1], "data": {}}',
+]
 
 
 @PROVIDERS
@@ -413,15 +465,25 @@ def test_an_odd_reply_to_a_look_costs_nothing(
     """Neither while the batch is looked for or waited for, nor when its answers are fetched: all of
     it is paid."""
     batched.stub.batch_reply = b"{}"
-    for name, reply in (("_show_batch", odd), ("_list_batches", odd), ("_content", b"<html>")):
+    for name, reply in (
+        ("_show_batch", odd),
+        ("_list_batches", odd),
+        ("_content", b"<html>"),
+    ):
         shown, left = getattr(StubServer, name), [2]
 
         async def first(
-            stub: StubServer, request: Any, shown: Any = shown, left: Any = left, reply: Any = reply
+            stub: StubServer,
+            request: Any,
+            shown: Any = shown,
+            left: Any = left,
+            reply: Any = reply,
         ) -> Any:
             left[0] -= 1
             return (
-                hostile.response(hostile.Odd(reply)) if left[0] >= 0 else await shown(stub, request)
+                hostile.response(hostile.Odd(reply))
+                if left[0] >= 0
+                else await shown(stub, request)
             )
 
         monkeypatch.setattr(StubServer, name, first)
@@ -439,14 +501,17 @@ def test_a_provider_that_stays_odd_stops_the_run_and_its_batch_is_kept(
     with monkeypatch.context() as patched:
         patched.setattr(StubServer, "_content", page)
         with pytest.raises(
-            RunStopped, match=r"could not be looked at: .*a page in place of the answers"
+            RunStopped,
+            match=r"could not be looked at: .*a page in place of the answers",
         ):
             batched(model_of(batched, provider), poll=0.001)
     right(batched(model_of(batched, provider)))
     assert len(batched.stub.requests) == len(ITEMS)
 
 
-def test_a_list_without_an_end_is_left(batched: Batched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_without_an_end_is_left(
+    batched: Batched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same page again and again, and each says that there are more."""
 
     async def again(stub: StubServer, request: Any) -> Any:
@@ -505,7 +570,13 @@ ODD_LINES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "a huge line": (lambda row: row | {"x": "y" * 5_000_000}, "unparseable"),
     "a deep line": (
-        lambda row: json.dumps(row).encode()[:-1] + b', "x": ' + b"[" * 9000 + b"]" * 9000 + b"}",
+        lambda row: (
+            json.dumps(row).encode()[:-1]
+            + b', "x": '
+            + b"[" * 9000
+            + b"]" * 9000
+            + b"}"
+        ),
         "unparseable",
     ),
     "a body that is null": (lambda row: body(row, None), "unparseable"),
@@ -553,7 +624,11 @@ def test_one_odd_answer_is_the_failure_of_its_item_alone(
     odd = reasons(judgments)
     assert set(odd.values()) == {reason} and len(odd) == 1
     # The next batches hold that one question alone, whose answer is the odd line again.
-    assert [len(batch.requests) for batch in batched.stub.batches.values()][1:] in ([], [1], [1, 1])
+    assert [len(batch.requests) for batch in batched.stub.batches.values()][1:] in (
+        [],
+        [1],
+        [1, 1],
+    )
     batched.stub.batch_sends = None
     if reason == "transport":
         right(batched(model_of(batched, provider)))
@@ -574,7 +649,9 @@ def test_an_answer_with_an_odd_status_is_the_failure_of_its_item_alone(
     assert list(odd.values()) == ["transport"]
 
 
-def test_the_good_one_of_two_answers_counts_wherever_the_other_stands(batched: Batched) -> None:
+def test_the_good_one_of_two_answers_counts_wherever_the_other_stands(
+    batched: Batched,
+) -> None:
     def twice(content: bytes) -> hostile.Odd:
         first, second, *others = content.splitlines()
         odd = [first[:-5], json.dumps(json.loads(second) | {"response": None}).encode()]
@@ -586,14 +663,20 @@ def test_the_good_one_of_two_answers_counts_wherever_the_other_stands(batched: B
 
 
 def packed(content: bytes, form: str) -> hostile.Odd:
-    pack = zlib.compressobj(9, zlib.DEFLATED, {"gzip": 31, "deflate": 15, "raw": -15}[form])
+    pack = zlib.compressobj(
+        9, zlib.DEFLATED, {"gzip": 31, "deflate": 15, "raw": -15}[form]
+    )
     name = "gzip" if form == "gzip" else "deflate"
-    return hostile.Odd(pack.compress(content) + pack.flush(), headers={"Content-Encoding": name})
+    return hostile.Odd(
+        pack.compress(content) + pack.flush(), headers={"Content-Encoding": name}
+    )
 
 
 @PROVIDERS
 @pytest.mark.parametrize("form", ["gzip", "deflate", "raw"])
-def test_answers_that_are_packed_are_read(batched: Batched, provider: str, form: str) -> None:
+def test_answers_that_are_packed_are_read(
+    batched: Batched, provider: str, form: str
+) -> None:
     batched.stub.batch_sends = lambda content: packed(content, form)
     right(batched(model_of(batched, provider)))
 
@@ -601,7 +684,9 @@ def test_answers_that_are_packed_are_read(batched: Batched, provider: str, form:
 def test_answers_that_are_packed_one_after_the_other_are_read(batched: Batched) -> None:
     def members(content: bytes) -> hostile.Odd:
         parts = [gzip.compress(line + b"\n") for line in content.splitlines()]
-        return hostile.Odd(b"".join(parts) + bytes(512), headers={"Content-Encoding": "gzip"})
+        return hostile.Odd(
+            b"".join(parts) + bytes(512), headers={"Content-Encoding": "gzip"}
+        )
 
     batched.stub.batch_sends = members
     right(batched())
@@ -622,7 +707,9 @@ def test_packed_answers_that_break_off_are_fetched_again(batched: Batched) -> No
 
 
 @PROVIDERS
-@pytest.mark.parametrize("filling", [b"x", b"\n", b"\r\n", b'{"custom_id": "x"}\n', b" "], ids=repr)
+@pytest.mark.parametrize(
+    "filling", [b"x", b"\n", b"\r\n", b'{"custom_id": "x"}\n', b" "], ids=repr
+)
 def test_answers_that_fill_the_memory_when_unpacked_are_bounded(
     batched: Batched, provider: str, filling: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -635,7 +722,9 @@ def test_answers_that_fill_the_memory_when_unpacked_are_bounded(
         pack = zlib.compressobj(9, zlib.DEFLATED, 31)
         lines = content.splitlines(keepends=True)
         parts = [pack.compress(b"".join(lines[:4]) + b"\n")]
-        parts += [pack.compress(filling * (1_000_000 // len(filling))) for _ in range(100)]
+        parts += [
+            pack.compress(filling * (1_000_000 // len(filling))) for _ in range(100)
+        ]
         parts += [pack.compress(b"\n" + b"".join(lines[4:])), pack.flush()]
         return hostile.Odd(b"".join(parts), headers={"Content-Encoding": "gzip"})
 
@@ -655,10 +744,15 @@ def test_answers_that_are_too_large_together_are_bounded(
     monkeypatch.setattr("undogmatic.models.batches.ROOM", 2000)
     monkeypatch.setattr("undogmatic.models.batches.ROOM_EACH", 0)
     judgments = batched()
-    odd = [judgment.outcome for judgment in judgments if isinstance(judgment.outcome, Failure)]
+    odd = [
+        judgment.outcome
+        for judgment in judgments
+        if isinstance(judgment.outcome, Failure)
+    ]
     assert 0 < len(odd) < len(ITEMS)
     assert all(
-        outcome.reason == "transport" and "engine.size=" in outcome.message for outcome in odd
+        outcome.reason == "transport" and "engine.size=" in outcome.message
+        for outcome in odd
     )
 
 
@@ -702,7 +796,9 @@ def test_nothing_of_a_batch_is_paid_twice_wherever_the_run_ends(
         judging = run.create_task(batched.engine(model))
         await asyncio.wait_for(reached.wait(), 30)
         assert not judging.done()
-        under_way = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        under_way = [
+            task for task in asyncio.all_tasks() if task is not asyncio.current_task()
+        ]
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)

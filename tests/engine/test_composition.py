@@ -25,7 +25,11 @@ from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.runs.index import read_records
 
 ONCE = ("score", "distributional", "debate", "red_blue", "single_pass")
-STYLES = dict.fromkeys(ONCE, 1) | {"devils_advocate": 2, "calibration_probe": 2, "panel": 3}
+STYLES = dict.fromkeys(ONCE, 1) | {
+    "devils_advocate": 2,
+    "calibration_probe": 2,
+    "panel": 3,
+}
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(8)]
 
 
@@ -39,7 +43,11 @@ def hosted(stub: StubServer, *overrides: str) -> list[str]:
 
 
 def parts(*overrides: str) -> Parts:
-    server = ["model=openai_compatible", "model.api_base=http://127.0.0.1:1/v1", "model.name=m"]
+    server = [
+        "model=openai_compatible",
+        "model.api_base=http://127.0.0.1:1/v1",
+        "model.name=m",
+    ]
     named = any(word.startswith("model=") for word in overrides)
     return Recipe(compose_config([*(() if named else server), *overrides])).build()
 
@@ -56,7 +64,9 @@ def test_every_style_runs_on_a_hosted_model_with_the_calls_it_needs(
 
 
 @pytest.mark.parametrize("style", ["score", "bucket", "distributional", "red_blue"])
-def test_a_text_whose_language_is_known_is_judged_in_it(stub: StubServer, style: str) -> None:
+def test_a_text_whose_language_is_known_is_judged_in_it(
+    stub: StubServer, style: str
+) -> None:
     texts = {
         "en": "A first text.",
         "pt": "Um segundo texto.",
@@ -69,14 +79,21 @@ def test_a_text_whose_language_is_known_is_judged_in_it(stub: StubServer, style:
         code: dict.fromkeys(("summary", "reference", "opinion"), text)
         for code, text in texts.items()
     }
-    items = [Item(id=str(code), inputs=inputs[code], metadata=languages[code]) for code in texts]
-    judgments = {j.item_id: j for j in judge_items(items, hosted(stub, f"judge={style}", *rubric))}
+    items = [
+        Item(id=str(code), inputs=inputs[code], metadata=languages[code])
+        for code in texts
+    ]
+    judgments = {
+        j.item_id: j
+        for j in judge_items(items, hosted(stub, f"judge={style}", *rubric))
+    }
     sent = [
         (json.dumps(r.body, ensure_ascii=False), r.body["messages"][0]["content"])
         for r in stub.requests
     ]
     asked = {
-        code: {system for body, system in sent if text in body} for code, text in texts.items()
+        code: {system for body, system in sent if text in body}
+        for code, text in texts.items()
     }
     assert all(asked.values())
     assert asked["pt"] == asked["fr"] == asked[None]
@@ -88,17 +105,25 @@ def test_a_text_whose_language_is_known_is_judged_in_it(stub: StubServer, style:
         "fr": "anchored_pt",
         "None": "anchored_pt",
     }
-    assert judgments["en"].provenance.prompt_hash != judgments["pt"].provenance.prompt_hash
+    assert (
+        judgments["en"].provenance.prompt_hash != judgments["pt"].provenance.prompt_hash
+    )
 
 
 def test_a_prompt_with_words_of_its_own_stays_in_its_language() -> None:
     item = Item(id="a", text="A text.", metadata={"language": "en"})
-    for own in ("prompt=demos_pt", "+prompt.instructions=Julgue.", "+prompt.follows_item=false"):
+    for own in (
+        "prompt=demos_pt",
+        "+prompt.instructions=Julgue.",
+        "+prompt.follows_item=false",
+    ):
         (step,) = parts(*(["prompt=anchored_pt"] if own[0] == "+" else []), own).judges
         assert step.for_item(item) is step
 
 
-def test_a_selective_judge_costs_about_one_call_and_the_trigger_rate(stub: StubServer) -> None:
+def test_a_selective_judge_costs_about_one_call_and_the_trigger_rate(
+    stub: StubServer,
+) -> None:
     judgments = judge_items(ITEMS, hosted(stub, "judge=selective"))
     fired = [score_of(item.text) > 70 for item in ITEMS]
     assert 0 < sum(fired) < len(ITEMS)
@@ -113,13 +138,21 @@ def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer) -> 
     )
     run_experiment(compose_config(overrides), CHOICES, OUT)
     rows = table(OUT / "scores.csv")
-    assert len(rows) == 9 and {row["uncertainty"] for row in rows} <= {"low", "medium", "high"}
+    assert len(rows) == 9 and {row["uncertainty"] for row in rows} <= {
+        "low",
+        "medium",
+        "high",
+    }
     kept = [j.outcome for j in read_records(OUT / "judgments.jsonl", Judgment)]
-    assert all(isinstance(o, Verdict) and "critique_strength" in o.details for o in kept)
+    assert all(
+        isinstance(o, Verdict) and "critique_strength" in o.details for o in kept
+    )
     assert metrics(OUT)["calls"] == 18 and (OUT / "report.html").is_file()
 
 
-def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubServer) -> None:
+def test_categories_without_an_order_are_counted_and_drawn_by_nobody(
+    stub: StubServer,
+) -> None:
     words = [
         "prompt=anchored_en",
         "tracking=none",
@@ -127,16 +160,25 @@ def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubS
         "analysis=suite",
         "report.language=pt",
     ]
-    rubric = {"_target_": "undogmatic.records.rubric.Rubric", **COLOURS.model_dump(mode="json")}
-    run_experiment(compose_config(hosted(stub, *words)) | {"rubric": rubric}, CHOICES, OUT)
+    rubric = {
+        "_target_": "undogmatic.records.rubric.Rubric",
+        **COLOURS.model_dump(mode="json"),
+    }
+    run_experiment(
+        compose_config(hosted(stub, *words)) | {"rubric": rubric}, CHOICES, OUT
+    )
     report = (OUT / "report.md").read_text(encoding="utf-8")
     assert any(f"| {colour} |" in report for colour in ("red", "green", "blue"))
     assert not list((OUT / "figures").glob("common_*"))
     rows = table(OUT / "scores.csv")
     assert [(row["score"], row["error"]) for row in rows] == [("", "")] * 6
-    kept = {j.item_id: j.outcome for j in read_records(OUT / "judgments.jsonl", Judgment)}
+    kept = {
+        j.item_id: j.outcome for j in read_records(OUT / "judgments.jsonl", Judgment)
+    }
     said = {
-        name: outcome.category for name, outcome in kept.items() if isinstance(outcome, Verdict)
+        name: outcome.category
+        for name, outcome in kept.items()
+        if isinstance(outcome, Verdict)
     }
     assert {row["item_id"]: row["category"] for row in rows} == said and len(said) == 6
 
@@ -149,9 +191,14 @@ def inside(*overrides: str) -> tuple[Judge, Judge]:
 
 
 def test_names_within_names() -> None:
-    assert list(map(type, inside("judge.expensive=debate"))) == [ScoreJudge, DebateJudge]
+    assert list(map(type, inside("judge.expensive=debate"))) == [
+        ScoreJudge,
+        DebateJudge,
+    ]
     assert isinstance(inside()[1], DevilsAdvocateJudge)
-    debates = "[{judge: debate, prompt: anchored_en}, {judge: debate, separate_calls: true}]"
+    debates = (
+        "[{judge: debate, prompt: anchored_en}, {judge: debate, separate_calls: true}]"
+    )
     panel = inside(f"judge.expensive={{judge: panel, members: {debates}}}")[1]
     assert isinstance(panel, PanelJudge)
     one, two = panel.members
@@ -178,7 +225,12 @@ def test_a_panel_over_models_connects_and_names_both(stub: StubServer) -> None:
     )
     judgments = judge_items(ITEMS[:2], overrides)
     assert [j.score for j in judgments] == [score_of(item.text) for item in ITEMS[:2]]
-    assert sorted(r.body["model"] for r in stub.requests) == ["other", "other", "stub", "stub"]
+    assert sorted(r.body["model"] for r in stub.requests) == [
+        "other",
+        "other",
+        "stub",
+        "stub",
+    ]
     assert "stub" in judgments[0].provenance.model
     assert "other" in judgments[0].provenance.model
 
@@ -209,10 +261,18 @@ def test_what_is_inside_a_judge_is_part_of_its_identity() -> None:
             "expensive=devil",
             "`judge.expensive.judge` is 'devil', which is not in conf/judge/",
         ),
-        ("selective", "expensive=3", "`judge.expensive` is 3; it must be the name of a judge"),
+        (
+            "selective",
+            "expensive=3",
+            "`judge.expensive` is 3; it must be the name of a judge",
+        ),
         ("panel", "members=score", "it must be a list of judges"),
         ("panel", "members=[]", "it must be a list of judges"),
-        ("panel", "members=[{judge: score, prompt: nope}]", "`judge.members[0].prompt` is 'nope'"),
+        (
+            "panel",
+            "members=[{judge: score, prompt: nope}]",
+            "`judge.members[0].prompt` is 'nope'",
+        ),
         (
             "panel",
             "members=[{judge: debate, separate: true}]",
@@ -233,7 +293,10 @@ def test_what_is_inside_a_judge_is_part_of_its_identity() -> None:
 def test_bad_input_gets_one_clear_message(style: str, option: str, said: str) -> None:
     plus, key = option[: option[0] == "+"], option.lstrip("+")
     with pytest.raises(ConfigError) as caught:
-        parts(f"judge={style}", option if key.startswith("model=") else f"{plus}judge.{key}")
+        parts(
+            f"judge={style}",
+            option if key.startswith("model=") else f"{plus}judge.{key}",
+        )
     assert said in str(caught.value)
 
 
@@ -252,7 +315,10 @@ def test_styles_that_only_combine_run_on_rules() -> None:
 @pytest.mark.local_model
 def test_every_style_runs_on_the_embedded_model_without_a_key() -> None:
     items = [
-        Item(id="cites", text="Aplica-se o Tema 69 do STF, conforme jurisprudência pacífica."),
+        Item(
+            id="cites",
+            text="Aplica-se o Tema 69 do STF, conforme jurisprudência pacífica.",
+        ),
         Item(
             id="explains",
             text="Não integra a base de cálculo, porque só transita pelo caixa da empresa.",
@@ -260,8 +326,13 @@ def test_every_style_runs_on_the_embedded_model_without_a_key() -> None:
     ]
     found: dict[str, list[Any]] = {}
     for style in (*STYLES, "selective"):
-        judgments = judge_items(items if style == "selective" else items[:1], [f"judge={style}"])
-        assert all(isinstance(j.outcome, Verdict) for j in judgments), (style, judgments[0].outcome)
+        judgments = judge_items(
+            items if style == "selective" else items[:1], [f"judge={style}"]
+        )
+        assert all(isinstance(j.outcome, Verdict) for j in judgments), (
+            style,
+            judgments[0].outcome,
+        )
         found[style] = [j.outcome for j in judgments]
     for style in ("devils_advocate", "calibration_probe", "single_pass"):
         assert [o.score for o in found[style]] == [o.score for o in found["score"]]

@@ -72,7 +72,9 @@ def test_an_unreadable_answer_is_asked_for_again_with_the_reason(
     judgments = run()
     right(judgments)
     assert judgments[5].cost.calls == 2
-    retried = [r for r in stub.requests if r.text == "text number 5."][1].body["messages"]
+    retried = [r for r in stub.requests if r.text == "text number 5."][1].body[
+        "messages"
+    ]
     assert [m["role"] for m in retried] == ["system", "user", "assistant", "user"]
 
 
@@ -81,10 +83,12 @@ def test_raw_answers_are_in_the_journal(run: Run, stub: StubServer) -> None:
     run()
     failed = next(j for j in run.kept() if j.item_id == "i5")
     assert (
-        isinstance(failed.outcome, Failure) and failed.outcome.raw == "I would say about 70 of 100."
+        isinstance(failed.outcome, Failure)
+        and failed.outcome.raw == "I would say about 70 of 100."
     )
     assert (
-        failed.calls[0].reply["choices"][0]["message"]["content"] == "I would say about 70 of 100."
+        failed.calls[0].reply["choices"][0]["message"]["content"]
+        == "I would say about 70 of 100."
     )
     assert failed.calls[0].request["model"] == "stub"
     assert "text number 5." in failed.calls[0].request["messages"][-1]["content"]
@@ -105,7 +109,9 @@ def test_settled_failures_stay_and_lost_items_are_asked_again_on_resume(
     stub.faults, before = {}, len(stub.requests)
     again = run()
     assert [r.text for r in stub.requests[before:]] == ["text number 8."]
-    assert isinstance(again[2].outcome, Failure) and isinstance(again[8].outcome, Verdict)
+    assert isinstance(again[2].outcome, Failure) and isinstance(
+        again[8].outcome, Verdict
+    )
 
 
 @pytest.mark.parametrize("status", [302, 401, 403, 404, 418])
@@ -117,7 +123,10 @@ def test_a_resume_whose_open_texts_are_all_refused_ends_as_the_run_did(
     stub.faults = {"number 8.": Fault("status", times=None, status=status, body="{}")}
     again = run()
     assert sum(isinstance(judgment.outcome, Verdict) for judgment in again) == 11
-    assert isinstance(again[8].outcome, Failure) and str(status) in again[8].outcome.message
+    assert (
+        isinstance(again[8].outcome, Failure)
+        and str(status) in again[8].outcome.message
+    )
 
 
 def test_the_cache_answers_a_rerun_without_a_single_call(
@@ -127,7 +136,9 @@ def test_the_cache_answers_a_rerun_without_a_single_call(
     again = run(folder=tmp_path / "other")
     assert len(stub.requests) == 12
     assert [j.score for j in again] == [j.score for j in first]
-    assert all(j.cost.calls == 0 and j.cost.cached == 1 and j.cost.usd == 0 for j in again)
+    assert all(
+        j.cost.calls == 0 and j.cost.cached == 1 and j.cost.usd == 0 for j in again
+    )
     assert [j.calls[0].reply for j in again] == [j.calls[0].reply for j in first]
 
 
@@ -135,7 +146,11 @@ def test_the_cache_answers_a_rerun_without_a_single_call(
     ("budget", "said", "made"),
     [
         ({"max_calls": 5}, r"`engine\.max_calls` is 5 and 5 calls", 5),
-        ({"max_usd": 0.3, "concurrency": 1}, r"`engine\.max_usd` is 0\.3 .* 0\.3000 USD", 3),
+        (
+            {"max_usd": 0.3, "concurrency": 1},
+            r"`engine\.max_usd` is 0\.3 .* 0\.3000 USD",
+            3,
+        ),
     ],
 )
 def test_a_budget_stops_exactly_there(
@@ -144,7 +159,8 @@ def test_a_budget_stops_exactly_there(
     with pytest.raises(BudgetExceeded, match=said):
         run(**budget)
     assert len(stub.requests) == len(run.kept()) == made
-    assert sum(j.cost.usd or 0 for j in run.kept()) == pytest.approx(made / 10)  # 0.1 USD a call
+    # 0.1 USD a call
+    assert sum(j.cost.usd or 0 for j in run.kept()) == pytest.approx(made / 10)
     right(run())
     assert len(stub.requests) == 12
 
@@ -157,24 +173,32 @@ def test_a_budget_that_ends_between_the_samples_of_an_item_leaves_nothing_runnin
     assert len(stub.requests) == 10 and len(run.kept()) == 2
     judgments = run(samples=4)
     right(judgments)
-    assert len(stub.requests) == 48  # what was paid for the unfinished items came from the cache
+    # what was paid for the unfinished items came from the cache
+    assert len(stub.requests) == 48
 
 
 def test_a_server_that_went_away_ends_the_run_and_keeps_what_was_judged(
     run: Run, stub: StubServer
 ) -> None:
     stub.faults = {
-        f"number {n}.": Fault("status", times=None, status=503, body="{}") for n in range(6, 12)
+        f"number {n}.": Fault("status", times=None, status=503, body="{}")
+        for n in range(6, 12)
     }
-    with pytest.raises(RunStopped, match=r"3 items in a row got no answer .* answered 503"):
+    with pytest.raises(
+        RunStopped, match=r"3 items in a row got no answer .* answered 503"
+    ):
         run(stop_after=3, concurrency=1)
     kept = run.kept()
-    assert [j.item_id for j in kept if j.score is not None] == [f"i{n}" for n in range(6)]
+    assert [j.item_id for j in kept if j.score is not None] == [
+        f"i{n}" for n in range(6)
+    ]
     assert len(kept) == 9
     stub.faults = {}
     right(run())
     assert all(
-        count == 1 for text, count in stub.texts().items() if text in {i.text for i in ITEMS[:6]}
+        count == 1
+        for text, count in stub.texts().items()
+        if text in {i.text for i in ITEMS[:6]}
     )
 
 
@@ -189,7 +213,9 @@ def test_a_wrong_key_ends_the_run_with_one_message_and_shows_nowhere(
     monkeypatch.setenv("STUB_KEY", secret)
     caplog.set_level(logging.DEBUG)
     stub.key = KEY
-    with pytest.raises(ConfigError, match="The key in STUB_KEY was not accepted") as error:
+    with pytest.raises(
+        ConfigError, match="The key in STUB_KEY was not accepted"
+    ) as error:
         run(key_env="STUB_KEY")
     assert run.kept() == []
     monkeypatch.setenv("STUB_KEY", KEY)
@@ -208,18 +234,23 @@ def test_a_wrong_key_ends_the_run_with_one_message_and_shows_nowhere(
         assert key.encode() not in shown
 
 
-def test_killed_in_the_middle_nothing_answered_is_asked_twice(run: Run, stub: StubServer) -> None:
+def test_killed_in_the_middle_nothing_answered_is_asked_twice(
+    run: Run, stub: StubServer
+) -> None:
     stub.latency = 0.1
     run.killed(6, concurrency=2)
     judged = {
         line["item_id"]
-        for line in map(json.loads, run.path.read_text().splitlines(keepends=False)[:-1])
+        for line in map(
+            json.loads, run.path.read_text().splitlines(keepends=False)[:-1]
+        )
     }
     assert len(judged) >= 2 and len(stub.requests) < 12
     stub.latency = 0.0
     right(run())
     twice = {text for text, count in stub.texts().items() if count > 1}
-    assert len(twice) <= 2  # only what was in flight, unanswered, at the moment of the kill
+    # only what was in flight, unanswered, at the moment of the kill
+    assert len(twice) <= 2
     assert not twice & {i.text for i in ITEMS if i.id in judged}
 
 
@@ -241,27 +272,42 @@ def test_odd_answers_cost_their_items_alone(
     stub.key = KEY
     odd = [Item(id=name, text=f"a text that gets {name}.") for name in odd_answers(KEY)]
     items = [
-        each for n, one in enumerate(odd) for each in (Item(id=f"good {n}", text=f"text {n}."), one)
+        each
+        for n, one in enumerate(odd)
+        for each in (Item(id=f"good {n}", text=f"text {n}."), one)
     ]
     stub.faults = {
-        f"gets {name}.": Fault("hostile", times=None, body=name) for name in odd_answers(KEY)
+        f"gets {name}.": Fault("hostile", times=None, body=name)
+        for name in odd_answers(KEY)
     }
     by_id = {
         j.item_id: j
-        for j in run(key_env="STUB_KEY", timeout=20, retries=1, concurrency=2, items=items)
+        for j in run(
+            key_env="STUB_KEY", timeout=20, retries=1, concurrency=2, items=items
+        )
     }
-    good = {item.id: score_of(item.text) for item in items if item.id.startswith("good")}
+    good = {
+        item.id: score_of(item.text) for item in items if item.id.startswith("good")
+    }
     assert {name: by_id[name].score for name in good} == pytest.approx(good)
-    assert {name for name in odd_answers(KEY) if isinstance(by_id[name].outcome, Verdict)} == set(
-        READABLE
-    )
+    assert {
+        name for name in odd_answers(KEY) if isinstance(by_id[name].outcome, Verdict)
+    } == set(READABLE)
     for judgment in by_id.values():
         if isinstance(outcome := judgment.outcome, Failure):
-            assert outcome.reason in ("unparseable", "off_scale", "refusal", "transport"), outcome
+            assert outcome.reason in (
+                "unparseable",
+                "off_scale",
+                "refusal",
+                "transport",
+            ), outcome
             assert len(outcome.message) < 2500 and len(outcome.raw or "") <= 100_000
         assert judgment.cost.calls >= 1
     stub.faults = {}
-    again = {j.item_id: j for j in run(key_env="STUB_KEY", timeout=20, retries=0, items=items)}
+    again = {
+        j.item_id: j
+        for j in run(key_env="STUB_KEY", timeout=20, retries=0, items=items)
+    }
     lost = {
         n
         for n, j in by_id.items()
@@ -311,7 +357,10 @@ def test_a_judge_that_breaks_down_costs_its_items_alone_and_they_are_tried_again
 def test_many_in_a_row_end_the_run_with_the_place(run: Run) -> None:
     place = r"(?s)5 items in a row .* broke down .* KeyError: 'nothing' in .*\.py:\d+"
     with pytest.raises(RunStopped, match=place) as error:
-        run(judge=breaking(lambda: {}["nothing"], [item.id for item in ITEMS]), concurrency=1)
+        run(
+            judge=breaking(lambda: {}["nothing"], [item.id for item in ITEMS]),
+            concurrency=1,
+        )
     assert error.value.exit_status == 3 and len(run.kept()) == 5
 
 
@@ -319,5 +368,10 @@ def test_a_storm_of_faults_loses_nothing_and_pays_nothing_twice(
     tmp_path: Path, short_waits: None
 ) -> None:
     found = storm(150, in_flight=16, resumes=3, seed=3, folder=tmp_path, timeout=2)
-    assert (found.lost, found.paid_twice, found.uncounted, found.untyped) == (0, 0, 0, 0), found
+    assert (found.lost, found.paid_twice, found.uncounted, found.untyped) == (
+        0,
+        0,
+        0,
+        0,
+    ), found
     assert sum(found.faulty.values()) - found.faulty["none"] > 20

@@ -14,21 +14,39 @@ from tests.conftest import Capture, Patch
 from tests.engine.conftest import ITEMS, Run, right
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.build import build
-from undogmatic.engine.journal import LEDGER, Journal, Journals, Ledger, cut_torn_line, written
+from undogmatic.engine.journal import (
+    LEDGER,
+    Journal,
+    Journals,
+    Ledger,
+    cut_torn_line,
+    written,
+)
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, StorageError
 from undogmatic.models.calls import Reply, ReplyCache
-from undogmatic.records.records import Call, Cost, Failure, Judgment, Provenance, Verdict
+from undogmatic.records.records import (
+    Call,
+    Cost,
+    Failure,
+    Judgment,
+    Provenance,
+    Verdict,
+)
 from undogmatic.runs.claim import LOCK
 from undogmatic.runs.index import beside, read_records
 
 
 @pytest.mark.parametrize("concurrency", [1, 5, 100])
-def test_judgments_come_back_in_input_order(run: Run, stub: StubServer, concurrency: int) -> None:
+def test_judgments_come_back_in_input_order(
+    run: Run, stub: StubServer, concurrency: int
+) -> None:
     right(run(concurrency=concurrency))
     assert len(stub.requests) == 12
 
 
-def test_a_torn_last_line_is_cut_off_and_its_item_judged_again(run: Run, stub: StubServer) -> None:
+def test_a_torn_last_line_is_cut_off_and_its_item_judged_again(
+    run: Run, stub: StubServer
+) -> None:
     run(cache=False)
     run.path.write_bytes(run.path.read_bytes()[:-40])
     right(run(cache=False))
@@ -59,7 +77,10 @@ def test_repeats_are_real_calls_and_a_rerun_makes_none(
     assert [(j.item_id, j.repeat, j.score) for j in again] == [
         (j.item_id, j.repeat, j.score) for j in first
     ]
-    assert (sum(j.cost.calls for j in again), sum(j.cost.cached for j in again)) == (0, 24)
+    assert (sum(j.cost.calls for j in again), sum(j.cost.cached for j in again)) == (
+        0,
+        24,
+    )
 
 
 def test_the_cache_holds_json_texts_alone(run: Run) -> None:
@@ -112,7 +133,16 @@ def test_the_sums_go_on_where_they_were_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["[]", "{", '{"calls": -1}', '{"calls": 1.5}', '{"usd": 1e999}', '{"usd": -1}', "\0"]
+    "line",
+    [
+        "[]",
+        "{",
+        '{"calls": -1}',
+        '{"calls": 1.5}',
+        '{"usd": 1e999}',
+        '{"usd": -1}',
+        "\0",
+    ],
 )
 def test_a_damaged_ledger_is_named_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / LEDGER
@@ -136,12 +166,17 @@ def test_a_resumed_run_counts_the_calls_of_items_that_were_under_way(
 
 
 def test_attempts_and_retries_count_too(run: Run, stub: StubServer) -> None:
-    stub.faults = {"number 2.": Fault("prose", times=None), "number 3.": Fault("429", times=2)}
+    stub.faults = {
+        "number 2.": Fault("prose", times=None),
+        "number 3.": Fault("429", times=2),
+    }
     run()
     assert Journals(run.folder).ledger.calls == len(stub.requests) == len(ITEMS) + 2 + 2
 
 
-def test_killed_at_any_moment_a_run_stays_within_its_budget(run: Run, stub: StubServer) -> None:
+def test_killed_at_any_moment_a_run_stays_within_its_budget(
+    run: Run, stub: StubServer
+) -> None:
     stub.latency = 0.05
     for killed_after in (4, 13, 22):
         run.killed(killed_after, concurrency=3, max_calls=30, samples=5, cache=False)
@@ -207,13 +242,22 @@ def test_a_long_exchange_is_in_the_journal_and_not_in_memory(
     for name, size in (("short", 1000), ("long", 1_500_000)):
         with Journal(path, Judgment) as journal:
             journal.append(
-                record(provenance, name, request={"a": "b"}, reply=["y"] * (size // 4), usd=0.5)
+                record(
+                    provenance,
+                    name,
+                    request={"a": "b"},
+                    reply=["y"] * (size // 4),
+                    usd=0.5,
+                )
             )
         for held in (journal, Journal(path, Judgment)):
             kept = next(each for key, each in held.done.items() if key[0] == name)
             assert kept.calls[0].usd == 0.5
             assert ("the journal has it" in kept.calls[0].reply) == (name == "long")
-    assert [len(each.calls[0].reply) for each in read_records(path, Judgment)] == [250, 375_000]
+    assert [len(each.calls[0].reply) for each in read_records(path, Judgment)] == [
+        250,
+        375_000,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -241,12 +285,14 @@ def test_a_damaged_row_is_a_miss_that_is_said_once_and_replaced(
 ) -> None:
     first = run()
     cache = ReplyCache(run.folder / "cache")
-    cache._database.execute("UPDATE replies SET reply = replace(reply, 'choices', 'voices')")
+    cache._database.execute(
+        "UPDATE replies SET reply = replace(reply, 'choices', 'voices')"
+    )
     cache.close()
     again = run(folder=run.folder / "again")
-    assert [j.score for j in again] == [j.score for j in first] and len(stub.requests) == 2 * len(
-        ITEMS
-    )
+    assert [j.score for j in again] == [j.score for j in first] and len(
+        stub.requests
+    ) == 2 * len(ITEMS)
     assert capsys.readouterr().err.count("is damaged") == 1
     assert all(j.cost.cached == 1 for j in run(folder=run.folder / "more"))
 
@@ -297,7 +343,10 @@ def test_an_index_that_is_not_of_this_journal_is_not_used(
     run: Run, stub: StubServer, lost: int
 ) -> None:
     run(cache=False)
-    stale, lines = beside(run.path).read_bytes(), run.path.read_bytes().splitlines(keepends=True)
+    stale, lines = (
+        beside(run.path).read_bytes(),
+        run.path.read_bytes().splitlines(keepends=True),
+    )
     # the journal of another time, or lines that a user took out
     run.path.write_bytes(b"".join(lines[lost:]))
     assert len(Journals(run.folder).judgments.done) == 12 - lost
@@ -337,7 +386,9 @@ def test_a_disk_that_fills_under_the_index_stops_the_run_and_keeps_what_was_judg
     run: Run, monkeypatch: Patch
 ) -> None:
     # nothing fits in
-    monkeypatch.setattr("undogmatic.runs.index._TABLE", "CREATE TABLE places (key BLOB)")
+    monkeypatch.setattr(
+        "undogmatic.runs.index._TABLE", "CREATE TABLE places (key BLOB)"
+    )
     with pytest.raises(StorageError, match="cannot be written"):
         run(cache=False)
     assert len(run.kept()) >= 4

@@ -36,7 +36,9 @@ pytestmark = pytest.mark.slow
 ray = pytest.importorskip("ray")
 # a cluster takes twenty seconds to start, so one worker alone has one
 machines = pytest.mark.xdist_group("ray")
-HALVED = [Item(id=f"h{n}", text=f"words {n} of a text with number {n}") for n in range(6)]
+HALVED = [
+    Item(id=f"h{n}", text=f"words {n} of a text with number {n}") for n in range(6)
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,9 @@ def cluster() -> Iterator[Machines]:
 
 
 def hosted(stub: StubServer, *words: str) -> Recipe:
-    return Recipe(compose_config(["model=gpt", f"model.api_base={stub.url}/v1", *words]))
+    return Recipe(
+        compose_config(["model=gpt", f"model.api_base={stub.url}/v1", *words])
+    )
 
 
 def judged(
@@ -67,7 +71,9 @@ def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def by_ray(cluster: Machines, folder: Path, **options: Any) -> RayEngine:
-    return built("ray", address=cluster.address, cache_dir=str(folder / "cache"), **options)
+    return built(
+        "ray", address=cluster.address, cache_dir=str(folder / "cache"), **options
+    )
 
 
 @machines
@@ -83,7 +89,9 @@ def test_two_machines_judge_as_one_process_does(
     stub.latency = 0.05
     here = judged(LocalEngine(cache=False), Recipe(config), tmp_path / "here", HALVED)
     asked = len(stub.requests)
-    there = judged(by_ray(cluster, tmp_path), Recipe(config), tmp_path / "there", HALVED)
+    there = judged(
+        by_ray(cluster, tmp_path), Recipe(config), tmp_path / "there", HALVED
+    )
     assert [(j.key, j.outcome, j.provenance) for j in there] == [
         (j.key, j.outcome, j.provenance) for j in here
     ]
@@ -119,7 +127,9 @@ def test_all_workers_share_one_budget(
     cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path
 ) -> None:
     with pytest.raises(BudgetExceeded, match="max_calls"):
-        judged(by_ray(cluster, tmp_path, max_calls=5, workers=2), hosted(stub), tmp_path)
+        judged(
+            by_ray(cluster, tmp_path, max_calls=5, workers=2), hosted(stub), tmp_path
+        )
     assert len(stub.requests) == spent(tmp_path)[0] == 5
     # goes on with what the workers did
     right(judged(LocalEngine(cache=False), hosted(stub), tmp_path))
@@ -130,8 +140,13 @@ def test_a_ledger_that_cannot_be_written_halts_the_desk() -> None:
     """Nobody waits for ever, and no further call leaves."""
     engine, full = RayEngine(), StorageError("no space left")
     engine.budget.note = Mock(side_effect=[None, full])
-    news, halt = AsyncMock(side_effect=[News(3, 2, 0.5, 16), News(4, 1, 0.0, 16)]), AsyncMock()
-    workers = Mock(_engine=engine, _desk=Mock(**{"news.remote": news, "halt.remote": halt}))
+    news, halt = (
+        AsyncMock(side_effect=[News(3, 2, 0.5, 16), News(4, 1, 0.0, 16)]),
+        AsyncMock(),
+    )
+    workers = Mock(
+        _engine=engine, _desk=Mock(**{"news.remote": news, "halt.remote": halt})
+    )
     asyncio.run(_Workers._listen(workers))
     halt.assert_awaited_once_with(Fault("StorageError", "no space left"))
     assert (engine.budget.calls, engine.budget.usd, workers._window) == (3, 0.5, 16)
@@ -154,7 +169,11 @@ def test_other_code_on_a_machine_is_refused(
         r"here is undogmatic .* on Python 3\.9",
     )
     with pytest.raises(ConfigError, match=f"{there}, and {here}.*Install the same"):
-        judged(by_ray(cluster, tmp_path), Recipe(compose_config(["model=patterns"])), tmp_path)
+        judged(
+            by_ray(cluster, tmp_path),
+            Recipe(compose_config(["model=patterns"])),
+            tmp_path,
+        )
 
 
 @pytest.mark.parametrize(
@@ -166,12 +185,16 @@ def test_other_code_on_a_machine_is_refused(
         ("ray://a:10001", "Ray's client.*engine.address=auto, or HOST:6379"),
     ],
 )
-def test_an_address_without_a_cluster_is_named(address: str, said: str, tmp_path: Path) -> None:
+def test_an_address_without_a_cluster_is_named(
+    address: str, said: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError, match=f"`engine.address` is '{address}'.*{said}"):
         judged(RayEngine(address), Recipe(compose_config(["model=patterns"])), tmp_path)
 
 
-def test_a_server_that_is_no_cluster_is_told_at_once(stub: StubServer, tmp_path: Path) -> None:
+def test_a_server_that_is_no_cluster_is_told_at_once(
+    stub: StubServer, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError, match=r"is there .what answers there is not Ray"):
         judged(
             RayEngine(stub.url.removeprefix("http://")),
@@ -184,21 +207,28 @@ def test_a_search_is_refused_before_anything_is_judged() -> None:
     with pytest.raises(ConfigError, match="needs engine=local"):
         RayEngine().gateway(None)
     RayEngine().check(Nobody("a"))
-    with pytest.raises(ConfigError, match="an optimisation asks in this process: engine=local"):
+    with pytest.raises(
+        ConfigError, match="an optimisation asks in this process: engine=local"
+    ):
         RayEngine().check(Nobody("a"), searching=True)
 
 
 @pytest.mark.parametrize(
     ("machines", "workers", "threads", "expected"),
     [
-        ({"a": 8.0, "b": 2.0, "c": 0.0}, None, None, {"a": 1, "b": 1}),  # servers are asked
-        ({"a": 8.0, "b": 1.0, "c": 0.0}, None, 2, {"a": 4, "b": 1}),  # a model with two threads
+        # servers are asked
+        ({"a": 8.0, "b": 2.0, "c": 0.0}, None, None, {"a": 1, "b": 1}),
+        # a model with two threads
+        ({"a": 8.0, "b": 1.0, "c": 0.0}, None, 2, {"a": 4, "b": 1}),
         ({"a": 8.0, "b": 2.0}, 5, 2, {"a": 4, "b": 1}),
         ({"a": 1.0, "b": 1.0}, 1, None, {"a": 1}),
     ],
 )
 def test_workers_are_shared_out_by_processors(
-    machines: dict[str, float], workers: int | None, threads: int | None, expected: dict[str, int]
+    machines: dict[str, float],
+    workers: int | None,
+    threads: int | None,
+    expected: dict[str, int],
 ) -> None:
     assert _shares(machines, workers, threads) == expected
 
@@ -218,9 +248,13 @@ def test_the_desk_lets_a_call_go_when_it_is_noted_and_forgets_those_of_a_worker_
         await desk.over(1, "server", 10)  # too late to count
         pace = desk._paces["server"]
         assert (pace.in_flight, pace.answers) == (1, 0)
-        assert await desk.leave(1, "server") == Fault("RunStopped", "the worker has ended")
+        assert await desk.leave(1, "server") == Fault(
+            "RunStopped", "the worker has ended"
+        )
         await desk.halt(Fault("StorageError", "full"))
-        assert await second == await desk.leave(2, None) == Fault("StorageError", "full")
+        assert (
+            await second == await desk.leave(2, None) == Fault("StorageError", "full")
+        )
         assert isinstance((await desk.leave(2, None)), Fault) and pace.in_flight == 0  # type: ignore[comparison-overlap]
 
     asyncio.run(told())
@@ -246,12 +280,15 @@ def test_ray_is_started_here_and_leaves_nothing(tmp_path: Path) -> None:
     """The whole command, without a cluster: the scores of engine=local, no process, no folder of a
     session."""
     lines = (
-        json.dumps({"id": f"t{n}", "text": f"O Tema {n} não se aplica ao caso."}) for n in range(30)
+        json.dumps({"id": f"t{n}", "text": f"O Tema {n} não se aplica ao caso."})
+        for n in range(30)
     )
     (tmp_path / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
     words = ["model=patterns", "dataset=texts", f"dataset.path={tmp_path}/texts.jsonl"]
     items = TextsDataset(f"{tmp_path}/texts.jsonl").load()
-    here = judged(LocalEngine(), Recipe(compose_config(words)), tmp_path / "here", items)
+    here = judged(
+        LocalEngine(), Recipe(compose_config(words)), tmp_path / "here", items
+    )
     command = [
         sys.executable,
         "-m",
@@ -262,7 +299,11 @@ def test_ray_is_started_here_and_leaves_nothing(tmp_path: Path) -> None:
         "engine=ray",
     ]
     command.append("engine.workers=1")
-    environment = {**os.environ, "TMPDIR": "/tmp", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {
+        **os.environ,
+        "TMPDIR": "/tmp",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
     command.append(f"hydra.run.dir={tmp_path}/there")
     process = subprocess.Popen(
         command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True

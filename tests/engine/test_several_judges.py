@@ -33,7 +33,9 @@ LABELLED = [
     {
         "id": f"t{n}",
         "text": "Tema 69 do STF. " * (n % 5) + f"porque {n}" + "!" * n,
-        "labels": {criterion: {"ana": n * 4} for criterion in ("overall", "length", "calm")},
+        "labels": {
+            criterion: {"ana": n * 4} for criterion in ("overall", "length", "calm")
+        },
     }
     for n in range(N)
 ]
@@ -61,7 +63,8 @@ def test_one_judge_of_the_list_is_the_short_form(tmp_path: Path) -> None:
     run(tmp_path / "short", None)
     run(tmp_path / "list", ["score"])
     short, listed = (
-        json.loads((tmp_path / name / "run.json").read_text()) for name in ("short", "list")
+        json.loads((tmp_path / name / "run.json").read_text())
+        for name in ("short", "list")
     )
     assert short["identity"] == listed["identity"]
     assert list(table(tmp_path / "list" / "scores.csv")[0]) == list(
@@ -76,7 +79,10 @@ def test_judges_of_one_name_are_told_apart_everywhere() -> None:
     assert [(r["item_id"], r["judge"]) for r in rows] == [
         (i, j) for i in "abc" for j in ("score", "score-2")
     ]
-    assert all(one["score"] == two["score"] for one, two in zip(rows[::2], rows[1::2], strict=True))
+    assert all(
+        one["score"] == two["score"]
+        for one, two in zip(rows[::2], rows[1::2], strict=True)
+    )
     assert len(rows_in(OUT / JOURNAL)) == metrics(OUT)["judged"] == 12
     assert metrics(OUT)["score.none.mean"] == metrics(OUT)["score-2.none.mean"]
     headings = [
@@ -84,7 +90,9 @@ def test_judges_of_one_name_are_told_apart_everywhere() -> None:
         for line in (OUT / "report.md").read_text(encoding="utf-8").splitlines()
         if line[:2] == "##"
     ]
-    assert len([line for line in headings if line.endswith((": score", ": score-2"))]) == 2
+    assert (
+        len([line for line in headings if line.endswith((": score", ": score-2"))]) == 2
+    )
     assert len(list((OUT / "figures").iterdir())) == 2
 
 
@@ -106,29 +114,42 @@ def test_a_judge_of_several_criteria_notes_its_cost_once_and_each_failure_where_
         cells("labels", "label"),
     )
     assert len(scores) == 9
-    assert [float(scores["a", "traits", criterion]) for criterion in ("length", "calm")] == [6, 99]
+    assert [
+        float(scores["a", "traits", criterion]) for criterion in ("length", "calm")
+    ] == [6, 99]
     failed = [
-        errors[item, "traits", criterion] for item in "bc" for criterion in ("length", "calm")
+        errors[item, "traits", criterion]
+        for item in "bc"
+        for criterion in ("length", "calm")
     ]
     assert failed == ["", "unparseable", "refusal", "refusal"]
     kept = [line for line in rows_in(OUT / JOURNAL) if line["judge"] == "traits"]
-    assert all((line["cost"]["seconds"] > 0) == (line["criterion"] == "length") for line in kept)
-    places = [("a", "traits", "calm"), ("b", "traits", "length"), ("a", "score", "overall")]
+    assert all(
+        (line["cost"]["seconds"] > 0) == (line["criterion"] == "length")
+        for line in kept
+    )
+    places = [
+        ("a", "traits", "calm"),
+        ("b", "traits", "length"),
+        ("a", "score", "overall"),
+    ]
     assert [labels[place] for place in places] == ["85.0", "6.0", ""]
     numbers = metrics(OUT)
     assert (numbers["judged"], numbers["failed"], numbers["usd"]) == (6, 3, 0.0)
     assert numbers["traits.calm.none.mean"] == 99
     assert "score.none.mean" in numbers
     assert "no calm in it" in (OUT / "report.md").read_text(encoding="utf-8")
-    assert run(OUT, ["score", TRAITS], analysis={"_target_": "tests.engine.parts.Whole"}) == 3.0, (
-        "it reads all at once"
-    )
+    assert (
+        run(OUT, ["score", TRAITS], analysis={"_target_": "tests.engine.parts.Whole"})
+        == 3.0
+    ), "it reads all at once"
 
 
 def test_an_item_is_settled_when_all_its_criteria_are() -> None:
     run(OUT, [TRAITS])
     before, path = cells("scores", "score"), OUT / JOURNAL
-    kept = path.read_text(encoding="utf-8").splitlines(keepends=True)[:3]  # of b only its length
+    # of b only its length
+    kept = path.read_text(encoding="utf-8").splitlines(keepends=True)[:3]
     path.write_text("".join(kept), encoding="utf-8")
     whole, cut = (json.loads(kept[n])["item_id"] for n in (0, 2))
     TraitsJudge.asked.clear()
@@ -144,11 +165,14 @@ def built(*judges: str) -> Parts:
     return Recipe(compose_config(["model=patterns", *judges])).build()
 
 
-def test_an_empty_list_of_judges_is_refused_and_a_judge_is_checked_at_its_place() -> None:
+def test_an_empty_list_of_judges_is_refused_and_a_judge_is_checked_at_its_place() -> (
+    None
+):
     with pytest.raises(ConfigError, match=r"`judges` is \[\]; name at least one"):
         built("judges=[]")
     with pytest.raises(
-        ConfigError, match=r"`judges\[1\].judge` is 'scroe', which is not in conf/judge/"
+        ConfigError,
+        match=r"`judges\[1\].judge` is 'scroe', which is not in conf/judge/",
     ):
         built("judges=[score,scroe]")
 
@@ -200,19 +224,37 @@ def test_a_sweep_does_not_compare_scores_for_different_criteria(tmp_path: Path) 
     assert judged == [["length", N], ["length", N], ["calm", N], ["calm", N]]
 
 
-def test_other_runs_give_the_scores_of_the_judge_and_criterion_that_ask(tmp_path: Path) -> None:
+def test_other_runs_give_the_scores_of_the_judge_and_criterion_that_ask(
+    tmp_path: Path,
+) -> None:
     labelled(tmp_path / "both", ["score", TFIDF, TRAITS])
-    labelled(tmp_path / "again", ["score", TFIDF], "analysis.against=[both]", reads="reliability")
+    labelled(
+        tmp_path / "again",
+        ["score", TFIDF],
+        "analysis.against=[both]",
+        reads="reliability",
+    )
     found = metrics(tmp_path / "again")
     assert found["score.reliability.alpha"] == found["score-2.reliability.alpha"] == 1
     with pytest.raises(
-        DataError, match=r"several scores per item \(score on overall, score-2 on overall\)"
+        DataError,
+        match=r"several scores per item \(score on overall, score-2 on overall\)",
     ):
         members: dict[str, Any] = {"judge": "panel", "members": ["score"]}
-        labelled(tmp_path / "refused", [members], "analysis.against=[both]", reads="reliability")
+        labelled(
+            tmp_path / "refused",
+            [members],
+            "analysis.against=[both]",
+            reads="reliability",
+        )
     labelled(tmp_path / "score", None)
     with pytest.raises(DataError, match="a run that judged overall, not length"):
-        labelled(tmp_path / "other", [TRAITS], "analysis.reference=score", reads="calibration")
+        labelled(
+            tmp_path / "other",
+            [TRAITS],
+            "analysis.reference=score",
+            reads="calibration",
+        )
 
 
 def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
@@ -221,7 +263,9 @@ def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
     labelled(tmp_path / "panel", [panel | {"history": ["both", "both"]}])
     members = rows_in(tmp_path / "panel" / "judgments.jsonl")[0]["outcome"]["details"]
     scores = pd.read_csv(tmp_path / "both" / "scores.csv")
-    labels = scores["item_id"].map({row["id"]: row["labels"]["overall"]["ana"] for row in LABELLED})
+    labels = scores["item_id"].map(
+        {row["id"]: row["labels"]["overall"]["ana"] for row in LABELLED}
+    )
     squares = ((scores["score"] - labels) ** 2).groupby(scores["judge"]).mean()
     errors = [squares[name] for name in ("score-2", "score")]
     share = 1 / errors[0] / (1 / errors[0] + 1 / errors[1])
@@ -258,13 +302,18 @@ def test_a_flag_of_any_judge_puts_an_item_into_the_queue_once(tmp_path: Path) ->
     told = export("both", "queue")
     assert "by procedure of score-2" in told
     rows = rows_in(Path("queue.jsonl"))
-    assert [(row["item_id"], row["judge"]) for row in rows] == [("t7", "score-2"), ("t3", "score")]
+    assert [(row["item_id"], row["judge"]) for row in rows] == [
+        ("t7", "score-2"),
+        ("t3", "score"),
+    ]
     assert rows[1]["uncertainty_value"] == 3 / N
     with Path("queue.csv").open(encoding="utf-8-sig") as file:
         assert [row["uncertainty_by"] for row in csv.DictReader(file)] == [
             "procedure of score-2"
         ] * 2
-    Path("filled.csv").write_text("item_id,label,labeller\nt7,50,ana\n", encoding="utf-8")
+    Path("filled.csv").write_text(
+        "item_id,label,labeller\nt7,50,ana\n", encoding="utf-8"
+    )
     assert "1 label added" in import_labels("both", "filled.csv")
 
 
@@ -273,8 +322,13 @@ def test_the_report_tells_judges_apart(tmp_path: Path) -> None:
     report = (tmp_path / "both" / "report.md").read_text(encoding="utf-8")
     assert f"({N} items x 1 repeat): score, score-2 |" in report
     headings = [line for line in report.splitlines() if line.startswith("### ")]
-    assert [line.split(":")[0] for line in headings[-2:]] == ["### score", "### score-2"]
-    shown = [line for line in report.splitlines() if line[:1] == "t" and ": score " in line]
+    assert [line.split(":")[0] for line in headings[-2:]] == [
+        "### score",
+        "### score-2",
+    ]
+    shown = [
+        line for line in report.splitlines() if line[:1] == "t" and ": score " in line
+    ]
     assert shown and all(", score" in line.split(":")[0] for line in shown)
 
 
@@ -288,7 +342,8 @@ def test_mlflow_gets_each_judges_own_reason_and_no_wordings(
     labelled(tmp_path / "both", ["score", TFIDF], "judge=debate", "prompt=anchored_pt")
     rows = tracker.table(logged[0])
     reasons = {
-        (j.item_id, j.judge): getattr(j.outcome, "rationale", None) for j in logged[0].judgments
+        (j.item_id, j.judge): getattr(j.outcome, "rationale", None)
+        for j in logged[0].judgments
     }
     assert rows["judge"].tolist() == ["score", "score-2"] * N
     keys = zip(rows["item_id"], rows["judge"], strict=True)
@@ -307,4 +362,6 @@ def test_the_items_that_a_step_made_can_be_reviewed(tmp_path: Path) -> None:
     told = export("made", "queue", everything=True)
     assert f"{2 * N} of {2 * N} judged items" in told
     rows = rows_in(Path("queue.jsonl"))
-    assert {row["item_id"] for row in rows} == {f"t{n}.{half}" for n in range(N) for half in (0, 1)}
+    assert {row["item_id"] for row in rows} == {
+        f"t{n}.{half}" for n in range(N) for half in (0, 1)
+    }

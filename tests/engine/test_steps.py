@@ -28,16 +28,22 @@ from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.folder import JOURNAL
 
 SUMMARISE = {"_target_": "tests.engine.parts.Summarise"}
-TEXTS = {"a": "Tema 69 do STF, ponto final.", "b": "Não deve, porque pagou.", "c": "illegible"}
+TEXTS = {
+    "a": "Tema 69 do STF, ponto final.",
+    "b": "Não deve, porque pagou.",
+    "c": "illegible",
+}
 SCORES, MADE = OUT / "scores.csv", OUT / "steps" / "halve.jsonl"
 
 
-def config(*steps: Any, overrides: Sequence[str] = (), texts: str = "abc") -> dict[str, Any]:
+def config(
+    *steps: Any, overrides: Sequence[str] = (), texts: str = "abc"
+) -> dict[str, Any]:
     """A composed config over these TEXTS with these steps, given as a user's YAML would."""
     put(Path("texts.jsonl"), [{"id": name, "text": TEXTS[name]} for name in texts])
-    return compose_config([*OVER_TEXTS, "analysis=none", "engine.concurrency=2", *overrides]) | {
-        "steps": list(steps)
-    }
+    return compose_config(
+        [*OVER_TEXTS, "analysis=none", "engine.concurrency=2", *overrides]
+    ) | {"steps": list(steps)}
 
 
 def ran(*steps: Any, **changed: Any) -> list[dict[str, str]]:
@@ -48,10 +54,16 @@ def ran(*steps: Any, **changed: Any) -> list[dict[str, str]]:
 
 def test_items_that_a_step_makes_are_judged_and_a_failed_one_is_counted() -> None:
     judged = [(name, "") for name in ("a.0", "a.1", "b.0", "b.1")]
-    assert [(row["item_id"], row["error"]) for row in ran(HALVE)] == [*judged, ("c", "unparseable")]
+    assert [(row["item_id"], row["error"]) for row in ran(HALVE)] == [
+        *judged,
+        ("c", "unparseable"),
+    ]
     made = {line["item_id"]: line["outcome"] for line in rows_in(MADE)}
     assert "%%%" in json.dumps(made)
-    assert (made["a"]["items"][1]["parent"], made["a"]["items"][1]["maker"]) == ("a", "halve")
+    assert (made["a"]["items"][1]["parent"], made["a"]["items"][1]["maker"]) == (
+        "a",
+        "halve",
+    )
     assert made["c"]["reason"] == "unparseable"
     assert len(rows_in(OUT / JOURNAL)) == 4
     assert (metrics(OUT)["judged"], metrics(OUT)["failed"]) == (4, 1)
@@ -59,7 +71,9 @@ def test_items_that_a_step_makes_are_judged_and_a_failed_one_is_counted() -> Non
 
 
 @pytest.mark.parametrize(("steps_kept", "judgments_kept"), [(3, 1), (1, 2), (0, 0)])
-def test_resuming_repeats_nothing_that_was_finished(steps_kept: int, judgments_kept: int) -> None:
+def test_resuming_repeats_nothing_that_was_finished(
+    steps_kept: int, judgments_kept: int
+) -> None:
     whole = [(row["item_id"], row["score"]) for row in ran(HALVE)]
     kept = {}
     for path, count in ((MADE, steps_kept), (OUT / JOURNAL, judgments_kept)):
@@ -74,9 +88,13 @@ def test_resuming_repeats_nothing_that_was_finished(steps_kept: int, judgments_k
         assert len(after) == (3 if path.name == "halve.jsonl" else 4)
 
 
-def test_a_step_without_a_server_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_without_a_server_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Halve, "down", True)
-    with pytest.raises(RunStopped, match=r"2 items in a row got no answer.*nobody there"):
+    with pytest.raises(
+        RunStopped, match=r"2 items in a row got no answer.*nobody there"
+    ):
         ran(HALVE, overrides=["engine.stop_after=2"])
     assert {row["error"] for row in table(SCORES)} <= {"transport", "not_judged"}
     monkeypatch.setattr(Halve, "down", False)
@@ -86,20 +104,34 @@ def test_a_step_without_a_server_is_asked_again(monkeypatch: pytest.MonkeyPatch)
 def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget() -> None:
     Path("undogmatic.toml").write_text('conf = "conf"\n')
     Path("conf/step").mkdir(parents=True)
-    Path("conf/step/short.yaml").write_text("_target_: tests.engine.parts.Summarise\nlength: 2\n")
+    Path("conf/step/short.yaml").write_text(
+        "_target_: tests.engine.parts.Summarise\nlength: 2\n"
+    )
     twice = functools.partial(ran, "short", {"step": "short", "length": 1}, texts="ab")
     with pytest.raises(BudgetExceeded, match="3 calls were made"):
         twice(overrides=["engine.max_calls=3"])
-    assert [row["item_id"] for row in twice(overrides=["engine.max_calls=4"])] == ["a", "b"]
+    assert [row["item_id"] for row in twice(overrides=["engine.max_calls=4"])] == [
+        "a",
+        "b",
+    ]
     first, second = (
-        [line["outcome"]["items"][0] for line in rows_in(OUT / "steps" / f"{name}.jsonl")]
+        [
+            line["outcome"]["items"][0]
+            for line in rows_in(OUT / "steps" / f"{name}.jsonl")
+        ]
         for name in ("summarise", "summarise-2")
     )
     assert {made["inputs"]["text"] for made in first} == {"Tema 69", "Não deve,"}
     assert {made["inputs"]["text"] for made in second} == {"Tema", "Não"}
     assert {made["maker"] for made in second} == {"summarise-2 by patterns-2"}
-    assert [metrics(OUT)[name] for name in ("calls", "input_tokens", "usd")] == [4, 28, 2.0]
-    with pytest.raises(ConfigError, match=r"which is not in conf/step/\. Did you mean short"):
+    assert [metrics(OUT)[name] for name in ("calls", "input_tokens", "usd")] == [
+        4,
+        28,
+        2.0,
+    ]
+    with pytest.raises(
+        ConfigError, match=r"which is not in conf/step/\. Did you mean short"
+    ):
         Recipe(config("shorter")).build()
 
 
@@ -113,7 +145,9 @@ def test_items_are_made_once_however_often_they_are_judged() -> None:
     ran(HALVE, overrides=["run.repeats=3"])
     assert set(Halve.asked.values()) == {1}
     judged = [(line["repeat"], line["item_id"]) for line in rows_in(OUT / JOURNAL)]
-    assert sorted(judged) == [(n, name) for n in range(3) for name in ("a.0", "a.1", "b.0", "b.1")]
+    assert sorted(judged) == [
+        (n, name) for n in range(3) for name in ("a.0", "a.1", "b.0", "b.1")
+    ]
     # a run that is stopped has its first repeat
     assert [n for n, _ in judged] == sorted(n for n, _ in judged)
 
@@ -122,9 +156,12 @@ def test_items_of_one_id_and_what_is_no_step_are_refused_by_name() -> None:
     with pytest.raises(DataError, match="step 'clash' made an item 'same' of"):
         ran({"_target_": "tests.engine.parts.Clash"})
     with pytest.raises(
-        ConfigError, match=r"`steps\[0\]._target_` is .* it is no undogmatic.engine.step.Step"
+        ConfigError,
+        match=r"`steps\[0\]._target_` is .* it is no undogmatic.engine.step.Step",
     ):
-        Recipe(config({"_target_": "undogmatic.constructs.shame.patterns.PatternsModel"})).build()
+        Recipe(
+            config({"_target_": "undogmatic.constructs.shame.patterns.PatternsModel"})
+        ).build()
 
 
 def test_items_are_taken_as_there_is_room_for_them() -> None:
@@ -139,7 +176,9 @@ def test_items_are_taken_as_there_is_room_for_them() -> None:
         recipe = Recipe(config(HALVE))
         journals, found = Journals(None, recipe.build().steps), []
         async with aclosing(
-            LocalEngine(PacedLimits(concurrency=3), cache=False).stream(recipe, endless(), journals)
+            LocalEngine(PacedLimits(concurrency=3), cache=False).stream(
+                recipe, endless(), journals
+            )
         ) as records:
             async for record in records:
                 found.append(record)

@@ -41,7 +41,12 @@ from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
 
 ORIGIN = Provenance(
-    model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h"
+    model="m",
+    readout="r",
+    prompt="p",
+    prompt_hash="h",
+    program_hash="h",
+    config_hash="h",
 )
 WORDING = Wording(definition="d", question="q", anchors=("a", "b", "c", "d", "e"))
 
@@ -72,10 +77,14 @@ class Reading:
             result.headline,
         )
         self.numbers = {
-            key.removeprefix(f"{result.name}."): value for key, value in result.metrics.items()
+            key.removeprefix(f"{result.name}."): value
+            for key, value in result.metrics.items()
         }
         found = in_words(result).items() if worded else ()
-        self.says = {key.removeprefix(f"{result.name}."): finding.values for key, finding in found}
+        self.says = {
+            key.removeprefix(f"{result.name}."): finding.values
+            for key, finding in found
+        }
         key = result.verdict.key if result.verdict else ""
         self.ruled, self.standing = (
             (
@@ -97,8 +106,13 @@ class Reading:
         left."""
         begins = {"supported": [["Yes", "Sim"]], "refuted": [["No", "Não"]]}
         begins |= {"undecided": [["Undecided", "Em aberto"], ["Not yet", "Ainda não"]]}
-        said = [words_of(language).answered(self.result.verdict) for language in ("en", "pt")]
-        assert [sentence.partition(". ")[0] for sentence in said] in begins[self.standing or ""]
+        said = [
+            words_of(language).answered(self.result.verdict)
+            for language in ("en", "pt")
+        ]
+        assert [sentence.partition(". ")[0] for sentence in said] in begins[
+            self.standing or ""
+        ]
         return said
 
 
@@ -138,7 +152,10 @@ def rubric(
     margin: float | None = None,
 ) -> Rubric:
     """A 0-100 rubric of five levels."""
-    scale, guide = NumericScale(minimum=0, maximum=100), Anchors(at=(0, 25, 50, 75, 100))
+    scale, guide = (
+        NumericScale(minimum=0, maximum=100),
+        Anchors(at=(0, 25, 50, 75, 100)),
+    )
     return Rubric(
         name="shame",
         direction=direction,
@@ -158,7 +175,9 @@ def composed(folder: Path) -> None:
             **rubric().model_dump(mode="json"),
         }
     }
-    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(node), encoding="utf-8")
+    (folder / ".hydra" / "config.yaml").write_text(
+        yaml.safe_dump(node), encoding="utf-8"
+    )
 
 
 def verdict(
@@ -172,7 +191,12 @@ def verdict(
     )
     made = cost or Cost(calls=1)
     return Judgment(
-        item_id=item, repeat=repeat, judge="score", outcome=outcome, cost=made, provenance=ORIGIN
+        item_id=item,
+        repeat=repeat,
+        judge="score",
+        outcome=outcome,
+        cost=made,
+        provenance=ORIGIN,
     )
 
 
@@ -190,12 +214,16 @@ def run_folder(folder: Path, judgments: Iterable[Judgment], **facts: Any) -> str
 
 def scored_folder(folder: Path, scores: Sequence[Score], **facts: Any) -> str:
     """That of texts t0, t1, ... with these scores."""
-    return run_folder(folder, [verdict(f"t{n}", score) for n, score in enumerate(scores)], **facts)
+    return run_folder(
+        folder, [verdict(f"t{n}", score) for n, score in enumerate(scores)], **facts
+    )
 
 
 def rated(said: Mapping[str, Mapping[str, Mapping[str, float]]]) -> dict[str, Item]:
     """Items by id with what people said of them: criterion -> rater -> label."""
-    return {item: Item(id=item, text="x", labels=labels) for item, labels in said.items()}
+    return {
+        item: Item(id=item, text="x", labels=labels) for item, labels in said.items()
+    }
 
 
 def labelled_run(
@@ -203,7 +231,9 @@ def labelled_run(
 ) -> RunEvidence:
     """Texts i0, i1, ..., each with label, score and other fields of its item and verdict; `fields`
     are those of all items, of the rubric and of the table."""
-    scale = rubric(fields.pop("direction", "higher_is_worse"), fields.pop("margin", None))
+    scale = rubric(
+        fields.pop("direction", "higher_is_worse"), fields.pop("margin", None)
+    )
     of_all = {key: fields.pop(key) for key in PLACE if key in fields}
     items, judgments = [], []
     for n, (label, score, more) in enumerate(rows):
@@ -213,7 +243,9 @@ def labelled_run(
             | {key: more[key] for key in PLACE if key in more}
         )
         items.append(Item(label=label, **own))
-        judgments.append(verdict(own["id"], score, **{key: more[key] for key in more.keys() - own}))
+        judgments.append(
+            verdict(own["id"], score, **{key: more[key] for key in more.keys() - own})
+        )
     return RunEvidence(tabulate(items, judgments, 1), scale, **fields)
 
 
@@ -230,17 +262,27 @@ def repeated_run(
     for n, people in enumerate(said):
         items[n] = items[n].model_copy(update={"labels": {"overall": dict(people)}})
     judgments = [
-        verdict(f"t{n}", score, repeat=repeat, cost=costs[repeat] if repeat < len(costs) else None)
+        verdict(
+            f"t{n}",
+            score,
+            repeat=repeat,
+            cost=costs[repeat] if repeat < len(costs) else None,
+        )
         for repeat, scores in enumerate(repeats)
         for n, score in enumerate(scores)
     ]
     fields["known"] = {item.id: item for item in items}
-    return RunEvidence(tabulate(items, judgments, len(repeats)), rubric(margin=margin), **fields)
+    return RunEvidence(
+        tabulate(items, judgments, len(repeats)), rubric(margin=margin), **fields
+    )
 
 
 def mirrored(sides: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
     """The same scores where the other end of the scale is the good one."""
-    return {condition: [100 - score for score in scores] for condition, scores in sides.items()}
+    return {
+        condition: [100 - score for score in scores]
+        for condition, scores in sides.items()
+    }
 
 
 def made_up(words: int, seed: str) -> str:
@@ -265,9 +307,15 @@ def paired_run(
     for condition, side in sides.items():
         for n, score in enumerate(side):
             words = (
-                lengths[condition][n] if lengths is not None else 5 + (3 * n + len(condition)) % 7
+                lengths[condition][n]
+                if lengths is not None
+                else 5 + (3 * n + len(condition)) % 7
             )
-            text = made_up(words, f"{condition} {n}") if texts is None else texts[condition][n]
+            text = (
+                made_up(words, f"{condition} {n}")
+                if texts is None
+                else texts[condition][n]
+            )
             place = {
                 "id": f"p{n}:{condition}",
                 "text": text,
@@ -319,9 +367,17 @@ def evidence_of(
     """
     said = {
         name: np.atleast_2d(v)
-        for name, v in (judges if isinstance(judges, Mapping) else {"judge": judges}).items()
+        for name, v in (
+            judges if isinstance(judges, Mapping) else {"judge": judges}
+        ).items()
     }
-    given = labels if isinstance(labels, Mapping) else {"human": labels} if len(labels) else {}
+    given = (
+        labels
+        if isinstance(labels, Mapping)
+        else {"human": labels}
+        if len(labels)
+        else {}
+    )
     n = next(iter(said.values())).shape[1]
     names = [f"i{k}" for k in range(n)]
     orders = (AS_GIVEN, SWAPPED) if kind == "pairwise" else (None,)
@@ -330,12 +386,19 @@ def evidence_of(
         shown = (None,) if len(verdicts) == 1 else orders
         for k, own in enumerate(verdicts):
             frame = pd.DataFrame(
-                {"item": names, "judge": name, "criterion": criterion, "repeat": k // len(shown)}
+                {
+                    "item": names,
+                    "judge": name,
+                    "criterion": criterion,
+                    "repeat": k // len(shown),
+                }
             )
             frame["order"] = pd.Series([shown[k % len(shown)]] * n, dtype=object)
             frame["verdict"] = np.asarray(own, dtype=np.float64)
             frame["confidence"] = (
-                np.nan if confidence is None else np.asarray(confidence, dtype=np.float64)
+                np.nan
+                if confidence is None
+                else np.asarray(confidence, dtype=np.float64)
             )
             frame["reason"] = np.where(frame["verdict"].isna(), "unreadable", None)
             frame["place"] = [f"verdicts.csv:{line + 2}" for line in range(n)]
@@ -352,18 +415,34 @@ def evidence_of(
         for rater, own in given.items()
     ]
     people = (
-        pd.concat(rated, ignore_index=True) if rated else pd.DataFrame(columns=list(LABEL_COLUMNS))
+        pd.concat(rated, ignore_index=True)
+        if rated
+        else pd.DataFrame(columns=list(LABEL_COLUMNS))
     )
-    about = pd.DataFrame({"group": names, **(items or {})}, index=pd.Index(names, name="item"))
+    about = pd.DataFrame(
+        {"group": names, **(items or {})}, index=pd.Index(names, name="item")
+    )
     every = np.concatenate(
-        [*(v.ravel() for v in said.values()), people["label"].to_numpy(dtype=np.float64)]
+        [
+            *(v.ravel() for v in said.values()),
+            people["label"].to_numpy(dtype=np.float64),
+        ]
     )
     if kind == "numeric":
         fields.setdefault("scale", (float(np.nanmin(every)), float(np.nanmax(every))))
     else:
         n_categories = int(np.nanmax(every, initial=1)) + 1
-        own_names = {"pass_fail": ("fail", "pass"), "pairwise": (FIRST, SECOND, TIE)[:n_categories]}
-        fields.setdefault("categories", own_names.get(kind, tuple(ascii_lowercase[:n_categories])))
+        own_names = {
+            "pass_fail": ("fail", "pass"),
+            "pairwise": (FIRST, SECOND, TIE)[:n_categories],
+        }
+        fields.setdefault(
+            "categories", own_names.get(kind, tuple(ascii_lowercase[:n_categories]))
+        )
     return Evidence(
-        kind, pd.concat(rows, ignore_index=True), people.dropna(subset=["label"]), about, **fields
+        kind,
+        pd.concat(rows, ignore_index=True),
+        people.dropna(subset=["label"]),
+        about,
+        **fields,
     )

@@ -14,7 +14,9 @@ from undogmatic.report.figures import caption
 from undogmatic.report.words import Words
 
 PACKAGE = Path(undogmatic.__file__).parent
-COMMANDS = frozenset("again other doubt alone handed fresh margined label labelled folder".split())
+COMMANDS = frozenset(
+    "again other doubt alone handed fresh margined label labelled folder".split()
+)
 """What `next_` wordings name besides the values of their verdict (`report/answers.py:commands`)."""
 SHIPPED = sorted(PACKAGE.rglob("*.texts.yaml"))
 """All words that lie beside their modules."""
@@ -44,13 +46,18 @@ def in_words(result: Told) -> dict[str, Finding]:
     is an error, one less says too little.
     Captions, columns and metrics must have words too.
     """
-    everything = [*result.findings, *([result.verdict] if result.verdict is not None else [])]
+    everything = [
+        *result.findings,
+        *([result.verdict] if result.verdict is not None else []),
+    ]
     for words in map(words_of, ("en", "pt")):
         for finding in everything:
             wording = words.find(finding.key)
             assert words.say(finding) and wording is not None
             below = (
-                placeholders(words.find(finding.key.replace(".verdict_", ".next_")) or "")
+                placeholders(
+                    words.find(finding.key.replace(".verdict_", ".next_")) or ""
+                )
                 - COMMANDS
             )
             used = placeholders(wording) | below
@@ -71,11 +78,14 @@ def _names(result: Told, words: Words) -> None:
         section = section or result.name
         assert words.text(f"{section}.table_{own}")
         for column in table.columns:
-            if column in table.attrs.get("names", ()):  # of systems or judges, a column each
+            # of systems or judges, a column each
+            if column in table.attrs.get("names", ()):
                 continue
             places = (f"{section}.names", "columns", "names", "common.names")
             known = [words.find(f"{place}.{column}") for place in places]
-            assert any(known), f"column {column} of {result.name}.{name} in {words.language}.yaml"
+            assert any(known), (
+                f"column {column} of {result.name}.{name} in {words.language}.yaml"
+            )
     for metric in result.metrics:
         assert words.metric(metric.removesuffix("_low").removesuffix("_high")), (
             f"{metric} in {words.language}.yaml"

@@ -29,7 +29,9 @@ def split(rng: Rng, n: int = 200, wrong: float = 0.0) -> tuple[Any, Any, Any]:
 def test_the_sure_half_is_decided_alone_and_the_other_goes_to_people(rng: Rng) -> None:
     verdicts, labels, confidence = split(rng)
     told, said = tell(
-        evidence_of("pass_fail", verdicts, labels, confidence=confidence, selection="all"),
+        evidence_of(
+            "pass_fail", verdicts, labels, confidence=confidence, selection="all"
+        ),
         ASKED,
     )
     values = said["alone.share"].values
@@ -43,7 +45,9 @@ def test_the_sure_half_is_decided_alone_and_the_other_goes_to_people(rng: Rng) -
     assert "alone.like_labelled" not in said
 
 
-def test_what_is_promised_of_chosen_labels_holds_for_items_like_them_only(rng: Rng) -> None:
+def test_what_is_promised_of_chosen_labels_holds_for_items_like_them_only(
+    rng: Rng,
+) -> None:
     verdicts, labels, confidence = split(rng, 400)
     labels[300:] = np.nan
     for selection, limited in (("unknown", True), ("random", False)):
@@ -57,17 +61,26 @@ def test_what_is_promised_of_chosen_labels_holds_for_items_like_them_only(rng: R
     assert tell(table, ASKED)[0].not_examined["decides_alone"].key == "alone.unevenly"
 
 
-def test_doubt_is_taken_from_repeats_orders_or_the_distance_from_the_middle(rng: Rng) -> None:
+def test_doubt_is_taken_from_repeats_orders_or_the_distance_from_the_middle(
+    rng: Rng,
+) -> None:
     verdicts, labels, _ = split(rng)
     again = np.where(np.arange(200) < 100, verdicts, 1 - verdicts)
     steps = np.where(np.arange(200) < 100, 5 * labels, 2 + labels)
     for kind, said_of, people, source in (
         ("pass_fail", np.stack([verdicts, again]), labels, "repeats"),
         ("pairwise", np.stack([verdicts, again]), labels, "orders"),
-        ("numeric", steps, np.where(np.arange(200) < 100, steps, 5 - steps), "distance"),
+        (
+            "numeric",
+            steps,
+            np.where(np.arange(200) < 100, steps, 5 - steps),
+            "distance",
+        ),
     ):
         fields = {"scale": (0, 5)} if kind == "numeric" else {}
-        told, said = tell(evidence_of(kind, said_of, people, selection="all", **fields), ASKED)  # type: ignore[arg-type]
+        told, said = tell(
+            evidence_of(kind, said_of, people, selection="all", **fields), ASKED
+        )  # type: ignore[arg-type]
         assert said["alone.share"].values["limit"].key == f"alone.limit_{source}"
         assert told.numbers["alone.share"].value == 0.5
 
@@ -104,7 +117,9 @@ def test_where_people_have_no_majority_no_verdict_agrees(rng: Rng) -> None:
     ) == (30, 60)
 
 
-def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised() -> None:
+def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised() -> (
+    None
+):
     inside = []
     for seed in range(50):
         rng = np.random.default_rng(seed)
@@ -112,7 +127,9 @@ def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised()
         verdicts = np.clip(truth + rng.normal(0, 5, 400), 0, 100)
         labels = np.where(np.arange(400) < 60, truth, np.nan)
         table, told = (
-            evidence_of("numeric", verdicts, labels, scale=(0, 100), selection="random"),
+            evidence_of(
+                "numeric", verdicts, labels, scale=(0, 100), selection="random"
+            ),
             Told(),
         )
         examination.ask(ASKED, table.of("judge", "quality"), CheckOptions(), told)
@@ -134,4 +151,6 @@ def test_too_few_labels_say_how_many_are_needed(rng: Rng) -> None:
 def test_a_promise_is_broken_in_at_most_its_share_of_judges(name: str) -> None:
     found = [trial(JUDGES[name], 150, seed, items=1) for seed in range(40)]
     assert np.mean([one.broken for one in found]) <= 0.05
-    assert name != "steep" or 0.1 < np.mean([one.share for one in found]) < best(JUDGES[name])
+    assert name != "steep" or 0.1 < np.mean([one.share for one in found]) < best(
+        JUDGES[name]
+    )

@@ -31,7 +31,9 @@ PAIR = {"text_1": TEXTS, "text_2": TEXTS[::-1]}
 
 
 def noisy(labels: np.ndarray, error: float, seed: int = 0) -> np.ndarray:
-    return np.where(np.random.default_rng(seed).random(labels.size) < error, 1 - labels, labels)
+    return np.where(
+        np.random.default_rng(seed).random(labels.size) < error, 1 - labels, labels
+    )
 
 
 def answer(table: Evidence, **options: Any) -> Told:
@@ -39,8 +41,12 @@ def answer(table: Evidence, **options: Any) -> Told:
     return only
 
 
-def judged(verdicts: Any, labels: Any = LABELS, items: Mapping[str, Any] | None = None) -> Evidence:
-    return evidence_of("pass_fail", verdicts, labels, {"text": TEXTS} if items is None else items)
+def judged(
+    verdicts: Any, labels: Any = LABELS, items: Mapping[str, Any] | None = None
+) -> Evidence:
+    return evidence_of(
+        "pass_fail", verdicts, labels, {"text": TEXTS} if items is None else items
+    )
 
 
 GOOD = noisy(LABELS, 0.05)
@@ -78,15 +84,22 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
     "no labels": (lambda: judged(GOOD, ()), "no_labels", "undecided"),
     "no label on what is judged": (
         lambda: judged(
-            np.where(np.arange(N) < 60, GOOD, np.nan), np.where(np.arange(N) < 60, np.nan, LABELS)
+            np.where(np.arange(N) < 60, GOOD, np.nan),
+            np.where(np.arange(N) < 60, np.nan, LABELS),
         ),
         "nothing_common",
         "undecided",
     ),
     "one class": (lambda: judged(GOOD, np.zeros(N)), "one_class", "undecided"),
-    "few": (lambda: evidence_of("pass_fail", GOOD[:12], LABELS[:12]), "few", "undecided"),
+    "few": (
+        lambda: evidence_of("pass_fail", GOOD[:12], LABELS[:12]),
+        "few",
+        "undecided",
+    ),
     "few texts, often repeated": (
-        lambda: judged(GOOD, items={"text": TEXTS, "group": [f"g{n % 5}" for n in range(N)]}),
+        lambda: judged(
+            GOOD, items={"text": TEXTS, "group": [f"g{n % 5}" for n in range(N)]}
+        ),
         "few",
         "undecided",
     ),
@@ -98,13 +111,17 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
         "undecided",
     ),
     "one of three people is its copy": (
-        lambda: judged(GOOD, {"ana": LABELS, "ben": noisy(LABELS, 0.05, 3), "eva": GOOD}),
+        lambda: judged(
+            GOOD, {"ana": LABELS, "ben": noisy(LABELS, 0.05, 3), "eva": GOOD}
+        ),
         "reason",
         "undecided",
     ),
     "a column": (
         lambda: judged(
-            SYSTEM, noisy(SYSTEM, 0.1, 6), {"text": TEXTS, "system": ["AB"[int(s)] for s in SYSTEM]}
+            SYSTEM,
+            noisy(SYSTEM, 0.1, 6),
+            {"text": TEXTS, "system": ["AB"[int(s)] for s in SYSTEM]},
         ),
         "column",
         "undecided",
@@ -114,7 +131,11 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
         "first",
         "refuted",
     ),
-    "one order": (lambda: evidence_of("pairwise", GOOD, LABELS, PAIR), "order", "undecided"),
+    "one order": (
+        lambda: evidence_of("pairwise", GOOD, LABELS, PAIR),
+        "order",
+        "undecided",
+    ),
     "both orders": (
         lambda: evidence_of("pairwise", CHOICES, LABELS, PAIR),
         "limited",
@@ -132,7 +153,8 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
             GRADES,
             {
                 "text": [
-                    f"{TEXTS[i]} Their grade was {GRADES[i]:.0f}, as in 2024." for i in range(N)
+                    f"{TEXTS[i]} Their grade was {GRADES[i]:.0f}, as in 2024."
+                    for i in range(N)
                 ],
             },
         ),
@@ -141,7 +163,9 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
     ),
     "numbers of rows": (
         lambda: replace(
-            evidence_of("numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": TEXTS}),
+            evidence_of(
+                "numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": TEXTS}
+            ),
             problems=(
                 Finding(
                     "table.counts_rows",
@@ -162,7 +186,10 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
     ),
     "random grades": (
         lambda: evidence_of(
-            "numeric", np.random.default_rng(8).permutation(GRADES), GRADES, {"text": TEXTS}
+            "numeric",
+            np.random.default_rng(8).permutation(GRADES),
+            GRADES,
+            {"text": TEXTS},
         ),
         "coin",
         "refuted",
@@ -194,7 +221,9 @@ def test_every_first_and_second_line_has_its_words(called: str, language: str) -
     words = words_of(language)
     words.strict = True
     for sentence in (result.judges[0].verdict, result.judges[0].rival):
-        assert "[" not in words.say(sentence).split()[0] and "{" not in words.say(sentence)
+        assert "[" not in words.say(sentence).split()[0] and "{" not in words.say(
+            sentence
+        )
 
 
 def test_a_good_judge_that_equals_a_person_on_eighty_items_is_believed_and_asked_who_labelled() -> (
@@ -219,14 +248,19 @@ def test_a_good_judge_that_equals_a_person_on_eighty_items_is_believed_and_asked
 def several_criteria(agreed: Sequence[np.ndarray], n: int = N) -> Evidence:
     """One judge's verdicts on many criteria, each with labels of its own."""
     tables = [
-        evidence_of("pass_fail", verdicts, LABELS[:n], {"text": TEXTS[:n]}, criterion=f"c{k}")
+        evidence_of(
+            "pass_fail", verdicts, LABELS[:n], {"text": TEXTS[:n]}, criterion=f"c{k}"
+        )
         for k, verdicts in enumerate(agreed)
     ]
     verdicts, labels = (
-        pd.concat([getattr(each, name) for each in tables]) for name in ("verdicts", "labels")
+        pd.concat([getattr(each, name) for each in tables])
+        for name in ("verdicts", "labels")
     )
     return replace(
-        tables[0], verdicts=verdicts.reset_index(drop=True), labels=labels.reset_index(drop=True)
+        tables[0],
+        verdicts=verdicts.reset_index(drop=True),
+        labels=labels.reset_index(drop=True),
     )
 
 
@@ -235,23 +269,33 @@ def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are
 ) -> None:
     """A verdict that is just enough for one answer is not enough as one of six, be they of judges
     or of criteria."""
-    monkeypatch.setattr(surface, "OF_FEW", 0.0)  # so few items by one person hardly tell a reader
+    # so few items by one person hardly tell a reader
+    monkeypatch.setattr(surface, "OF_FEW", 0.0)
     just = np.where(np.random.default_rng(0).permutation(N) < 25, 1 - LABELS, LABELS)
     alone = answer(judged(just))
-    assert alone.standing == "supported" and 0.4 < alone.numbers["agreement.kappa"].low < 0.43
+    assert (
+        alone.standing == "supported"
+        and 0.4 < alone.numbers["agreement.kappa"].low < 0.43
+    )
     of_judges = check(
         judged({f"j{k}": just if k == 0 else noisy(LABELS, 0.5, k) for k in range(6)}),
         CheckOptions(),
     )
     of_criteria = check(
-        several_criteria([just, *(noisy(LABELS, 0.5, k) for k in range(1, 6))]), CheckOptions()
+        several_criteria([just, *(noisy(LABELS, 0.5, k) for k in range(1, 6))]),
+        CheckOptions(),
     )
     of_tries = check(judged(just), CheckOptions(tried=6))
     for result in (of_judges, of_criteria, of_tries):
         first = result.judges[0]
-        assert (first.verdict.key, first.verdict.values["among"]) == ("check.verdict_several", 6)
+        assert (first.verdict.key, first.verdict.values["among"]) == (
+            "check.verdict_several",
+            6,
+        )
         assert first.settle is not None and first.settle.key == "check.settle_several"
-    tried = [found for found in of_tries.judges[0].findings if found.key == "check.tried"]
+    tried = [
+        found for found in of_tries.judges[0].findings if found.key == "check.tried"
+    ]
     assert [found.values["among"] for found in tried] == [6]
     assert not any(found.key == "check.tried" for found in of_judges.judges[0].findings)
     # Criteria that nobody labelled have no answer, and take nothing away.
@@ -270,7 +314,9 @@ def test_what_a_judge_decides_alone_holds_for_all_criteria_together() -> None:
         # a good judge keeps its yes
         assert all(each.standing == "supported" for each in result.judges)
         asked += [
-            n.values["confidence"] for n in result.judges[0].findings if "alone.whole" in n.key
+            n.values["confidence"]
+            for n in result.judges[0].findings
+            if "alone.whole" in n.key
         ]
     assert asked == pytest.approx([0.95, 0.99])
 
@@ -315,7 +361,10 @@ def test_what_is_said_of_a_coin_is_what_its_interval_shows(case: str) -> None:
         words.strict = True
         sentence = words.say(found.verdict)
         assert expected in sentence
-        assert "is no better than a coin" not in sentence and "não é melhor" not in sentence
+        assert (
+            "is no better than a coin" not in sentence
+            and "não é melhor" not in sentence
+        )
 
 
 def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> None:
@@ -328,7 +377,9 @@ def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> 
         categories=table.categories,
     )
     assert digests_of(table) == digests_of(turned)
-    other = judged(GOOD, noisy(LABELS, 0.01, 1), {"text": [*TEXTS[:-1], "another text"]})
+    other = judged(
+        GOOD, noisy(LABELS, 0.01, 1), {"text": [*TEXTS[:-1], "another text"]}
+    )
     assert (
         digests_of(other)["labels"] != digests_of(table)["labels"]
         and digests_of(other)["items"] != digests_of(table)["items"]
@@ -340,7 +391,11 @@ def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> 
 def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
     side = np.array(["A", "B"])
     rows = pd.DataFrame(
-        {"id": [f"i{n}" for n in range(N)], "text": TEXTS, "judge": noisy(LABELS, 0.2, 3)}
+        {
+            "id": [f"i{n}" for n in range(N)],
+            "text": TEXTS,
+            "judge": noisy(LABELS, 0.2, 3),
+        }
     )
     rows["ana"], rows["ben"] = LABELS, noisy(LABELS, 0.1, 4)
     rows["length"] = rows["text"].str.len()
@@ -348,11 +403,19 @@ def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
     if form == "without ids":
         rows = rows.drop(columns="id")
     elif form == "choices":
-        both = [rows.assign(other=TEXTS[::-1], order=order) for order in ("as_given", "swapped")]
-        rows = pd.concat([part.assign(judge=side[part["judge"].astype(int)]) for part in both])
+        both = [
+            rows.assign(other=TEXTS[::-1], order=order)
+            for order in ("as_given", "swapped")
+        ]
+        rows = pd.concat(
+            [part.assign(judge=side[part["judge"].astype(int)]) for part in both]
+        )
         rows[["ana", "ben"]] = side[rows[["ana", "ben"]].astype(int)]
         options = TableOptions(
-            judge=("judge",), human=("ana", "ben"), text=("text", "other"), choices="given"
+            judge=("judge",),
+            human=("ana", "ben"),
+            text=("text", "other"),
+            choices="given",
         )
     results = [
         check(read_table([table.reset_index(drop=True)], options), CheckOptions())
@@ -382,10 +445,14 @@ def test_of_many_rows_without_ids_the_same_are_looked_at_whatever_their_order(
     assert "surface.accuracy" in numbers[0]
 
 
-def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothing_alone() -> None:
+def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothing_alone() -> (
+    None
+):
     new, old = judged(GOOD), judged(np.where(np.arange(N) < 40, 0.0, GOOD))
     (now,) = check(new, CheckOptions(), old).judges
-    assert now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 2
+    assert (
+        now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 2
+    )
     assert "drift.verdicts_higher" in {noted.key for noted in now.findings}
     # the second has no texts
     for table, waits in (
@@ -393,7 +460,10 @@ def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothin
         (evidence_of("pass_fail", GOOD, LABELS), True),
     ):
         said = {noted.key for noted in answer(table, alpha=0.2).findings}
-        assert ("check.alone_waits" in said, "alone.whole_all" in said) == (waits, not waits)
+        assert ("check.alone_waits" in said, "alone.whole_all" in said) == (
+            waits,
+            not waits,
+        )
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -409,9 +479,9 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(
     )
     off = answer(replace(table, selection="all"))
     limits = [noted for noted in off.findings if noted.weight is Weight.LIMITS]
-    assert [limit.key for limit in limits] == ["kinds.grades_grades"] and off.verdict.values[
-        "limits"
-    ] == 1
+    assert [limit.key for limit in limits] == [
+        "kinds.grades_grades"
+    ] and off.verdict.values["limits"] == 1
     line = limits[0].values["conversion"]
     assert line.slope == 1 and line.shift == pytest.approx(-20, abs=1)
     faces = next(n for n in off.findings if n.key == "check.faces").values["faces"]
@@ -422,14 +492,16 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(
     assert ceiling["converted"] > ceiling["judge"] + 0.1
     words = words_of(language)
     words.strict = True
-    assert f"− {-line.shift:.1f}".replace(".", "," if language == "pt" else ".") in words.say(
-        limits[0]
-    )
+    assert f"− {-line.shift:.1f}".replace(
+        ".", "," if language == "pt" else "."
+    ) in words.say(limits[0])
     assert all(map(words.say, faces))
     # What is wrong for another reason than the grades' level stays a limit of its own.
     loose = np.where(np.arange(N) % 4, 20, 45) + GRADES
     stays = answer(replace(table, verdicts=table.verdicts.assign(verdict=loose)))
-    assert "people.ceiling_worse" in {n.key for n in stays.findings if n.weight is Weight.LIMITS}
+    assert "people.ceiling_worse" in {
+        n.key for n in stays.findings if n.weight is Weight.LIMITS
+    }
 
 
 def test_some_examinations_alone_give_their_numbers_and_no_answer() -> None:
@@ -446,13 +518,22 @@ def test_some_examinations_alone_give_their_numbers_and_no_answer() -> None:
     assert not {"agreement", "ceiling", "grades", "drift"} & part.not_examined.keys()
     for language in ("en", "pt"):
         words = words_of(language)
-        said = [words.answered(part.answer), words.say(part.settle), words.say(part.rival)]
+        said = [
+            words.answered(part.answer),
+            words.say(part.settle),
+            words.say(part.rival),
+        ]
         said += map(words.say, part.not_examined.values())
         assert all("--only" in sentence and "[" not in sentence for sentence in said)
 
 
-MADE_BY = {"system": ["gpt-4", "claude-2"] * (N // 2), "slice.topic": ["a", "b", "c"] * (N // 3)}
-MADE_BY_BOTH = {f"system_{k}": MADE_BY["system"][:: 1 if k == 1 else -1] for k in (1, 2)}
+MADE_BY = {
+    "system": ["gpt-4", "claude-2"] * (N // 2),
+    "slice.topic": ["a", "b", "c"] * (N // 3),
+}
+MADE_BY_BOTH = {
+    f"system_{k}": MADE_BY["system"][:: 1 if k == 1 else -1] for k in (1, 2)
+}
 MARKS = np.random.default_rng(2).integers(1, 6, N).astype(float)
 RATED = np.clip(np.round(MARKS + np.random.default_rng(3).normal(0, 0.4, N)), 1, 5)
 
@@ -471,7 +552,9 @@ def with_test(table: Evidence) -> Evidence:
     day = pd.Timestamp("2026-03-01").date()
     figures = {"instrument.cue.date": Estimate(0.0, -0.1, 0.1)}
     shown = {"date": "no_effect"}
-    test = InstrumentTest("RUN", day, "Not yet.", figures, shown, 0.5, 4.0, {}, "ab", "cd")
+    test = InstrumentTest(
+        "RUN", day, "Not yet.", figures, shown, 0.5, 4.0, {}, "ab", "cd"
+    )
     return replace(table, instrument=test)
 
 
@@ -486,11 +569,18 @@ MANY: dict[str, Callable[[], tuple[Evidence, Evidence | None]]] = {
     ),
     "grades": lambda: (
         with_test(
-            over_days(evidence_of("numeric", RATED, MARKS, {"text": TEXTS, "injected": PLANTED}))
+            over_days(
+                evidence_of(
+                    "numeric", RATED, MARKS, {"text": TEXTS, "injected": PLANTED}
+                )
+            )
         ),
         None,
     ),
-    "choices": lambda: (evidence_of("pairwise", CHOICES, LABELS, PAIR | MADE_BY_BOTH), None),
+    "choices": lambda: (
+        evidence_of("pairwise", CHOICES, LABELS, PAIR | MADE_BY_BOTH),
+        None,
+    ),
 }
 
 
@@ -532,8 +622,13 @@ def test_every_one_that_may_decide_is_left_out_in_turn() -> None:
 def test_who_asks_by_name_is_told_why_it_cannot_be_asked() -> None:
     """Also of what goes without saying else."""
     table = judged(GOOD)
-    found = answer(table, only=("position", "grades", "strictness", "repeats")).not_examined
-    keys = {name: found[name].key for name in ("position", "grades", "strictness", "repeats")}
+    found = answer(
+        table, only=("position", "grades", "strictness", "repeats")
+    ).not_examined
+    keys = {
+        name: found[name].key
+        for name in ("position", "grades", "strictness", "repeats")
+    }
     assert keys == {
         "position": "examination.other_kind",
         "grades": "examination.other_kind",
@@ -553,7 +648,10 @@ def test_without_labels_it_is_still_said_that_there_are_none() -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("agrement", "Did you mean `agreement`"), ("zzz", "is no examination. There are: agre")],
+    [
+        ("agrement", "Did you mean `agreement`"),
+        ("zzz", "is no examination. There are: agre"),
+    ],
 )
 def test_a_wrong_name_of_an_examination_is_named(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):

@@ -27,7 +27,10 @@ analyse = partial(analysed, "conformal")
 
 
 def simulated(
-    n: int, spread: dict[str, float], half_width: float | None = None, paired: bool = False
+    n: int,
+    spread: dict[str, float],
+    half_width: float | None = None,
+    paired: bool = False,
 ) -> RunEvidence:
     """n texts per condition; the error is normal with the condition's standard deviation, clipped
     to the scale."""
@@ -36,7 +39,9 @@ def simulated(
         for k in range(n):
             label = float(draw.uniform(30, 70))
             score = float(np.clip(label + draw.normal(0, sd), 0, 100))
-            interval = None if half_width is None else (score - half_width, score + half_width)
+            interval = (
+                None if half_width is None else (score - half_width, score + half_width)
+            )
             pair = f"{condition}-{k // 2}" if paired else None
             place = {"id": f"{condition}{k}", "condition": condition, "pair": pair}
             rows.append((label, score, place | {"interval": interval}))
@@ -45,21 +50,27 @@ def simulated(
 
 def test_coverage_of_all_methods_is_near_nominal_on_texts_not_fitted_on() -> None:
     result = analyse(simulated(2000, {"easy": 2.0, "hard": 12.0}, half_width=1.0))
-    assert result.of("coverage.split coverage.ranges coverage.mondrian") == pytest.approx(
-        [0.9] * 3, abs=0.02
-    )
+    assert result.of(
+        "coverage.split coverage.ranges coverage.mondrian"
+    ) == pytest.approx([0.9] * 3, abs=0.02)
     table = result.tables["coverage"].set_index(["method", "group"])
     # One reach for all is too wide for the easy texts and too narrow for the hard; groups of their
     # own mend it.
     assert table.loc[("split", "easy"), "coverage"] > 0.98
     assert table.loc[("split", "hard"), "coverage"] < 0.85
     for group, sd in (("easy", 2.0), ("hard", 12.0)):
-        assert table.loc[("mondrian", group), "coverage"] == pytest.approx(0.9, abs=0.04)
-        assert table.loc[("mondrian", group), "reach"] == pytest.approx(1.645 * sd, rel=0.1)
+        assert table.loc[("mondrian", group), "coverage"] == pytest.approx(
+            0.9, abs=0.04
+        )
+        assert table.loc[("mondrian", group), "reach"] == pytest.approx(
+            1.645 * sd, rel=0.1
+        )
     assert "parts" in result.says and result.ruled[0] == "holds"
 
 
-def test_too_few_fitted_texts_and_a_small_group_are_refused_and_the_others_are_not() -> None:
+def test_too_few_fitted_texts_and_a_small_group_are_refused_and_the_others_are_not() -> (
+    None
+):
     result = analyse(simulated(12, {"a": 5.0}), by=None)
     assert result.says["refused"]["needed"] == 9 and not result.tables
     assert result.says["verdict_refused"] == {"n": 12, "needed": 9}
@@ -75,7 +86,10 @@ def test_labels_that_are_levels_give_intervals_that_end_on_levels() -> None:
     labels = draw.choice([0, 25, 50, 75, 100], 400).astype(float)
     scores = np.clip(labels + draw.normal(0, 4, 400), 0, 100)
     judged = labelled_run(
-        [(label, score, {}) for label, score in zip(labels, scores.tolist(), strict=True)]
+        [
+            (label, score, {})
+            for label, score in zip(labels, scores.tolist(), strict=True)
+        ]
     )
     result = analyse(judged, by=None, ordinal=True)
     # An error is hardly ever half a step, so the right level stands alone, and nothing is lost by
@@ -92,7 +106,11 @@ def test_the_split_keeps_pairs_together_and_does_not_depend_on_the_order() -> No
     assert (drawn(names, 0.3, 1) != first).any()
     # `coverage` refuses ids that were fitted on, so a result is the proof; the parts are whole
     # pairs.
-    assert analyse(simulated(100, {"a": 5.0}, paired=True), by=None).says["parts"]["fit"] % 2 == 0
+    assert (
+        analyse(simulated(100, {"a": 5.0}, paired=True), by=None).says["parts"]["fit"]
+        % 2
+        == 0
+    )
 
 
 def test_what_a_user_can_get_wrong() -> None:
@@ -124,7 +142,9 @@ def test_a_small_part_to_verify_leaves_the_promise_open() -> None:
 
 
 def test_texts_that_belong_together_widen_the_band_of_a_valid_fit() -> None:
-    alone, pairs = (simulated(400, {"a": 5.0}, paired=paired) for paired in (False, True))
+    alone, pairs = (
+        simulated(400, {"a": 5.0}, paired=paired) for paired in (False, True)
+    )
     of_all = (analyse(judged, by=None).tables["coverage"] for judged in (alone, pairs))
     single, double = (table["band_high"][0] - table["band_low"][0] for table in of_all)
     assert double > 1.25 * single
@@ -134,7 +154,11 @@ alone = partial(analysed, "escalation")
 
 
 def doubting(
-    n: int, knows: bool, seed: int = 1, labels: tuple[float, float] = (0, 100), **item: Any
+    n: int,
+    knows: bool,
+    seed: int = 1,
+    labels: tuple[float, float] = (0, 100),
+    **item: Any,
 ) -> RunEvidence:
     """Errors up to 40 points; the confidence is what is left of 100 after twice the error, or
     nothing but chance."""
@@ -156,7 +180,9 @@ def test_a_judge_that_knows_its_errors_may_decide_some_texts_alone() -> None:
     assert items is not None and items.query("decided == 1")["right"].mean() >= 0.9
 
 
-def test_what_one_score_for_all_texts_would_be_promised_is_no_merit_of_the_judge() -> None:
+def test_what_one_score_for_all_texts_would_be_promised_is_no_merit_of_the_judge() -> (
+    None
+):
     result = alone(doubting(300, knows=True, labels=(45, 55)))
     assert (
         result.ruled == ("constant", "undecided")
@@ -170,13 +196,20 @@ def test_what_one_score_for_all_texts_would_be_promised_is_no_merit_of_the_judge
     # something.
     draw = np.random.default_rng(3)
     labels = np.where(draw.random(600) < 0.06, 90.0, 5.0).tolist()
-    rows = [(label, label, {"confidence": float(draw.uniform(0, 100))}) for label in labels]
+    rows = [
+        (label, label, {"confidence": float(draw.uniform(0, 100))}) for label in labels
+    ]
     assert alone(labelled_run(rows)).ruled == ("promised", "supported")
 
 
-def test_intervals_that_one_score_for_all_texts_would_have_are_no_merit_of_the_judge() -> None:
+def test_intervals_that_one_score_for_all_texts_would_have_are_no_merit_of_the_judge() -> (
+    None
+):
     draw = np.random.default_rng(5)
-    rows = [(float(draw.uniform(0, 100)), float(draw.uniform(0, 100)), {}) for _ in range(800)]
+    rows = [
+        (float(draw.uniform(0, 100)), float(draw.uniform(0, 100)), {})
+        for _ in range(800)
+    ]
     result = analyse(labelled_run(rows), by=None)
     assert result.ruled == ("constant", "undecided") and result["width.split"] > 85
     assert result.says["verdict_constant"]["its_width"] < 100
@@ -188,7 +221,10 @@ def test_copies_of_what_the_judge_gets_wrong_count_as_the_texts_that_they_are() 
         wrong = group % 30 == 7
         for _ in range(25 if wrong else 1):
             label = 100.0 - 10 * wrong if group % 2 else 10.0 * wrong
-            more = {"confidence": float(draw.uniform(0, 100)), "metadata": {"group": str(group)}}
+            more = {
+                "confidence": float(draw.uniform(0, 100)),
+                "metadata": {"group": str(group)},
+            }
             rows.append((label, 100 - label if wrong else label, more))
     result = alone(labelled_run(rows))
     assert result.ruled == ("too_few_heavy", "undecided") and result["needed"] == 29
@@ -196,7 +232,9 @@ def test_copies_of_what_the_judge_gets_wrong_count_as_the_texts_that_they_are() 
 
 
 @pytest.mark.parametrize(("n", "word"), [(300, "refused"), (20, "too_few")])
-def test_a_judge_that_does_not_is_refused_with_the_number_of_labels(n: int, word: str) -> None:
+def test_a_judge_that_does_not_is_refused_with_the_number_of_labels(
+    n: int, word: str
+) -> None:
     result = alone(doubting(n, knows=False))
     assert result.ruled == (word, "undecided") and "threshold" not in result.numbers
     assert result["needed"] == 29
@@ -204,7 +242,9 @@ def test_a_judge_that_does_not_is_refused_with_the_number_of_labels(n: int, word
     assert word == "too_few" or found["more"] > found["surest"]
 
 
-def test_texts_of_one_precedent_are_one_unit_and_without_doubt_or_truth_it_says_so() -> None:
+def test_texts_of_one_precedent_are_one_unit_and_without_doubt_or_truth_it_says_so() -> (
+    None
+):
     result = alone(doubting(300, knows=True, metadata={"precedent": "STF-TEMA-69"}))
     assert result.says["verdict_too_few"]["units"] == 1
     judged = doubting(60, knows=True)
@@ -217,7 +257,10 @@ def test_texts_of_one_precedent_are_one_unit_and_without_doubt_or_truth_it_says_
 def test_selective_takes_a_promise_from_a_run_that_made_one_only() -> None:
     put(
         Path("texts.jsonl"),
-        ({"id": f"t{n}", "text": made_up(30, str(n)), "label": 50.0} for n in range(40)),
+        (
+            {"id": f"t{n}", "text": made_up(30, str(n)), "label": 50.0}
+            for n in range(40)
+        ),
     )
 
     def run(name: str, *more: str) -> str:
@@ -226,7 +269,11 @@ def test_selective_takes_a_promise_from_a_run_that_made_one_only() -> None:
 
     selective = ["judge=selective", "judge.expensive=score"]
     with pytest.raises(ConfigError, match="without analysis=escalation"):
-        run("a", *selective, f"judge.rules.guaranteed={{run: {run('plain', 'analysis=none')}}}")
+        run(
+            "a",
+            *selective,
+            f"judge.rules.guaranteed={{run: {run('plain', 'analysis=none')}}}",
+        )
     with pytest.raises(ConfigError, match="could promise no threshold"):
         run(
             "b",
@@ -239,9 +286,12 @@ def test_selective_keeps_the_promise() -> None:
     found = []
     for doubt in (10.0, 60.0, None):
         cheap = FixedJudge(
-            Verdict(score=20.0, confidence=None if doubt is None else 100 - doubt), "cheap"
+            Verdict(score=20.0, confidence=None if doubt is None else 100 - doubt),
+            "cheap",
         )
-        judge = SelectiveJudge(cheap, FixedJudge(Verdict(score=90.0), "dear"), rubric(), Rules())
+        judge = SelectiveJudge(
+            cheap, FixedJudge(Verdict(score=90.0), "dear"), rubric(), Rules()
+        )
         judge.promise = ("confidence", 40.0)
         decided = asyncio.run(judge.judge(Item(id="a", text="t")))
         found.append((decided.score, decided.details["rules_fired"]))
@@ -257,6 +307,8 @@ def test_the_judge_and_the_analysis_read_doubt_alike(measure: Measure) -> None:
         "doubt": 0.4,
         "uncertainty": "medium",
     }
-    fields["distribution"] = ScoreDistribution(values=(0.0, 100.0), probabilities=(0.3, 0.7))
+    fields["distribution"] = ScoreDistribution(
+        values=(0.0, 100.0), probabilities=(0.3, 0.7)
+    )
     read = measured(labelled_run([(None, 20.0, fields)]).frame)[measure]
     assert read.tolist() == [doubt_of(Verdict(score=20.0, **fields), measure)]

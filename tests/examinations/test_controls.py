@@ -6,13 +6,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.examinations.builders import Reading, analysed, grouped_run, mirrored, refuses
+from tests.examinations.builders import (
+    Reading,
+    analysed,
+    grouped_run,
+    mirrored,
+    refuses,
+)
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.base import Unsuited
 from undogmatic.examinations.rivals import LabelledRival
 
 Groups = dict[str, list[Any]]
-GOOD = {"humble": [5.0] * 8, "neutral": [10.0] * 7 + [25.0], "hubristic": [90.0] * 7 + [75.0]}
+GOOD = {
+    "humble": [5.0] * 8,
+    "neutral": [10.0] * 7 + [25.0],
+    "hubristic": [90.0] * 7 + [75.0],
+}
 MANY = {"humble": [5.0] * 20, "neutral": [10.0] * 20, "hubristic": [90.0] * 20}
 DRAW = np.random.default_rng(1)
 HONEST, NAKED, KIND = (
@@ -26,15 +36,23 @@ def controls(groups: Groups, **changes: Any) -> Reading:
 
 def test_shares_and_separation_by_hand() -> None:
     told = controls(
-        {"humble": [0.0, 20, 30, 26], "neutral": [25.0, 10], "hubristic": [75.0, 74, 28]}
+        {
+            "humble": [0.0, 20, 30, 26],
+            "neutral": [25.0, 10],
+            "hubristic": [75.0, 74, 28],
+        }
     )
     # Band ends count as inside: 2 of 4, 2 of 2, 1 of 3.
     inside = told.of("in_band.humble in_band.neutral in_band.hubristic in_band")
     assert inside == pytest.approx([0.5, 1, 1 / 3, 5 / 9])
     # 12 comparisons; only 28 against 30 is lost.
-    assert told.of("auc.humble auc.neutral mean.hubristic") == pytest.approx([11 / 12, 1, 59])
+    assert told.of("auc.humble auc.neutral mean.hubristic") == pytest.approx(
+        [11 / 12, 1, 59]
+    )
     table = told.tables["bands"].set_index("condition")
-    assert table.loc["hubristic", ["band_low", "band_high", "n", "n_in_band"]].tolist() == [
+    assert table.loc[
+        "hubristic", ["band_low", "band_high", "n", "n_in_band"]
+    ].tolist() == [
         75,
         100,
         3,
@@ -53,7 +71,11 @@ def test_shares_and_separation_by_hand() -> None:
             "refuted",
         ),
         ({"humble": [95.0] * 20}, "reversed", "refuted"),
-        ({"humble": [10.0, 90] * 10, "hubristic": [90.0, 10] * 10}, "open_endless", "undecided"),
+        (
+            {"humble": [10.0, 90] * 10, "hubristic": [90.0, 10] * 10},
+            "open_endless",
+            "undecided",
+        ),
         ({"neutral": [10.0] * 13 + [30.0] * 7}, "open", "undecided"),
         ({"neutral": [10.0] * 14 + ["refusal"] * 6}, "missing", "undecided"),
         ({"neutral": [10.0] * 19 + ["refusal"]}, "hold", "supported"),
@@ -78,18 +100,26 @@ def test_what_is_named_of_the_classes() -> None:
     assert controls(MANY, share=0.9).says["verdict_open"]["apart"] == ["no_class"]
 
 
-ATTACKED = {"explained_only": HONEST, "authority_only": NAKED, "attack:a": NAKED, "attack:b": NAKED}
+ATTACKED = {
+    "explained_only": HONEST,
+    "authority_only": NAKED,
+    "attack:a": NAKED,
+    "attack:b": NAKED,
+}
 CLASSES = [("controls", MANY, "hubristic"), ("adversarial", ATTACKED, "attack:")]
 """Analyses of classes, what supports their claim, and with what the names of the worse classes
 begin."""
 
 
 @pytest.mark.parametrize(("name", "groups", "worse"), CLASSES)
-def test_classes_that_a_word_counter_tells_apart(name: str, groups: Groups, worse: str) -> None:
+def test_classes_that_a_word_counter_tells_apart(
+    name: str, groups: Groups, worse: str
+) -> None:
     judged = grouped_run(groups)
     apart = judged.frame["condition"].str.startswith(worse)
     judged.frame["text"] = [
-        "TRIBUNAL! " * 9 + str(n) if one else f"porque {n}" for n, one in enumerate(apart)
+        "TRIBUNAL! " * 9 + str(n) if one else f"porque {n}"
+        for n, one in enumerate(apart)
     ]
     key, standing = analysed(name, judged).ruled
     assert standing == "undecided" and key in ("surface_as_good", "surface_open")
@@ -101,11 +131,14 @@ def test_classes_that_a_word_counter_tells_apart(name: str, groups: Groups, wors
 def test_what_the_surface_leaves_open(
     name: str, groups: Groups, worse: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outcomes: dict[Any, tuple[str, str]] = {"surface_explains": ("surface_explains", "refuted")}
+    outcomes: dict[Any, tuple[str, str]] = {
+        "surface_explains": ("surface_explains", "refuted")
+    }
     for outcome, ruled in (outcomes | {"open": ("surface_open", "undecided")}).items():
         rival = LabelledRival(outcome, 60, 60)
         monkeypatch.setattr(
-            "undogmatic.examinations.controls.surface_of_classes", lambda *_, rival=rival: rival
+            "undogmatic.examinations.controls.surface_of_classes",
+            lambda *_, rival=rival: rival,
         )
         assert analysed(name, grouped_run(groups)).ruled == ruled
 
@@ -113,7 +146,9 @@ def test_what_the_surface_leaves_open(
 def test_where_high_is_good_the_same_texts_are_told_apart() -> None:
     bands = {"humble": (75.0, None), "neutral": (75.0, None), "hubristic": (None, 25.0)}
     there = analysed(
-        "controls", grouped_run(mirrored(GOOD), direction="higher_is_better"), bands=bands
+        "controls",
+        grouped_run(mirrored(GOOD), direction="higher_is_better"),
+        bands=bands,
     )
     names = "in_band auc.humble auc.neutral"
     assert there.of(names) == controls(GOOD).of(names)
@@ -134,9 +169,17 @@ def test_failures_are_counted_a_class_that_failed_throughout_is_named_and_few_te
 
 
 def test_what_the_dataset_lacks_and_bands_that_make_no_sense() -> None:
-    refuses(Unsuited, "dataset=controls", "controls", grouped_run({"authority_only": [1.0]}))
+    refuses(
+        Unsuited, "dataset=controls", "controls", grouped_run({"authority_only": [1.0]})
+    )
     bands: dict[str, Any] = {"bands": {"humble": (None, 250.0)}, "worst": "humble"}
-    refuses(ConfigError, r"analysis.bands.humble.*0 to 100", "controls", grouped_run(GOOD), **bands)
+    refuses(
+        ConfigError,
+        r"analysis.bands.humble.*0 to 100",
+        "controls",
+        grouped_run(GOOD),
+        **bands,
+    )
     refuses(
         ConfigError,
         r"analysis.bands.humble",
@@ -146,18 +189,27 @@ def test_what_the_dataset_lacks_and_bands_that_make_no_sense() -> None:
     )
     refuses(ConfigError, r"analysis.worst", "controls", worst="nobody")
     refuses(
-        Unsuited, r"attack:.*dataset=curated", "adversarial", grouped_run({"explained_only": [1.0]})
+        Unsuited,
+        r"attack:.*dataset=curated",
+        "adversarial",
+        grouped_run({"explained_only": [1.0]}),
     )
     no_baseline = r"explained_only or gold:explained or humble.*dataset=curated"
     refuses(Unsuited, no_baseline, "adversarial", grouped_run({"attack:hedges": [1.0]}))
 
 
 EXPLAINED = [10.0, 20, 30, 40]
-GROUPS = {"explained_only": EXPLAINED[:2], "humble": EXPLAINED[2:], "authority_only": [90.0, 80]}
+GROUPS = {
+    "explained_only": EXPLAINED[:2],
+    "humble": EXPLAINED[2:],
+    "authority_only": [90.0, 80],
+}
 GROUPS |= {"attack:hedges": [35.0, 25, 60], "attack:padding": [95.0, 85]}
 
 
-def attacks(groups: Groups, direction: str = "higher_is_worse", **settings: Any) -> Reading:
+def attacks(
+    groups: Groups, direction: str = "higher_is_worse", **settings: Any
+) -> Reading:
     return analysed("adversarial", grouped_run(groups, direction=direction), **settings)
 
 
@@ -173,7 +225,10 @@ def test_attacks_by_hand() -> None:
         (0.75 + 1) / 2,
         told["auc.hedges"],
     ]
-    assert told.tables["attacks"]["attack"].tolist() == ["attack:hedges", "attack:padding"]
+    assert told.tables["attacks"]["attack"].tolist() == [
+        "attack:hedges",
+        "attack:padding",
+    ]
     assert told.says["worst"]["attack"] == "attack:hedges"
     assert told.says["success_midpoint"] == {"threshold": 50}
     assert told.says["shift"] == {"n": 2, "treatment": ["authority_only"]}
@@ -193,10 +248,13 @@ def test_where_high_is_good_everything_is_mirrored(success: str) -> None:
     assert there.of(names) == pytest.approx(here.of(names))
     assert there["shift.hedges"] == pytest.approx(-here["shift.hedges"])
     low, high = (
-        t.tables["attacks"].set_index("attack").loc["attack:hedges"] for t in (here, there)
+        t.tables["attacks"].set_index("attack").loc["attack:hedges"]
+        for t in (here, there)
     )
     assert high["mean_shift_low"] == pytest.approx(-low["mean_shift_high"])
-    one, other = (told.says[f"success_{success}"]["threshold"] for told in (here, there))
+    one, other = (
+        told.says[f"success_{success}"]["threshold"] for told in (here, there)
+    )
     assert other == pytest.approx(100 - one)
 
 
@@ -214,16 +272,31 @@ def test_where_high_is_good_everything_is_mirrored(success: str) -> None:
 )
 def test_verdicts_on_attacks(attack: list[Any], key: str, standing: str) -> None:
     told = attacks(
-        {"explained_only": HONEST, "authority_only": NAKED, "attack:a": attack, "attack:b": NAKED}
+        {
+            "explained_only": HONEST,
+            "authority_only": NAKED,
+            "attack:a": attack,
+            "attack:b": NAKED,
+        }
     )
     assert told.ruled == (key, standing)
-    assert standing == "supported" or told.says[f"verdict_{key}"]["attacks"] == ["attack:a"]
+    assert standing == "supported" or told.says[f"verdict_{key}"]["attacks"] == [
+        "attack:a"
+    ]
 
 
-def test_each_of_many_attacks_has_a_wider_interval_and_four_texts_of_one_decide_nothing() -> None:
+def test_each_of_many_attacks_has_a_wider_interval_and_four_texts_of_one_decide_nothing() -> (
+    None
+):
     one = attacks({"explained_only": HONEST, "attack:a": NAKED})
-    many = attacks({"explained_only": HONEST, **{f"attack:{n}": NAKED for n in "abcde"}})
-    assert many.says["family"] == {"attacks": 5, "level": 0.95, "each": pytest.approx(0.99)}
+    many = attacks(
+        {"explained_only": HONEST, **{f"attack:{n}": NAKED for n in "abcde"}}
+    )
+    assert many.says["family"] == {
+        "attacks": 5,
+        "level": 0.95,
+        "each": pytest.approx(0.99),
+    }
     # Clopper and Pearson's upper limit of 0 of 20: 1 - (alpha / 2) ** (1 / 20).
     for told, alpha in ((one, 0.05), (many, 0.01)):
         assert told.tables["attacks"]["success_high"][0] == pytest.approx(
@@ -231,16 +304,21 @@ def test_each_of_many_attacks_has_a_wider_interval_and_four_texts_of_one_decide_
         )
     few = attacks({"explained_only": HONEST, "attack:a": NAKED[:4]})
     found = few.says["verdict_open"]
-    assert (found["attacks"], few.standing) == (["attack:a"], "undecided") and 4 < found[
-        "needed"
-    ] < 20
+    assert (found["attacks"], few.standing) == (
+        ["attack:a"],
+        "undecided",
+    ) and 4 < found["needed"] < 20
 
 
 def test_failures_and_groups_nobody_judged() -> None:
-    told = attacks(GROUPS | {"attack:hedges": ["refusal"], "authority_only": ["refusal"]})
+    told = attacks(
+        GROUPS | {"attack:hedges": ["refusal"], "authority_only": ["refusal"]}
+    )
     assert told.tables["attacks"]["attack"].tolist() == ["attack:padding"]
     assert (
-        told["failed"] == 2 and "no_treatment" in told.says and "shift.padding" not in told.numbers
+        told["failed"] == 2
+        and "no_treatment" in told.says
+        and "shift.padding" not in told.numbers
     )
     nothing = attacks({"explained_only": ["refusal"], "attack:a": [90.0]})
     assert (nothing.ruled[0], nothing.headline) == ("nothing_judged", None)
@@ -248,14 +326,20 @@ def test_failures_and_groups_nobody_judged() -> None:
 
 def test_a_score_that_moves_with_text_that_is_put_in_is_told() -> None:
     labelled = {"explained_only": [10.0, 20], "authority_only": [90.0, 80]}
-    copied = {"attack:json": [70.0, 85], "injected:json": [12.0, 30], "attack:rain": [90.0, 80]}
+    copied = {
+        "attack:json": [70.0, 85],
+        "injected:json": [12.0, 30],
+        "attack:rain": [90.0, 80],
+    }
     judged = grouped_run(labelled | copied)
     sources = {
         "attack:json": "authority_only",
         "injected:json": "explained_only",
         "attack:rain": "authority_only",
     }
-    origin = judged.frame["condition"].map(sources) + "-" + judged.frame["item_id"].str[-1]
+    origin = (
+        judged.frame["condition"].map(sources) + "-" + judged.frame["item_id"].str[-1]
+    )
     frame = judged.frame.assign(**{"metadata.original": origin})
     told = analysed("adversarial", judged.with_rows(frame))
     moved = told.tables["movement"]
@@ -267,5 +351,7 @@ def test_a_score_that_moves_with_text_that_is_put_in_is_told() -> None:
     assert told["movement_worst"] == pytest.approx(37 / 4)
     assert "movement" not in attacks(labelled | copied).tables
     # A sample may hold copies and none of what they were made from.
-    alone = frame[frame["condition"].isin(["attack:rain", "explained_only"])].reset_index(drop=True)
+    alone = frame[
+        frame["condition"].isin(["attack:rain", "explained_only"])
+    ].reset_index(drop=True)
     assert "movement" not in analysed("adversarial", judged.with_rows(alone)).tables

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from tests.conftest import Patch
-from tests.examinations.builders import Score, analysed, labelled_run, refuses, run_folder, verdict
+from tests.examinations.builders import (
+    Score,
+    analysed,
+    labelled_run,
+    refuses,
+    run_folder,
+    verdict,
+)
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.costs import FIRED, TRIGGERED, UNKNOWN
 from undogmatic.examinations.run_evidence import RunEvidence
@@ -38,12 +45,18 @@ def judged(*costs: Cost, unread: int = 0) -> RunEvidence:
 
 def noted(notes: Iterable[Mapping[str, Any]]) -> RunEvidence:
     """A text per set of details."""
-    details = [{k.removeprefix("details."): v for k, v in note.items()} for note in notes]
-    return labelled_run([(None, 50.0, {"cost": cost(1), "details": each}) for each in details])
+    details = [
+        {k.removeprefix("details."): v for k, v in note.items()} for note in notes
+    ]
+    return labelled_run(
+        [(None, 50.0, {"cost": cost(1), "details": each}) for each in details]
+    )
 
 
 def baseline(folder: Path, items: int, calls: int = 1) -> str:
-    return run_folder(folder, [verdict(f"i{k}", 50.0, cost=cost(calls)) for k in range(items)])
+    return run_folder(
+        folder, [verdict(f"i{k}", 50.0, cost=cost(calls)) for k in range(items)]
+    )
 
 
 @pytest.mark.parametrize("held", [4, 5, 10_000])
@@ -51,27 +64,38 @@ def test_costs_are_counted_per_text_and_against_a_run(
     tmp_path: Path, monkeypatch: Patch, held: int
 ) -> None:
     monkeypatch.setattr("undogmatic.examinations.costs.HELD", held)
-    result = analyse(judged(*[cost(3, usd=0.03)] * 8), baseline=baseline(tmp_path / "base", 8))
+    result = analyse(
+        judged(*[cost(3, usd=0.03)] * 8), baseline=baseline(tmp_path / "base", 8)
+    )
     assert result.of("calls usd") == pytest.approx([3, 0.03])
-    ratios = "ratio.calls ratio.input_tokens ratio.output_tokens ratio.seconds ratio.usd"
+    ratios = (
+        "ratio.calls ratio.input_tokens ratio.output_tokens ratio.seconds ratio.usd"
+    )
     assert result.of(ratios) == pytest.approx([3] * 5)
     assert result.says["calls_baseline"]["ratio"] == 3
     assert [f.name for f in result.drawings] == ["ratio"]
 
 
-def test_a_judgment_that_was_made_again_counts_once_in_the_baseline(tmp_path: Path) -> None:
+def test_a_judgment_that_was_made_again_counts_once_in_the_baseline(
+    tmp_path: Path,
+) -> None:
     folder = baseline(tmp_path / "base", 4)
     with (Path(folder) / "judgments.jsonl").open("a", encoding="utf-8") as journal:
         journal.write(verdict("i0", 50.0, cost=cost(5)).model_dump_json() + "\n")
     # 2 to (5 + 3) / 4
-    assert analyse(judged(*[cost(2)] * 4), baseline=folder)["ratio.calls"] == pytest.approx(1.0)
+    assert analyse(judged(*[cost(2)] * 4), baseline=folder)[
+        "ratio.calls"
+    ] == pytest.approx(1.0)
 
 
 def test_without_a_baseline_calls_are_held_against_one() -> None:
     result = analyse(judged(*[cost(1, cached=1, usd=None)] * 4))
     assert result.says["calls_single"] == {"calls": 2.0, "n": 4, "ratio": 2.0}
     assert result.says["all_cached"] == {"n": 4, "total": 8, "share": 0.5}
-    assert not {"spent", "spent_unpriced"} & result.says.keys() and result.numbers.keys() == {
+    assert not {
+        "spent",
+        "spent_unpriced",
+    } & result.says.keys() and result.numbers.keys() == {
         "calls",
         "ratio.calls",
     }
@@ -99,7 +123,9 @@ def test_a_text_that_cannot_be_read_is_none_and_one_that_was_decided_without_a_c
 def test_copies_of_a_text_do_not_narrow_the_trigger_rate() -> None:
     run = noted({TRIGGERED: float(k < 20)} for k in range(40))
     alone = analyse(run)
-    run.frame["group"] = run.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
+    run.frame["group"] = (
+        run.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
+    )
     together = analyse(run)
     assert alone["trigger_rate"] == together["trigger_rate"] == 0.5
     assert alone["trigger_rate_low"] > 0.3 > together["trigger_rate_low"] + 0.1
@@ -112,7 +138,9 @@ def test_the_trigger_rate_and_the_rules_that_fired() -> None:
     ]
     result = analyse(noted([*notes, *[{TRIGGERED: 0.0, FIRED: ""}] * 2]))
     assert (result["trigger_rate"], result.says["trigger"]["hits"]) == (0.5, 2)
-    rules = result.tables["rules"].set_index("rule")[["n_fired", "n_alone", "n_not_evaluated"]]
+    rules = result.tables["rules"].set_index("rule")[
+        ["n_fired", "n_alone", "n_not_evaluated"]
+    ]
     assert dict(zip(rules.index, rules.to_numpy().tolist(), strict=True)) == {
         "overall": [2, 1, 0],
         "hallucination": [1, 0, 1],
@@ -126,5 +154,11 @@ def test_a_baseline_must_be_a_run_over_the_same_texts(tmp_path: Path) -> None:
         str(tmp_path / "none"),
         baseline(tmp_path / "other", 6),
     )
-    refuses(ConfigError, r"`analysis\.baseline` is .*not a folder", "costs", run, baseline=missing)
+    refuses(
+        ConfigError,
+        r"`analysis\.baseline` is .*not a folder",
+        "costs",
+        run,
+        baseline=missing,
+    )
     refuses(DataError, "shares 4 items", "costs", run, baseline=other)

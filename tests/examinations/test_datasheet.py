@@ -36,22 +36,41 @@ def a_test(*effects: str, **changes: Any) -> InstrumentTest:
     """A test in which these cues moved scores up by 12 of 100, and dates did not."""
     figures = {f"instrument.cue.{cue}": moved(12.0, 9.0, 15.0) for cue in effects}
     figures["instrument.cue.date"] = moved(-1.0, -4.0, 2.0)
-    shown = dict.fromkeys(effects, "effect") | {"date": "no_effect", "gender": "not_examined"}
+    shown = dict.fromkeys(effects, "effect") | {
+        "date": "no_effect",
+        "gender": "not_examined",
+    }
     facts: dict[str, Any] = {"source": "RUN", "made": datetime.date(2026, 11, 29)}
-    facts |= {"answer": "No. It rises.", "figures": figures, "shown": shown, "margin": 10.0}
-    facts |= {"span": 100.0, "settings": {"model": "gpt-5"}, "judge": "ab" * 32, "items": "cd" * 32}
+    facts |= {
+        "answer": "No. It rises.",
+        "figures": figures,
+        "shown": shown,
+        "margin": 10.0,
+    }
+    facts |= {
+        "span": 100.0,
+        "settings": {"model": "gpt-5"},
+        "judge": "ab" * 32,
+        "items": "cd" * 32,
+    }
     return InstrumentTest(**facts | changes)
 
 
 def table(texts: Any = None, **fields: Any) -> Evidence:
-    plain = [f"Reply {k} says what the office does on weekday {k % 5}." for k in range(N)]
+    plain = [
+        f"Reply {k} says what the office does on weekday {k % 5}." for k in range(N)
+    ]
     verdicts = np.arange(N) % 2.0
-    return evidence_of("pass_fail", verdicts, verdicts, {"text": texts or plain}, **fields)
+    return evidence_of(
+        "pass_fail", verdicts, verdicts, {"text": texts or plain}, **fields
+    )
 
 
 def tell(test: InstrumentTest, texts: Any = None, **fields: Any) -> Told:
     """What is told of the judge; every sentence has words in both languages."""
-    told = check(table(texts, **fields), CheckOptions(only=("datasheet",)), None, test).judges[0]
+    told = check(
+        table(texts, **fields), CheckOptions(only=("datasheet",)), None, test
+    ).judges[0]
     for found in told.findings:
         assert not any(words.say(found).startswith("[") for words in LANGUAGES)
     return told
@@ -60,7 +79,9 @@ def tell(test: InstrumentTest, texts: Any = None, **fields: Any) -> Told:
 def found(told: Told) -> Finding:
     """What is said of the one effect."""
     (own,) = (
-        each for each in told.findings if each.subject == Subject.ASKED and "cue" in each.values
+        each
+        for each in told.findings
+        if each.subject == Subject.ASKED and "cue" in each.values
     )
     return own
 
@@ -91,7 +112,11 @@ def test_an_effect_limits_where_some_texts_have_signs_of_it(cue: str) -> None:
 def test_length_matters_where_lengths_differ() -> None:
     texts = [f"Reply {k} says it." + " and so on" * (40 * (k % 2)) for k in range(N)]
     own = found(tell(a_test("length"), texts))
-    assert (own.key, own.weight, own.values["high"]) == ("datasheet.lengths", Weight.LIMITS, 124)
+    assert (own.key, own.weight, own.values["high"]) == (
+        "datasheet.lengths",
+        Weight.LIMITS,
+        124,
+    )
     assert found(tell(a_test("length"))).key == "datasheet.one_length"
 
 
@@ -99,7 +124,9 @@ def test_what_no_program_can_tell_is_said_to_be_so() -> None:
     assert found(tell(a_test("flattery"))).key == "datasheet.not_told"
     assert found(tell(a_test("levels_reversed"))).key == "datasheet.asked"
     without = table().without_texts()
-    told = check(without, CheckOptions(only=("datasheet",)), None, a_test("format")).judges[0]
+    told = check(
+        without, CheckOptions(only=("datasheet",)), None, a_test("format")
+    ).judges[0]
     assert found(told).key == "datasheet.not_told"
 
 
@@ -127,7 +154,9 @@ def test_a_test_of_another_judge_is_refused() -> None:
     ("low", "high", "size"),
     [(9.0, 15.0, (9.0, 15.0)), (-15.0, -9.0, (9.0, 15.0)), (-4.0, 2.0, (0.0, 4.0))],
 )
-def test_of_a_movement_the_size_is_held(low: float, high: float, size: tuple[float, float]) -> None:
+def test_of_a_movement_the_size_is_held(
+    low: float, high: float, size: tuple[float, float]
+) -> None:
     figure = moved((low + high) / 2, low, high)
     held = as_held("instrument.cue.date", figure)
     assert held.interval == size and held.value == abs(figure.value)
@@ -167,7 +196,9 @@ GATED = gate.Gated(
 def test_a_gate_holds_the_size_and_never_passes_what_was_not_examined(
     cue: str, most: float, outcome: str, key: str
 ) -> None:
-    config = gate.GateConfig(figures={f"instrument.cue.{cue}": gate.Threshold(at_most=most)})
+    config = gate.GateConfig(
+        figures={f"instrument.cue.{cue}": gate.Threshold(at_most=most)}
+    )
     result = gate.hold(GATED, config)
     assert (result.outcome, result.held[0].finding.key) == (outcome, key)
     assert all(words.say(result.held[0].finding) for words in LANGUAGES)
@@ -178,7 +209,9 @@ def test_card_and_report_call_each_change_the_same(code: str) -> None:
     """What the instrument test names, the datasheet names in the same words."""
     folder = Path(datasheet.__file__).parent
     names = [
-        yaml.safe_load((folder / f"{file}.texts.yaml").read_text(encoding="utf-8"))[code]
+        yaml.safe_load((folder / f"{file}.texts.yaml").read_text(encoding="utf-8"))[
+            code
+        ]
         for file in ("instrument", "datasheet")
     ]
     own, other = names[0]["instrument"]["names"], names[1]["datasheet"]["names"]

@@ -26,9 +26,13 @@ TEXTS = [f"text {n}" for n in range(N)]
 
 def in_words(told: Told) -> Told:
     """What was told, every sentence of which has words in both languages."""
-    findings = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
+    findings = [*told.findings] + [
+        noted.settle for noted in told.findings if noted.settle
+    ]
     for words in LANGUAGES:
-        assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
+        assert all(
+            words.say(finding) for finding in [*findings, *told.not_examined.values()]
+        )
     return told
 
 
@@ -49,7 +53,11 @@ def keys(told: Told) -> dict[str, Weight]:
 
 
 def table(
-    verdicts: Any, labels: Any = (), texts: Any = TEXTS, kind: Any = "pass_fail", **fields: Any
+    verdicts: Any,
+    labels: Any = (),
+    texts: Any = TEXTS,
+    kind: Any = "pass_fail",
+    **fields: Any,
 ) -> Evidence:
     return evidence_of(kind, verdicts, labels, {"text": texts}, **fields)
 
@@ -59,7 +67,9 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(11)
 
 
-def flipped(rng: np.random.Generator, verdicts: Any, share: float, to: float | None = None) -> Any:
+def flipped(
+    rng: np.random.Generator, verdicts: Any, share: float, to: float | None = None
+) -> Any:
     chosen = rng.random(verdicts.size) < share
     return np.where(chosen, 1 - verdicts if to is None else to, verdicts)
 
@@ -88,7 +98,9 @@ def test_a_copy_of_the_earlier_file_does_not_show_that_the_judge_was_asked_again
         (0.03, None, 0.02, "verdicts_open", Weight.QUALIFIES),
     ],
 )
-def test_verdicts_are_kept_only_within_a_stated_margin(rng, share, to, margin, key, weight) -> None:
+def test_verdicts_are_kept_only_within_a_stated_margin(
+    rng, share, to, margin, key, weight
+) -> None:
     before = rng.integers(0, 2, N).astype(float)
     now = flipped(rng, before, share, to)
     told = tell(table(now), table(before), margin=margin)
@@ -100,17 +112,26 @@ def test_verdicts_are_kept_only_within_a_stated_margin(rng, share, to, margin, k
 def test_choices_without_an_order_change_without_a_direction(rng) -> None:
     before = rng.integers(0, 3, N).astype(float)
     now = np.where(rng.random(N) < 0.5, (before + 1) % 3, before)
-    told = tell(table(now, kind="unordered"), table(before, kind="unordered"), margin=0.1)
-    assert keys(told) == {"verdicts_changed": Weight.LIMITS} and "drift.shift" not in told.numbers
+    told = tell(
+        table(now, kind="unordered"), table(before, kind="unordered"), margin=0.1
+    )
+    assert (
+        keys(told) == {"verdicts_changed": Weight.LIMITS}
+        and "drift.shift" not in told.numbers
+    )
 
 
 def test_scores_that_were_shuffled_are_kept_on_average_alone(rng) -> None:
     before = rng.normal(50, 10, N)
     told = tell(
-        table(before + rng.normal(0, 4, N), kind="numeric"), table(before, kind="numeric"), margin=2
+        table(before + rng.normal(0, 4, N), kind="numeric"),
+        table(before, kind="numeric"),
+        margin=2,
     )
     assert keys(told) == {"verdicts_mean_kept": Weight.QUALIFIES}
-    lower = tell(table(before - 3, kind="numeric"), table(before, kind="numeric"), margin=2)
+    lower = tell(
+        table(before - 3, kind="numeric"), table(before, kind="numeric"), margin=2
+    )
     assert keys(lower) == {"verdicts_lower": Weight.LIMITS}
 
 
@@ -126,10 +147,13 @@ def test_scores_that_were_shuffled_are_kept_on_average_alone(rng) -> None:
         (0.9, 0.001, "agreement_open"),
     ],
 )
-def test_agreement_with_people_is_compared_on_the_same_items(rng, right, margin, key) -> None:
+def test_agreement_with_people_is_compared_on_the_same_items(
+    rng, right, margin, key
+) -> None:
     label = rng.integers(0, 2, N).astype(float)
     before, now = flipped(rng, label, 0.1), flipped(rng, label, 1 - right)
-    told = tell(table(now), table(before, label), margin=margin)  # labels of either file serve
+    # labels of either file serve
+    told = tell(table(now), table(before, label), margin=margin)
     assert key in keys(told)
     assert told.numbers["drift.agreement"].value == pytest.approx(
         np.mean(now == label) - np.mean(before == label)
@@ -153,11 +177,20 @@ def test_other_texts_tell_the_judge_from_the_systems_by_labels(
     truth = rng.normal(50, 10, N)
     noise = rng.normal(0, 3, (4, N))
     labels = (
-        [(), ()] if labels_moved is None else [truth + labels_moved + noise[0], truth + noise[1]]
+        [(), ()]
+        if labels_moved is None
+        else [truth + labels_moved + noise[0], truth + noise[1]]
     )
-    new = table(truth + moved + noise[2], labels[0], [f"{text} again" for text in TEXTS], "numeric")
+    new = table(
+        truth + moved + noise[2],
+        labels[0],
+        [f"{text} again" for text in TEXTS],
+        "numeric",
+    )
     told = tell(new, table(truth + noise[3], labels[1], kind="numeric"), margin=margin)
-    assert {key, "other_texts"} <= keys(told).keys() and "drift.verdicts" in told.not_examined
+    assert {key, "other_texts"} <= keys(
+        told
+    ).keys() and "drift.verdicts" in told.not_examined
     if labels_moved is not None:
         assert told.numbers["drift.beyond_labels"].value == pytest.approx(
             moved - labels_moved, abs=1
@@ -172,7 +205,9 @@ def test_the_judge_itself_has_changed_only_where_texts_that_are_the_same_show_it
     texts[:100] = [f"{text} again" for text in texts[:100]]
     before = truth + rng.normal(0, 3, N)
     now = before + np.where(np.arange(N) < 100, 8, shift)
-    told = tell(table(now, truth, texts, "numeric"), table(before, truth, kind="numeric"))
+    told = tell(
+        table(now, truth, texts, "numeric"), table(before, truth, kind="numeric")
+    )
     assert keys(told)[key] == Weight.LIMITS
     for noted in told.findings:
         if noted.key == "drift.other_apart":  # on the same texts none moved
@@ -188,10 +223,14 @@ def test_an_item_with_another_text_is_not_the_same_item(rng) -> None:
     texts[:40] = ["other"] * 40
     told = tell(table(now, texts=texts), table(before), margin=0.1)
     assert told.numbers["drift.change"].value == 0 and "verdicts_kept" in keys(told)
-    (other,) = (noted.values for noted in told.findings if noted.key == "drift.other_texts")
+    (other,) = (
+        noted.values for noted in told.findings if noted.key == "drift.other_texts"
+    )
     assert other["n"] == 40 and len(other["items"]) == drift.MOST_NAMED
     no_texts = tell(evidence_of("pass_fail", now), table(before))
-    assert "no_texts" in keys(no_texts) and no_texts.numbers["drift.change"].value == 0.2
+    assert (
+        "no_texts" in keys(no_texts) and no_texts.numbers["drift.change"].value == 0.2
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,13 +266,17 @@ def test_few_common_items_among_many_do_not_decide(rng) -> None:
 
 
 @pytest.mark.parametrize(("now", "before", "key"), [(0, 1, "now"), (1, 0, "then")])
-def test_without_labels_it_is_not_known_whether_it_agrees_as_before(rng, now, before, key) -> None:
+def test_without_labels_it_is_not_known_whether_it_agrees_as_before(
+    rng, now, before, key
+) -> None:
     label = rng.integers(0, 2, N).astype(float)
     own = table(label, label if now else ())
     told = tell(own, renamed(table(label, label if before else ())))
     assert told.not_examined["drift.agreement"].key == f"drift.no_labels_{key}"
     (untold,) = (noted for noted in told.findings if noted.subject == Subject.AGREED)
-    assert untold.answer is None and untold.values["why"].key == f"drift.no_labels_{key}"
+    assert (
+        untold.answer is None and untold.values["why"].key == f"drift.no_labels_{key}"
+    )
 
 
 def test_missing_verdicts_that_could_undo_a_change_leave_it_open() -> None:
@@ -260,13 +303,20 @@ def renamed(table: Evidence, but: int = 0) -> Evidence:
 def test_what_cannot_be_compared_is_said(rng) -> None:
     verdicts = rng.integers(0, 2, N).astype(float)
     own = table(verdicts)
-    assert tell(own, table(verdicts, kind="numeric")).not_examined["drift"].key == "drift.kinds"
+    assert (
+        tell(own, table(verdicts, kind="numeric")).not_examined["drift"].key
+        == "drift.kinds"
+    )
     several = table({"a": verdicts, "b": verdicts})
     assert tell(several, own).not_examined["drift"].key == "drift.no_judge"
     elsewhere = table(verdicts)
     moved = elsewhere.verdicts.assign(item="x" + elsewhere.verdicts["item"])
     apart = Evidence(
-        "pass_fail", moved, elsewhere.labels, elsewhere.items, categories=elsewhere.categories
+        "pass_fail",
+        moved,
+        elsewhere.labels,
+        elsewhere.items,
+        categories=elsewhere.categories,
     )
     assert tell(own, apart).not_examined["drift"].key == "drift.no_common"
     levels = [
@@ -309,9 +359,9 @@ def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
     study = drift.variance_of(rejudged, "quality", told, CheckOptions())
     in_words(told)
     truth = {"item": 9, "judge": 4, "item_judge": 1, "repeat": 1}
-    assert {name: told.numbers[f"variance.{name}"].value for name in truth} == pytest.approx(
-        truth, rel=0.25
-    )
+    assert {
+        name: told.numbers[f"variance.{name}"].value for name in truth
+    } == pytest.approx(truth, rel=0.25)
     assert told.tables["drift.variance"]["share"].sum() == pytest.approx(1)
     assert (
         study is not None
@@ -335,7 +385,9 @@ def test_one_judge_has_repeats_and_a_single_verdict_has_nothing_to_divide(
 ) -> None:
     told = Told()
     scores = rng.normal(size=(*shape, N))
-    study = drift.variance_of(evidence_of("numeric", scores), "quality", told, CheckOptions())
+    study = drift.variance_of(
+        evidence_of("numeric", scores), "quality", told, CheckOptions()
+    )
     in_words(told)
     assert (study and study.facets) == facets and ("variance" in told.not_examined) == (
         facets is None
@@ -343,7 +395,10 @@ def test_one_judge_has_repeats_and_a_single_verdict_has_nothing_to_divide(
     choices = Told()
     assert (
         drift.variance_of(
-            evidence_of("unordered", np.zeros((2, N))), "quality", choices, CheckOptions()
+            evidence_of("unordered", np.zeros((2, N))),
+            "quality",
+            choices,
+            CheckOptions(),
         )
         is None
     )

@@ -42,7 +42,9 @@ def judged(as_given: bool = False) -> RunEvidence:
     items = dataset.load()
     judgments = dataset.judgments(rubric)
     repeats = NotingEngine(judgments).repeats(1)
-    frame = tabulate(items, judgments, repeats, parts_of(judgments, rubric).expected(), gaps=False)
+    frame = tabulate(
+        items, judgments, repeats, parts_of(judgments, rubric).expected(), gaps=False
+    )
     return RunEvidence(frame, rubric, known={item.id: item for item in items})
 
 
@@ -88,14 +90,18 @@ def test_every_ranking_follows_from_the_tables() -> None:
         result = run(None, as_given="minimax-m2.1" in names, judges=names)
         ranking = result.tables["ranking"].set_index("system")
         for system, values in systems.items():
-            pillars = {f"of_{pillar}": pillar for pillar in ("nli", "judge", "coverage")}
+            pillars = {
+                f"of_{pillar}": pillar for pillar in ("nli", "judge", "coverage")
+            }
             same(ranking.loc[system], values, composite="composite", **pillars)
             mean = result.metrics[f"composite.mean.{system.replace('+', '_')}"]
             assert mean == pytest.approx(values["composite"], abs=NEAR)
 
 
 def test_agreement_of_every_two_judges() -> None:
-    given, valid = (run("agreement", as_given=flag).tables["pairs"] for flag in (True, False))
+    given, valid = (
+        run("agreement", as_given=flag).tables["pairs"] for flag in (True, False)
+    )
     for key, values in expected()["agreement"].items():
         left, right = key.split("|")
         row, own = (
@@ -118,7 +124,10 @@ def test_agreement_of_every_two_judges() -> None:
 
 def test_length_and_score() -> None:
     table = run("length_bias", as_given=True).tables["judges"].set_index("voice")
-    names = {"r_factual_accuracy": "pearson_factual", "r_completeness": "pearson_completeness"}
+    names = {
+        "r_factual_accuracy": "pearson_factual",
+        "r_completeness": "pearson_completeness",
+    }
     for judge, values in expected()["length_bias"].items():
         same(table.loc[judge], values, r="pearson", spearman="spearman", **names)
 
@@ -130,18 +139,31 @@ def test_baselines_against_the_composite_of_one_judge() -> None:
     from_texts = run("baselines", judges=judges)
     for name in ("rouge1", "rouge2", "rougeL"):
         stored = (
-            judged().frame.drop_duplicates("item_id").set_index("item_id")[f"metadata.{name}_f"]
+            judged()
+            .frame.drop_duplicates("item_id")
+            .set_index("item_id")[f"metadata.{name}_f"]
         )
         assert from_texts.items is not None
         made = from_texts.items.set_index("item_id")[name]
         assert len(made) == 18
         assert (made.round(4) == stored.reindex(made.index)).all()
-    stored_only = {f"stored_{name}": [name] for name in expected()["baseline_vs_composite_gemini"]}
+    stored_only = {
+        f"stored_{name}": [name] for name in expected()["baseline_vs_composite_gemini"]
+    }
     table = (
-        run("baselines", judges=judges, of=stored_only).tables["baselines"].set_index("baseline")
+        run("baselines", judges=judges, of=stored_only)
+        .tables["baselines"]
+        .set_index("baseline")
     )
     for name, values in expected()["baseline_vs_composite_gemini"].items():
-        same(table.loc[f"stored_{name}"], values, tau="tau_b", p_tau="p", rho="rho", p_rho="rho_p")
+        same(
+            table.loc[f"stored_{name}"],
+            values,
+            tau="tau_b",
+            p_tau="p",
+            rho="rho",
+            p_rho="rho_p",
+        )
 
 
 def test_pillars_against_one_another() -> None:
@@ -154,7 +176,9 @@ def test_pillars_against_one_another() -> None:
         for judge, of in want.items()
         for p in ("nli", "coverage")
     }
-    assert {pair: found[frozenset(pair)] for pair in rhos} == pytest.approx(rhos, abs=NEAR)
+    assert {pair: found[frozenset(pair)] for pair in rhos} == pytest.approx(
+        rhos, abs=NEAR
+    )
 
 
 def test_the_pillar_that_runs_against_the_others_is_flagged_but_not_convicted() -> None:
@@ -171,15 +195,21 @@ def test_classes_of_errors_as_they_were_given() -> None:
         140,
         want["total"],
     ]
-    for kind, counts in (("errors", want["error_counts"]), ("omissions", want["omission_counts"])):
+    for kind, counts in (
+        ("errors", want["error_counts"]),
+        ("omissions", want["omission_counts"]),
+    ):
         prefix = f"taxonomy.given.{kind}."
         assert {
-            k.removeprefix(prefix): v for k, v in metrics.items() if k.startswith(prefix)
+            k.removeprefix(prefix): v
+            for k, v in metrics.items()
+            if k.startswith(prefix)
         } == counts
     for judge, n in want["errors_per_judge"].items():
         assert metrics[f"taxonomy.errors.by_judge.{judge}"] == n
     assert (
-        run("taxonomy").tables["severity"].set_index("severity")["n"].to_dict() == want["severity"]
+        run("taxonomy").tables["severity"].set_index("severity")["n"].to_dict()
+        == want["severity"]
     )
     for system, n in want["wrong_holding_by_model"].items():
         assert metrics[f"taxonomy.given_by_system.errors.wrong_holding.{system}"] == n
@@ -188,7 +218,9 @@ def test_classes_of_errors_as_they_were_given() -> None:
 def test_our_rules_agree_with_the_given_classes_where_these_are_clear() -> None:
     crossed = run("taxonomy").tables["crossed"].set_index("given")
     assert set(crossed.loc[[CLEAR], "class"]) == {CLEAR}
-    omitted = crossed[(crossed.index == OMITTED) & (crossed["class"] == OMITTED)]["n"].sum()
+    omitted = crossed[(crossed.index == OMITTED) & (crossed["class"] == OMITTED)][
+        "n"
+    ].sum()
     assert omitted == expected()["taxonomy"]["omission_counts"][OMITTED]
 
 
@@ -205,8 +237,18 @@ def test_judged_again() -> None:
 
 
 def test_six_cases_decide_nothing() -> None:
-    parts = [None, "agreement", "pillars", "baselines", "length_bias", "consistency", "taxonomy"]
-    assert {part: run(part).standing for part in parts} == dict.fromkeys(parts, "undecided")
+    parts = [
+        None,
+        "agreement",
+        "pillars",
+        "baselines",
+        "length_bias",
+        "consistency",
+        "taxonomy",
+    ]
+    assert {part: run(part).standing for part in parts} == dict.fromkeys(
+        parts, "undecided"
+    )
 
 
 def test_no_expected_figure_is_left_out() -> None:
@@ -216,4 +258,7 @@ def test_no_expected_figure_is_left_out() -> None:
     )
     assert set(expected()) == set(known.split())
     about = judged().frame.drop_duplicates("item_id")
-    assert expected()["n"] == {"cases": about["pair_id"].nunique(), "summaries": len(about)}
+    assert expected()["n"] == {
+        "cases": about["pair_id"].nunique(),
+        "summaries": len(about),
+    }

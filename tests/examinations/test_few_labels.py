@@ -23,7 +23,9 @@ def biased(pairs: int, labelled: int, inclusion: float | None = None) -> RunEvid
     for n in range(pairs):
         for condition, centre in CONDITIONS.items():
             truth = float(np.clip(centre + draw.normal(0, 10), 0, 100))
-            score = float(np.clip(truth + (10 if centre == 70 else 2) + draw.normal(0, 2), 0, 100))
+            score = float(
+                np.clip(truth + (10 if centre == 70 else 2) + draw.normal(0, 2), 0, 100)
+            )
             known = (
                 {}
                 if n >= labelled or inclusion is None
@@ -40,14 +42,19 @@ def test_few_labels_take_the_judges_bias_out() -> None:
     assert result["judge_mean"] == pytest.approx(56, abs=1.5)
     assert result["mean_low"] <= 50 <= result["mean_high"]
     assert result["difference_low"] <= 40 <= result["difference_high"]
-    table = pd.concat([result.tables["estimates"], result.tables["differences"]]).set_index("of")
+    table = pd.concat(
+        [result.tables["estimates"], result.tables["differences"]]
+    ).set_index("of")
     assert table["calibration"].tolist() == ["none", "linear", "isotonic"] * 2
     # 40 pairs are 40 units, whatever the number of their texts: less the mean and the judge's
     # weight.
     assert table["degrees"].tolist() == [38] * 6
     # The judge follows the labels closely, so that it makes the interval much narrower than labels
     # alone.
-    widths = table["high"] - table["low"], table["labels_only_high"] - table["labels_only_low"]
+    widths = (
+        table["high"] - table["low"],
+        table["labels_only_high"] - table["labels_only_low"],
+    )
     assert (widths[0] < 0.6 * widths[1]).all()
     assert {
         "even",
@@ -76,7 +83,11 @@ def test_labels_of_few_groups_are_few_labels() -> None:
         group=np.where(judged.frame["label"].notna(), "one", judged.frame["group"])
     )
     result = analyse(RunEvidence(frame, judged.rubric))
-    assert result.says["verdict_too_few_groups"] == {"n": 40, "effective": 1, "needed": 5}
+    assert result.says["verdict_too_few_groups"] == {
+        "n": 40,
+        "effective": 1,
+        "needed": 5,
+    }
 
 
 def test_drawn_labels_are_weighted_and_no_budget_is_guessed() -> None:
@@ -88,6 +99,16 @@ def test_drawn_labels_are_weighted_and_no_budget_is_guessed() -> None:
 def test_what_cannot_be_estimated() -> None:
     auto = "`analysis.calibration` is 'auto': input should be 'none', 'linear' or"
     refuses(ConfigError, auto, "few_labels", calibration="auto")
-    refuses(Unsuited, "at least 10 labelled texts; the dataset has 4", "few_labels", biased(10, 2))
+    refuses(
+        Unsuited,
+        "at least 10 labelled texts; the dataset has 4",
+        "few_labels",
+        biased(10, 2),
+    )
     refuses(Unsuited, "`label`", "few_labels", biased(10, 0))
-    refuses(DataError, "`inclusion_probability` is 0", "few_labels", biased(20, 10, inclusion=0.0))
+    refuses(
+        DataError,
+        "`inclusion_probability` is 0",
+        "few_labels",
+        biased(20, 10, inclusion=0.0),
+    )

@@ -45,12 +45,15 @@ COUNTED = np.arange(N) + RNG.normal(0, 8, N)
 
 
 def graded(**columns: object) -> pd.DataFrame:
-    return pd.DataFrame({"id": IDS, "text": TEXTS, "judge": NEAR, "human": GRADE} | columns)
+    return pd.DataFrame(
+        {"id": IDS, "text": TEXTS, "judge": NEAR, "human": GRADE} | columns
+    )
 
 
 def passed(**columns: object) -> pd.DataFrame:
     return pd.DataFrame(
-        {"id": IDS, "text": TEXTS, "judge": PASS[AS_PEOPLE], "human": PASS[CLASS]} | columns
+        {"id": IDS, "text": TEXTS, "judge": PASS[AS_PEOPLE], "human": PASS[CLASS]}
+        | columns
     )
 
 
@@ -64,7 +67,8 @@ def choices(tail: Callable[[int], tuple[str, str]], chosen: np.ndarray) -> pd.Da
     )
     rows["human"] = SIDE[np.where(np.arange(N) % 17 == 0, 1 - chosen, chosen)]
     return pd.concat(
-        [rows.assign(order=order) for order in ("as_given", "swapped")], ignore_index=True
+        [rows.assign(order=order) for order in ("as_given", "swapped")],
+        ignore_index=True,
     )
 
 
@@ -103,7 +107,9 @@ FOOLING: dict[str, tuple[Callable[[], Told], str]] = {
                 judge=PASS[(OLD > 54).astype(int)],
             ).assign(
                 human=PASS[
-                    np.where(CLASS & (np.arange(N) % 8 == 0), OLD <= 54, OLD > 54).astype(int)
+                    np.where(
+                        CLASS & (np.arange(N) % 8 == 0), OLD <= 54, OLD > 54
+                    ).astype(int)
                 ]
             )
         ),
@@ -111,13 +117,22 @@ FOOLING: dict[str, tuple[Callable[[], Told], str]] = {
     ),
     "the larger number": (
         lambda: answers(
-            choices(lambda k: (f"Score {OLD[k]}.", f"Score {NEW[k]}."), (OLD < NEW).astype(int))
+            choices(
+                lambda k: (f"Score {OLD[k]}.", f"Score {NEW[k]}."),
+                (OLD < NEW).astype(int),
+            )
         ),
         "surface",
     ),
     "grades that are the labels": (lambda: answers(graded(judge=GRADE)), "identical"),
-    "labels in other units": (lambda: answers(graded(judge=(GRADE / 10) ** 2)), "in_step"),
-    "ranks of the labels": (lambda: answers(graded(judge=pd.Series(GRADE).rank())), "in_step"),
+    "labels in other units": (
+        lambda: answers(graded(judge=(GRADE / 10) ** 2)),
+        "in_step",
+    ),
+    "ranks of the labels": (
+        lambda: answers(graded(judge=pd.Series(GRADE).rank())),
+        "in_step",
+    ),
     "the mean of all raters": (
         lambda: answers(
             graded(
@@ -133,7 +148,8 @@ FOOLING: dict[str, tuple[Callable[[], Told], str]] = {
     "numbers in shuffled ids": (
         lambda: answers(
             graded(
-                judge=[float(one[1:]) for one in IDS], human=COUNTED[[int(one[1:]) for one in IDS]]
+                judge=[float(one[1:]) for one in IDS],
+                human=COUNTED[[int(one[1:]) for one in IDS]],
             )
         ),
         "reason",
@@ -141,14 +157,18 @@ FOOLING: dict[str, tuple[Callable[[], Told], str]] = {
     "numbers of rows, of which some are left out": (
         lambda: answers(
             graded(
-                id=[f"x{k * k}" for k in range(N)], judge=np.arange(N) * 1.0, human=COUNTED
+                id=[f"x{k * k}" for k in range(N)],
+                judge=np.arange(N) * 1.0,
+                human=COUNTED,
             ).drop([5, 40, 41, 77])
         ),
         "reason",
     ),
     "silent where it would be wrong": (
         lambda: answers(
-            passed()[["id", "text", "judge"]][(np.arange(N) % 4 > 0) | (np.arange(N) == WRONG)],
+            passed()[["id", "text", "judge"]][
+                (np.arange(N) % 4 > 0) | (np.arange(N) == WRONG)
+            ],
             passed()[["id", "human"]],
         ),
         "missing",
@@ -156,7 +176,10 @@ FOOLING: dict[str, tuple[Callable[[], Told], str]] = {
     "a word in a script without spaces": (
         lambda: answers(
             passed(
-                text=[s[:9] + ("好坏", "坏好")[AS_PEOPLE[k]] + s[9:] for k, s in enumerate(SCRIPT)]
+                text=[
+                    s[:9] + ("好坏", "坏好")[AS_PEOPLE[k]] + s[9:]
+                    for k, s in enumerate(SCRIPT)
+                ]
             )
         ),
         "surface",
@@ -165,7 +188,10 @@ FOOLING: dict[str, tuple[Callable[[], Told], str]] = {
         lambda: answers(passed(text=[f"scan_{k:03}.pdf" for k in range(N)])),
         "texts_lack",
     ),
-    "hardly a text": (lambda: answers(passed(text=[*TEXTS[:9], *[None] * (N - 9)])), "texts_lack"),
+    "hardly a text": (
+        lambda: answers(passed(text=[*TEXTS[:9], *[None] * (N - 9)])),
+        "texts_lack",
+    ),
 }
 
 
@@ -184,7 +210,9 @@ def test_a_judge_without_merit_is_not_believed(fooling: str) -> None:
         lambda: answers(graded()),
         lambda: answers(passed()),
         lambda: answers(choices(lambda k: ("", ""), CLASS)),
-        lambda: answers(graded(text=[f"{t} In {1900 + k % 97}." for k, t in enumerate(TEXTS)])),
+        lambda: answers(
+            graded(text=[f"{t} In {1900 + k % 97}." for k, t in enumerate(TEXTS)])
+        ),
         lambda: answers(passed(text=SCRIPT)),
     ],
 )
@@ -203,7 +231,9 @@ HONEST = graded(maker=["one", "two"] * (N // 2))
         lambda rows: rows.assign(judge=rows["judge"] * 3 + 20),
         lambda rows: rows.assign(human=rows["human"] / 4, judge=rows["judge"] / 4),
         lambda rows: rows.assign(note=[f"seen {k}" for k in range(N)]),
-        lambda rows: rows.assign(another=rows["human"].sample(frac=1, random_state=1).to_numpy()),
+        lambda rows: rows.assign(
+            another=rows["human"].sample(frac=1, random_state=1).to_numpy()
+        ),
     ],
 )
 def test_what_says_nothing_of_the_judge_changes_no_figure(
@@ -212,19 +242,32 @@ def test_what_says_nothing_of_the_judge_changes_no_figure(
     """The order of rows and columns, the units of grades, a column of remarks, another judge."""
     table = changed(HONEST).reset_index(drop=True)
     judges = ("judge", "another") if "another" in table else ("judge",)
-    ends = {"scale": "0-400", "human_scale": "0-100"} if table["judge"].max() > 100 else {}
+    ends = (
+        {"scale": "0-400", "human_scale": "0-100"} if table["judge"].max() > 100 else {}
+    )
     options = TableOptions(judge=judges, human=("human",), text=("text",), **ends)
     found = check(read_table(table, options), CheckOptions()).judges[0]
     before = answers(HONEST)
-    assert (found.standing, found.groups) == (before.standing, before.groups) == ("supported", N)
-    for name in ("agreement.spearman", "surface.increment", "surface.at_equal", "surface.foretold"):
+    assert (
+        (found.standing, found.groups)
+        == (before.standing, before.groups)
+        == ("supported", N)
+    )
+    for name in (
+        "agreement.spearman",
+        "surface.increment",
+        "surface.at_equal",
+        "surface.foretold",
+    ):
         one, other = found.numbers[name], before.numbers[name]
         assert (one.value, *one.interval) == pytest.approx(
             (other.value, *other.interval), abs=1e-6
         ), name
 
 
-def test_the_names_of_items_and_judges_and_the_codes_of_labels_change_no_answer() -> None:
+def test_the_names_of_items_and_judges_and_the_codes_of_labels_change_no_answer() -> (
+    None
+):
     rows = passed()
     codes = {
         name: rows[old].map({"pass": 1, "fail": 0})
@@ -246,8 +289,12 @@ RUNS: dict[str, Callable[[], pd.DataFrame]] = {
     "a grade among other numbers": lambda: graded(text=AMONG, judge=GRADE, human=NEAR),
     "ranks of the labels": lambda: graded(judge=pd.Series(GRADE).rank() - 1),
     "the labels": lambda: graded(judge=GRADE),
-    "equal in two grades": lambda: graded(judge=20.0 + 60 * CLASS, human=20.0 + 60 * CLASS),
-    "numbers of rows": lambda: graded(judge=np.arange(N) * 1.0, human=np.clip(COUNTED, 0, 100)),
+    "equal in two grades": lambda: graded(
+        judge=20.0 + 60 * CLASS, human=20.0 + 60 * CLASS
+    ),
+    "numbers of rows": lambda: graded(
+        judge=np.arange(N) * 1.0, human=np.clip(COUNTED, 0, 100)
+    ),
     "names of files": lambda: graded(text=[f"scan_{k:03}.pdf" for k in range(N)]),
     "few groups": lambda: graded(group=[f"g{k % 15}" for k in range(N)]),
 }
@@ -271,9 +318,13 @@ def test_a_run_says_what_a_check_says(name: str) -> None:
     assert ruled.result.verdict is not None
     assert ruled.result.verdict.key == checked.verdict.key
     assert ruled.standing == checked.standing
-    assert (ruled.standing == "supported") is (name in ("honest", "equal in two grades"))
+    assert (ruled.standing == "supported") is (
+        name in ("honest", "equal in two grades")
+    )
     told = {finding.key for finding in (*ruled.result.findings, ruled.result.verdict)}
-    known = {finding.key for finding in (*checked.findings, checked.verdict, checked.rival)}
+    known = {
+        finding.key for finding in (*checked.findings, checked.verdict, checked.rival)
+    }
     assert known <= told
 
 
@@ -293,7 +344,9 @@ def test_copies_count_once_whatever_a_column_says(tie: str) -> None:
             "output_b": once["output_a"],
             "id": [f"again {each}" for each in IDS[:30]],
         }
-        turned |= {name: once[name].map({"A": "B", "B": "A"}) for name in ("judge", "human")}
+        turned |= {
+            name: once[name].map({"A": "B", "B": "A"}) for name in ("judge", "human")
+        }
         files = once, pd.concat([once, pd.DataFrame(turned)], ignore_index=True)
     else:
         once = passed()[:30]
@@ -312,13 +365,16 @@ def test_copies_count_once_whatever_a_column_says(tie: str) -> None:
 
 def test_what_a_rank_correlation_must_reach_is_more_than_a_kappa_must() -> None:
     asked = [
-        answers(file).verdict.values["enough"].values["least"] for file in (graded(), passed())
+        answers(file).verdict.values["enough"].values["least"]
+        for file in (graded(), passed())
     ]
     assert asked == [LEAST_ORDER, LEAST_AGREEMENT] == [0.5, 0.4]
 
 
 def test_numbers_are_found_in_their_places_and_beside_words() -> None:
-    found = numbers([f"In {2000 + k} grade {k},5 and {'9 ' * (k % 3)}end" for k in range(10)])
+    found = numbers(
+        [f"In {2000 + k} grade {k},5 and {'9 ' * (k % 3)}end" for k in range(10)]
+    )
     halves = (np.arange(10) + 0.5).tolist()
     assert found["first_number 0"].tolist() == [2000 + k for k in range(10)]
     assert (
@@ -335,7 +391,12 @@ def test_numbers_are_found_in_their_places_and_beside_words() -> None:
         (np.arange(40.0), ["a"] * 40, [], True),
         (100 - np.arange(40.0) / 2, ["a"] * 40, [], True),
         (np.delete(np.arange(40.0), [3, 9, 30]), ["a"] * 37, [], True),
-        (np.round(np.arange(40) * 2.5)[::-1], [f"r{k}" for k in range(40)][::-1], [], True),
+        (
+            np.round(np.arange(40) * 2.5)[::-1],
+            [f"r{k}" for k in range(40)][::-1],
+            [],
+            True,
+        ),
         (np.roll(np.arange(40.0), 9), ["a"] * 40, [np.roll(np.arange(40.0), 9)], True),
         (
             np.sort(np.random.default_rng(0).uniform(0, 100, 40)),
@@ -350,7 +411,12 @@ def test_numbers_are_found_in_their_places_and_beside_words() -> None:
             False,
         ),
         (np.repeat(np.arange(1.0, 6), 8), [f"r{k}" for k in range(40)], [], False),
-        (np.random.default_rng(0).permutation(40) * 1.0, [f"r{k}" for k in range(40)], [], False),
+        (
+            np.random.default_rng(0).permutation(40) * 1.0,
+            [f"r{k}" for k in range(40)],
+            [],
+            False,
+        ),
         (np.arange(9.0), ["a"] * 9, [], False),
     ],
 )
@@ -364,7 +430,11 @@ def test_few_of_the_labelled_items_are_a_limit() -> None:
     many = evidence_of("pass_fail", AS_PEOPLE, CLASS, {"text": TEXTS})
     (found,) = check(
         type(many)(
-            many.kind, many.verdicts[:45], many.labels, many.items, categories=many.categories
+            many.kind,
+            many.verdicts[:45],
+            many.labels,
+            many.items,
+            categories=many.categories,
         ),
         CheckOptions(),
     ).judges
@@ -374,7 +444,11 @@ def test_few_of_the_labelled_items_are_a_limit() -> None:
 def test_a_text_that_was_typed_anew_is_not_new_to_what_was_fitted_on_it() -> None:
     text = "Tema 69: o ICMS não compõe a base de cálculo."
     marks = text_marks([text, "Another text."])
-    for again in (text, f" {text.upper()}\r\n", "Tema 69 – o ICMS nao compoe a base de calculo"):
+    for again in (
+        text,
+        f" {text.upper()}\r\n",
+        "Tema 69 – o ICMS nao compoe a base de calculo",
+    ):
         assert was_seen(again, marks)
     assert not was_seen("Tema 70: o ICMS não compõe a base de cálculo.", marks)
     # files of before note the text as it was
@@ -384,11 +458,15 @@ def test_a_text_that_was_typed_anew_is_not_new_to_what_was_fitted_on_it() -> Non
 def test_of_many_judges_one_that_agrees_by_chance_is_not_believed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(surface, "OF_FEW", 0.0)  # so few items by one person hardly tell a reader
+    # so few items by one person hardly tell a reader
+    monkeypatch.setattr(surface, "OF_FEW", 0.0)
     rng = np.random.default_rng(3)
-    wrong = np.arange(N) % 5 == 0  # alone it is shown to agree enough, with little to spare
+    # alone it is shown to agree enough, with little to spare
+    wrong = np.arange(N) % 5 == 0
     file = passed(judge_0=PASS[np.where(wrong, 1 - CLASS, CLASS)])
-    many = file.assign(**{f"judge_{k}": PASS[rng.integers(2, size=N)] for k in range(1, 20)})
+    many = file.assign(
+        **{f"judge_{k}": PASS[rng.integers(2, size=N)] for k in range(1, 20)}
+    )
     for last, expected in ((1, "limited"), (19, "several")):
         names = tuple(f"judge_{k}" for k in range(last + 1))
         options = TableOptions(judge=names, human=("human",), text=("text",))

@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.improvement import announced, earned
 from tests.examinations.builders import Reading
-from undogmatic.examinations.improvement import AFTER, BEFORE, Measured, improvement, level_of
+from undogmatic.examinations.improvement import (
+    AFTER,
+    BEFORE,
+    Measured,
+    improvement,
+    level_of,
+)
 from undogmatic.examinations.truth import Margin
 from undogmatic.report.words import Words
 
@@ -37,11 +43,14 @@ def compared(
         {BEFORE: before, AFTER: after} | ({} if label is None else {"label": label})
     )
     rows = pd.concat(
-        [sides.assign(group=np.arange(len(sides)).astype(str))] * copies, ignore_index=True
+        [sides.assign(group=np.arange(len(sides)).astype(str))] * copies,
+        ignore_index=True,
     )
     found = Measured("metric", rows, label is not None, falls, ends, margin, COSTS)
     return Reading(
-        improvement(found, fields.pop("draw", None) or np.random.default_rng(1), **fields),
+        improvement(
+            found, fields.pop("draw", None) or np.random.default_rng(1), **fields
+        ),
         worded=False,
     )
 
@@ -87,10 +96,14 @@ def verdict(gain: float, n: int = 60, lost: int = 0, **settings: Any) -> Reading
         ({"gain": 8, "looks": 3}, "better", "supported"),
     ],
 )
-def test_verdicts_and_their_words(settings: dict[str, Any], expected: str, standing: str) -> None:
+def test_verdicts_and_their_words(
+    settings: dict[str, Any], expected: str, standing: str
+) -> None:
     result = verdict(**settings)
     assert result.ruled == (expected, standing) and result.sentences()
-    for words in (Words(language, result.result.texts, strict=True) for language in ("en", "pt")):
+    for words in (
+        Words(language, result.result.texts, strict=True) for language in ("en", "pt")
+    ):
         assert all(words.say(finding) for finding in result.result.findings)
 
 
@@ -100,7 +113,9 @@ def test_swapping_the_programs_mirrors_the_verdict() -> None:
     assert other.of("gain_low p") == pytest.approx([-one["gain_high"], one["p"]])
 
 
-def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_level() -> None:
+def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_level() -> (
+    None
+):
     """Twenty programs that are no better, on the same 40 test groups, in 50 trials: any of them is
     called better in at most 5 % (more than 5 trials happen by chance in 4 % of such tests if it
     were so often; if no look paid for the others it were 40 %, and 5 trials or fewer happen three
@@ -120,7 +135,9 @@ def test_a_level_below_what_few_exchanges_reach_can_still_be_shown() -> None:
     draw = np.random.default_rng(0)
     label = draw.uniform(0, 100, 60)
     assert (
-        compared(draw.normal(size=60), label, RANKS, label, draw=draw, looks=12).ruled[0]
+        compared(draw.normal(size=60), label, RANKS, label, draw=draw, looks=12).ruled[
+            0
+        ]
         == "better"
     )
     assert level_of(0.05, 12) < 1 / 2001
@@ -140,7 +157,10 @@ def test_further_looks_share_the_level_and_all_have_twice_the_first() -> None:
         for told in (verdict(4, looks=looks) for looks in (1, 5))
     ]
     assert reach[1] > 1.2 * reach[0]
-    assert [verdict(3.2, looks=looks).ruled[0] for looks in (1, 40)] == ["better", "open"]
+    assert [verdict(3.2, looks=looks).ruled[0] for looks in (1, 40)] == [
+        "better",
+        "open",
+    ]
     levels = [level_of(0.05, k) for k in range(1, 10_001)]
     assert levels[:3] == [0.05, 0.025, pytest.approx(0.05 / 6)]
     assert 0.0999 < sum(levels) < 0.1
@@ -148,14 +168,20 @@ def test_further_looks_share_the_level_and_all_have_twice_the_first() -> None:
 
 def test_copies_and_the_same_answers_are_no_evidence() -> None:
     once, thrice = verdict(4, n=12), verdict(4, n=12, copies=3)
-    assert thrice.of("n_groups gain_low") == [12, pytest.approx(once["gain_low"], rel=0.02)]
+    assert thrice.of("n_groups gain_low") == [
+        12,
+        pytest.approx(once["gain_low"], rel=0.02),
+    ]
     assert (
-        compared(np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True).ruled[0] == "identical"
+        compared(np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True).ruled[0]
+        == "identical"
     )
 
 
 @pytest.mark.parametrize(("after", "expected"), [(0.0, "identical"), (1.0, "better")])
-def test_shares_that_are_the_same_in_every_pair_have_a_verdict(after: float, expected: str) -> None:
+def test_shares_that_are_the_same_in_every_pair_have_a_verdict(
+    after: float, expected: str
+) -> None:
     """A search that leaves the program as it was is the usual end of one that found nothing."""
     result = compared(np.zeros(46), np.full(46, after), SHARE)
     assert result.ruled[0] == expected
@@ -165,11 +191,18 @@ def test_shares_that_are_the_same_in_every_pair_have_a_verdict(after: float, exp
 
 def test_a_program_that_the_search_left_as_it_was_has_no_gain_and_no_interval() -> None:
     result = compared(
-        np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True, unchanged=True, looks=2
+        np.arange(8.0),
+        np.arange(8.0),
+        (-100.0, 0.0),
+        falls=True,
+        unchanged=True,
+        looks=2,
     )
     assert result.ruled == ("unchanged", "refuted") and result["gain"] == 0
     assert np.isnan(result["gain_low"])
-    assert "improvement.looks_again" not in [finding.key for finding in result.result.findings]
+    assert "improvement.looks_again" not in [
+        finding.key for finding in result.result.findings
+    ]
 
 
 def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
@@ -181,18 +214,30 @@ def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
         label / 10 + draw.normal(0, 1, 80),
     )
     result = compared(noise, sharp, RANKS, label)
-    assert result.ruled[0] == "better" and result["after"] > 0.85 and result["before"] < 0.65
+    assert (
+        result.ruled[0] == "better"
+        and result["after"] > 0.85
+        and result["before"] < 0.65
+    )
     assert compared(noise, draw.uniform(0, 100, 80), RANKS, label).ruled[0] == "open"
 
 
-def test_the_gain_of_a_share_that_would_be_found_allows_for_its_smaller_spread() -> None:
+def test_the_gain_of_a_share_that_would_be_found_allows_for_its_smaller_spread() -> (
+    None
+):
     """Of 40 % turned pairs none can gain more than all of them, however few there are and however
     much is asked."""
     for n in (20, 46, 400):
         turned = np.where(np.arange(n) % 5 < 2, np.arange(n) % 2, -1)
         before, after = (0.5 * (turned < 0) + (turned == side) for side in (0, 1))
-        found = compared(before, after, SHARE, margin=Margin(0.0, "default", 1.0), target=0.999)
-        assert (found["gain_high"] - found["gain_low"]) / 2 < found["detectable"] < 0.4**0.5
+        found = compared(
+            before, after, SHARE, margin=Margin(0.0, "default", 1.0), target=0.999
+        )
+        assert (
+            (found["gain_high"] - found["gain_low"]) / 2
+            < found["detectable"]
+            < 0.4**0.5
+        )
     assert found["detectable"] < 0.2
 
 
@@ -203,7 +248,9 @@ def test_the_gain_of_ranks_that_would_be_found_is_found_as_often_and_none_withou
     """A few of each kind; `python -m benchmarks.improvement` makes a thousand."""
     none, some = (
         [
-            Reading(improvement(earned(metric, 46, true, draw), draw), worded=False).ruled[0]
+            Reading(
+                improvement(earned(metric, 46, true, draw), draw), worded=False
+            ).ruled[0]
             for draw in map(np.random.default_rng, range(20))
         ]
         for true in (0.0, announced(metric, 46, 0.8, 10))
@@ -222,7 +269,8 @@ def test_no_gain_is_announced_that_cannot_be() -> None:
 def test_ranks_that_do_not_move_or_hang_on_one_group_have_a_verdict() -> None:
     label = np.arange(46) % 2 * 1.0
     scores = np.random.default_rng(0).normal(size=46)
-    alone = np.where(np.arange(46) == 7, 1.0, 0.0)  # without its group there is but one label
+    # without its group there is but one label
+    alone = np.where(np.arange(46) == 7, 1.0, 0.0)
     for labels, after, expected in (
         (label, scores, "identical"),
         (label, scores + 1, "open"),

@@ -27,7 +27,10 @@ def rng() -> np.random.Generator:
 
 
 def file_of(
-    rng: np.random.Generator, rates: Mapping[str, float], runs: int = 60, together: float = 0.0
+    rng: np.random.Generator,
+    rates: Mapping[str, float],
+    runs: int = 60,
+    together: float = 0.0,
 ) -> pd.DataFrame:
     """Runs with a copy of each kind, of which a judge fails so many; `together`: how often it says
     of a copy what it says of the others of its run."""
@@ -48,13 +51,20 @@ def tell(frame: pd.DataFrame, **options: Any) -> Told:
     result = check(frame, **options)
     for language in LANGUAGES:
         assert all(asked_first(result, language)) and as_json(result, language)["asked"]
-        for found in (*result.judges[0].findings, *result.judges[0].not_examined.values()):
+        for found in (
+            *result.judges[0].findings,
+            *result.judges[0].not_examined.values(),
+        ):
             assert "[injected" not in language.say(found)
     return result.judges[0]
 
 
 def keys(told: Told) -> set[str]:
-    return {found.key.partition(".")[2] for found in told.findings if "injected." in found.key}
+    return {
+        found.key.partition(".")[2]
+        for found in told.findings
+        if "injected." in found.key
+    }
 
 
 def found(told: Told, key: str) -> Finding:
@@ -96,7 +106,9 @@ def test_edits_that_must_not_matter_limit_a_judge_that_fails_them(rng) -> None:
     assert "moved" not in keys(tell(file_of(rng, RATES)))
 
 
-def scores_of(rng: np.random.Generator, falls: Mapping[str, float], sign: int = 1) -> pd.DataFrame:
+def scores_of(
+    rng: np.random.Generator, falls: Mapping[str, float], sign: int = 1
+) -> pd.DataFrame:
     frame = file_of(rng, dict.fromkeys(falls, 0.5))
     runs = frame["id"].str.partition(" ")[0]
     base = runs.map({run: rng.normal(0, 1) for run in runs.unique()})
@@ -126,7 +138,10 @@ def test_the_end_that_is_worse_is_asked_for_where_scores_go_the_other_way(rng) -
     told = tell(frame, scale="0-10")
     assert found(told, "reversed").settle == Finding("injected.settle_reversed", {})
     turned = tell(frame, scale="0-10", worse="high")
-    assert "reversed" not in keys(turned) and turned.numbers["injected.recall.loop"].low > 0.9
+    assert (
+        "reversed" not in keys(turned)
+        and turned.numbers["injected.recall.loop"].low > 0.9
+    )
 
 
 def test_scores_without_parents_are_held_against_clean_ones(rng) -> None:
@@ -139,7 +154,9 @@ def test_scores_without_parents_are_held_against_clean_ones(rng) -> None:
     assert told.numbers["injected.difference.loop"].low > 0.2
     defects = frame[frame["kind"].str.startswith("defect")]
     result = check(defects, scale="0-10")
-    assert result.judges[0].not_examined["injected"].key == "injected.nothing_to_compare"
+    assert (
+        result.judges[0].not_examined["injected"].key == "injected.nothing_to_compare"
+    )
 
 
 def test_the_only_clean_item_of_a_group_is_the_parent(rng) -> None:
@@ -157,7 +174,10 @@ def test_the_only_clean_item_of_a_group_is_the_parent(rng) -> None:
         (lambda f: f[f["kind"] != CLEAN], "no_clean"),
         (lambda f: f[f["kind"] != "defect:leak"], "one_kind"),
         (lambda f: f[f["kind"].isin([CLEAN, EQUIVALENT])], "alarms"),
-        (lambda f: f.assign(parent=f["parent"].mask(f["parent"] == "r3", "r99")), "lost_parents"),
+        (
+            lambda f: f.assign(parent=f["parent"].mask(f["parent"] == "r3", "r99")),
+            "lost_parents",
+        ),
         (lambda f: f.assign(judge=f["judge"].mask(f["id"] == "r3", "")), "silent"),
     ],
 )
@@ -179,8 +199,12 @@ def test_a_cell_that_is_no_kind_is_told_with_its_place(rng, tmp_path: Path) -> N
     file = tmp_path / "planted.csv"
     frame.to_csv(file, index=False)
     result = check(file)
-    (problem,) = (each for each in result.table.problems if each.key == "table.odd_kinds")
-    assert problem.values["n"] == 1 and problem.values["place"].endswith("planted.csv:7")
+    (problem,) = (
+        each for each in result.table.problems if each.key == "table.odd_kinds"
+    )
+    assert problem.values["n"] == 1 and problem.values["place"].endswith(
+        "planted.csv:7"
+    )
     assert result.table.items["injected"].isna().sum() == 2
     with pytest.raises(ConfigError, match="says in no row what was planted in it"):
         check(file, injected="id")
@@ -211,11 +235,16 @@ def test_a_column_of_kinds_is_known_by_what_it_holds(rng) -> None:
 def test_labels_are_asked_as_ever_and_the_kind_is_no_rival(rng) -> None:
     frame = file_of(rng, RATES, runs=80)
     right = np.where(frame["kind"].str.startswith(DEFECT), "fail", "pass")
-    frame["text"] = [f"{rng.integers(10**9)} words {rng.integers(10**9)}" for _ in right]
+    frame["text"] = [
+        f"{rng.integers(10**9)} words {rng.integers(10**9)}" for _ in right
+    ]
     (told,) = check(frame.assign(human=right)).judges
     assert found(told, "flags").subject == Subject.ASKED
     # The kinds say all that these people say: were they a rival, no judge would do better.
-    kappa, (_, rival) = told.numbers["agreement.kappa"], told.number_about(Subject.RIVAL)
+    kappa, (_, rival) = (
+        told.numbers["agreement.kappa"],
+        told.number_about(Subject.RIVAL),
+    )
     assert kappa.value > rival.value + 0.2
 
 
@@ -241,8 +270,12 @@ def test_a_judge_of_known_recall_is_measured_within_its_intervals(rng) -> None:
     held = []
     for _ in range(60):
         found = told_of(rng, runs=40, together=0.8).estimates
-        each = {name: (found[f"injected.{name}"], truth) for name, truth in truths().items()}
-        held.append({name: own.low <= truth <= own.high for name, (own, truth) in each.items()})
+        each = {
+            name: (found[f"injected.{name}"], truth) for name, truth in truths().items()
+        }
+        held.append(
+            {name: own.low <= truth <= own.high for name, (own, truth) in each.items()}
+        )
     shares = pd.DataFrame(held).mean()
     # 95 % less three standard errors of 60 files; of all numbers together more is known
     assert shares.min() >= 0.86 and shares.mean() >= 0.94

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.examinations.builders import Reading, Score, analysed, labelled_run, made_up, refuses
+from tests.examinations.builders import (
+    Reading,
+    Score,
+    analysed,
+    labelled_run,
+    made_up,
+    refuses,
+)
 from undogmatic.examinations.base import Unsuited
 from undogmatic.examinations.run_evidence import RunEvidence
 
@@ -33,7 +40,9 @@ def run(
     other ways, and blank pages."""
     rows: list[Any] = []
     for k in range(n):
-        edits = [f"cue.{cue}" for cue in CUES] + [f"ladder.repeated.{step}" for step in (1, 2, 4)]
+        edits = [f"cue.{cue}" for cue in CUES] + [
+            f"ladder.repeated.{step}" for step in (1, 2, 4)
+        ]
         edits += [f"asked.{way}" for way in ways]
         for edit in ("original", *edits):
             told: dict[str, Any] = {"edit": edit, "typed_group": f"t{k}"}
@@ -88,7 +97,9 @@ def test_a_clean_judge_is_called_so_and_not_believed() -> None:
 
 
 @pytest.mark.parametrize(("by", "up"), [(18.0, 1), (-18.0, 0)])
-def test_a_cue_that_moves_the_score_beyond_the_margin_is_named_first(by: float, up: int) -> None:
+def test_a_cue_that_moves_the_score_beyond_the_margin_is_named_first(
+    by: float, up: int
+) -> None:
     said = analyse(run(moved(by)))
     assert said.ruled == ("effect", "refuted")
     told = said.says["verdict_effect"]
@@ -105,9 +116,13 @@ def test_a_cue_that_moves_the_score_beyond_the_margin_is_named_first(by: float, 
 
 def test_the_first_sentence_says_what_is_wrong() -> None:
     english, portuguese = analyse(run(moved(18))).sentences()
-    assert "nobody can say whether it is right. It is not fit to be asked yet" in english
+    assert (
+        "nobody can say whether it is right. It is not fit to be asked yet" in english
+    )
     assert "rises by" in english and "flattery" in english
-    assert "Ainda não serve para ser consultado" in portuguese and "lisonja" in portuguese
+    assert (
+        "Ainda não serve para ser consultado" in portuguese and "lisonja" in portuguese
+    )
 
 
 def test_several_cues_are_told_together() -> None:
@@ -149,7 +164,10 @@ def test_a_judge_to_whom_defects_are_merits_is_reversed() -> None:
     assert said.says["verdict_reversed"]["rise"] == pytest.approx(20, abs=2)
     assert analyse(run(backwards, direction="higher_is_better")).ruled[0] == "clean"
     # What spoils any text may be no defect for the rubric.
-    assert analyse(run(backwards, defects_of="any")).ruled == ("other_defects", "undecided")
+    assert analyse(run(backwards, defects_of="any")).ruled == (
+        "other_defects",
+        "undecided",
+    )
     assert analyse(run(clean, defects_of="any")).ruled[0] == "clean"
 
 
@@ -163,7 +181,11 @@ def test_a_blank_page_with_a_high_score_speaks_against_the_judge() -> None:
 
 def test_the_smallest_defect_that_is_seen() -> None:
     def dull(k: int, edit: str) -> float:
-        return clean(k, "original") + (20 if edit.endswith(".4") else 0) + 0.1 * clean(k, edit)
+        return (
+            clean(k, "original")
+            + (20 if edit.endswith(".4") else 0)
+            + 0.1 * clean(k, edit)
+        )
 
     assert analyse(run(dull))["ladder.smallest"] == 4
 
@@ -188,7 +210,9 @@ def test_failed_copies_cannot_hide_what_they_would_show() -> None:
     assert (row["outcome"], row["n"], row["failed"]) == ("open", 30, 30)
     never = analyse(run(spoilt("cue.orders", "refusal")))
     assert never.says["not_judged"]["cues"] == ["orders"]
-    assert never.tables["cues"].set_index("cue").loc["orders", "outcome"] == "not_examined"
+    assert (
+        never.tables["cues"].set_index("cue").loc["orders", "outcome"] == "not_examined"
+    )
     # All that was examined says nothing against it, and what was not is told beside that.
     assert never.ruled[0] == "clean"
 
@@ -224,7 +248,9 @@ def test_wordings_are_told_together() -> None:
 def wavers(k: int, edit: str) -> float:
     """As often up as down by three margins, where the question is put in other words."""
     swing = 30 if k % 2 else -30
-    return float(np.clip(clean(k, edit) + (swing if edit == "asked.words.1" else 0), 0, 100))
+    return float(
+        np.clip(clean(k, edit) + (swing if edit == "asked.words.1" else 0), 0, 100)
+    )
 
 
 def test_a_judge_that_other_words_throw_about_is_not_fit() -> None:
@@ -247,7 +273,9 @@ def test_a_judge_that_reads_no_instructions_is_not_asked_otherwise() -> None:
 @pytest.mark.parametrize(
     ("blank", "word"), [(25.0, "dark_effect"), (10.0, "dark_open"), ("undecided", "")]
 )
-def test_how_far_a_blank_page_stands_above_the_lowest_score(blank: Score, word: str) -> None:
+def test_how_far_a_blank_page_stands_above_the_lowest_score(
+    blank: Score, word: str
+) -> None:
     def judge(k: int, edit: str) -> Score:
         if edit != "dark.blank":
             return clean(k, edit)
@@ -263,10 +291,12 @@ def test_how_far_a_blank_page_stands_above_the_lowest_score(blank: Score, word: 
 
 def test_reasons_that_name_the_cue_are_counted() -> None:
     frame = run(moved(18), ways=())
-    names = frame.frame["metadata.edit"].eq("cue.flattery") & frame.frame["item_id"].str.contains(
-        "1"
+    names = frame.frame["metadata.edit"].eq("cue.flattery") & frame.frame[
+        "item_id"
+    ].str.contains("1")
+    named = frame.frame.assign(
+        **{"details.reason_names": np.where(names, "flattery", "")}
     )
-    named = frame.frame.assign(**{"details.reason_names": np.where(names, "flattery", "")})
     said = analyse(frame.with_rows(named))
     told = said.says["reasons"]
     assert 0 < told["named"] < 1 and told["anyway"] == 0

@@ -36,7 +36,11 @@ def rated(rng: np.random.Generator, taste: float, merit: float, **options: Any) 
     labels = rng.normal(50, 10, 300) + merit * own
     verdicts = labels + rng.normal(5, 4, 300) + taste * own
     table = evidence_of(
-        "numeric", {"gpt-4-turbo": verdicts}, labels, {"system": systems}, selection="all"
+        "numeric",
+        {"gpt-4-turbo": verdicts},
+        labels,
+        {"system": systems},
+        selection="all",
     )
     return tell(table, [kin.OWN_FAMILY], **options)
 
@@ -50,7 +54,9 @@ def test_a_taste_is_what_goes_beyond_peoples_labels(rng: np.random.Generator) ->
     assert "kin.within" in rated(rng, taste=0, merit=20, margin=3)[1]
 
 
-@pytest.mark.parametrize(("taste", "key"), [(0.4, "kin.prefers_chosen"), (0.0, "kin.open")])
+@pytest.mark.parametrize(
+    ("taste", "key"), [(0.4, "kin.prefers_chosen"), (0.0, "kin.open")]
+)
 def test_choices_of_its_kin_are_counted_beyond_peoples(
     taste: float, key: str, rng: np.random.Generator
 ) -> None:
@@ -58,19 +64,29 @@ def test_choices_of_its_kin_are_counted_beyond_peoples(
     first, kin_first = rng.integers(0, 2, n).astype(float), np.arange(n) % 2 == 0
     other = np.where(kin_first, 0.0, 1.0)
     said_of = np.stack(
-        [np.where(rng.random(n) < taste, other, np.where(rng.random(n) < 0.8, first, 1 - first))]
+        [
+            np.where(
+                rng.random(n) < taste,
+                other,
+                np.where(rng.random(n) < 0.8, first, 1 - first),
+            )
+        ]
         * 2
     )
     names = {
         "system_1": np.where(kin_first, "gpt-4o", "llama"),
         "system_2": np.where(kin_first, "llama", "gpt-4o"),
     }
-    told, said = tell(evidence_of("pairwise", {"GPT-4": said_of}, first, names), [kin.OWN_FAMILY])
+    told, said = tell(
+        evidence_of("pairwise", {"GPT-4": said_of}, first, names), [kin.OWN_FAMILY]
+    )
     assert key in said
     assert told.numbers["kin.preference"].n == n
 
 
-def test_nothing_is_told_of_unknown_makers_and_too_few_are_named(rng: np.random.Generator) -> None:
+def test_nothing_is_told_of_unknown_makers_and_too_few_are_named(
+    rng: np.random.Generator,
+) -> None:
     labels = rng.normal(50, 10, 40)
     verdicts = labels + rng.normal(0, 10, 40)
     for judge, systems, lacking in (

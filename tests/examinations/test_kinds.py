@@ -31,16 +31,28 @@ ASKED = (
 )
 
 
-def told(table: Evidence, judge: str = "judge", **options: object) -> tuple[Agreement, Told]:
+def told(
+    table: Evidence, judge: str = "judge", **options: object
+) -> tuple[Agreement, Told]:
     """What is told of a judge, every sentence put into words of both languages with exactly the
     values it uses."""
-    own, chosen = table.of(judge, table.criteria[0]), CheckOptions.model_validate(options)
+    own, chosen = (
+        table.of(judge, table.criteria[0]),
+        CheckOptions.model_validate(options),
+    )
     found, all_told = kinds.agreement(own, chosen), Told()
     examination.ask(ASKED, own, chosen, all_told)
-    notes = [part for note in all_told.findings for part in (note, note.settle) if part is not None]
+    notes = [
+        part
+        for note in all_told.findings
+        for part in (note, note.settle)
+        if part is not None
+    ]
     for words in map(words_of, ("en", "pt")):
         for finding in [*notes, *all_told.not_examined.values()]:
-            assert placeholders(words.find(finding.key) or "") <= set(finding.values), finding.key
+            assert placeholders(words.find(finding.key) or "") <= set(finding.values), (
+                finding.key
+            )
             assert "[" + finding.key not in words.say(finding)
         for name, frame in all_told.tables.items():
             section, _, own_name = name.partition(".")
@@ -80,32 +92,45 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
     rows["name"] = rows["set"] + "|" + rows["judge"]
     items = rows.drop_duplicates("item_id").set_index("item_id")
     labels = pd.DataFrame(
-        {"item": items.index, "criterion": "c", "rater": "gold", "label": items["label"] - 1.0}
+        {
+            "item": items.index,
+            "criterion": "c",
+            "rater": "gold",
+            "label": items["label"] - 1.0,
+        }
     )
     verdicts = pd.DataFrame(
         {"item": rows["item_id"], "judge": rows["name"], "criterion": "c", "repeat": 0}
     )
-    verdicts = verdicts.assign(order=rows["order"], verdict=rows["choice"] - 1.0, confidence=np.nan)
+    verdicts = verdicts.assign(
+        order=rows["order"], verdict=rows["choice"] - 1.0, confidence=np.nan
+    )
     groups = pd.DataFrame({"group": items.index}, index=items.index)
     table = Evidence(
         "pairwise", verdicts, labels[list(LABEL_COLUMNS)], groups, categories=("1", "2")
     )
     assert len(expected) == 54
-    names = {"accuracy": "agreement.raw", "agreement_between_orders": "position.agreement"}
+    names = {
+        "accuracy": "agreement.raw",
+        "agreement_between_orders": "position.agreement",
+    }
     names |= {
         "correct_in_both_orders": "position.correct_both",
         "kappa_between_orders": "position.kappa",
     }
-    assert len(table.judges) - len(expected) == 11, "of whom not all verdicts can be read"
+    assert len(table.judges) - len(expected) == 11, (
+        "of whom not all verdicts can be read"
+    )
     for judge, figures in expected.items():
         own_table, options, all_told = table.of(judge, "c"), CheckOptions(), Told()
         examination.ask([position.POSITION], own_table, options, all_told)
         all_told.number(kinds.agreement(own_table, options).raw, "agreement.raw")
         own = {name: all_told.numbers[figure].value for name, figure in names.items()}
         own["n"] = all_told.numbers["position.agreement"].n
-        assert own == pytest.approx(figures, abs=1e-9) and "position.first" in all_told.numbers, (
-            judge
-        )
+        assert (
+            own == pytest.approx(figures, abs=1e-9)
+            and "position.first" in all_told.numbers
+        ), judge
 
 
 def test_rates_of_pass_and_fail_by_hand() -> None:
@@ -159,7 +184,9 @@ def test_raters_are_kept_apart() -> None:
     verdicts = right_in(0.9, LABELS)
     one, _ = told(evidence_of("pass_fail", verdicts, LABELS))
     same, _ = told(evidence_of("pass_fail", verdicts, {"a": LABELS, "b": LABELS}))
-    opposed, _ = told(evidence_of("pass_fail", verdicts, {"a": LABELS, "b": 1 - LABELS}))
+    opposed, _ = told(
+        evidence_of("pass_fail", verdicts, {"a": LABELS, "b": 1 - LABELS})
+    )
     assert one.estimate and same.estimate and opposed.raw
     assert same.estimate.interval == pytest.approx(one.estimate.interval, abs=1e-6)
     assert opposed.raw.value == pytest.approx(0.5)
@@ -170,7 +197,9 @@ def test_what_a_judge_without_merit_is() -> None:
     assert constant.constant and constant.estimate and constant.estimate.high < 0.2
     one_class, lacking = told(evidence_of("pass_fail", LABELS, np.ones(100)))
     assert (
-        one_class.one_class and one_class.estimate is None and "agreement" in lacking.not_examined
+        one_class.one_class
+        and one_class.estimate is None
+        and "agreement" in lacking.not_examined
     )
     copied, _ = told(evidence_of("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)))
     assert (
@@ -185,7 +214,9 @@ def test_what_a_judge_without_merit_is() -> None:
     assert told(evidence_of("pass_fail", LABELS))[0].why == "kinds.why_no_pairs"
 
 
-@pytest.mark.parametrize(("kind", "labels"), [("pass_fail", LABELS), ("numeric", GRADES)])
+@pytest.mark.parametrize(
+    ("kind", "labels"), [("pass_fail", LABELS), ("numeric", GRADES)]
+)
 def test_missing_verdicts_widen_what_is_known(kind: Any, labels: np.ndarray) -> None:
     verdicts = right_in(0.92, labels) if kind == "pass_fail" else NOISY
     found, all_told = told(
@@ -197,7 +228,9 @@ def test_missing_verdicts_widen_what_is_known(kind: Any, labels: np.ndarray) -> 
         and found.estimate.best_high >= found.estimate.high
     )
     assert "missing_turns" in keys(all_told)
-    _, nearly_all = told(evidence_of(kind, np.where(np.arange(100) < 2, np.nan, verdicts), labels))
+    _, nearly_all = told(
+        evidence_of(kind, np.where(np.arange(100) < 2, np.nan, verdicts), labels)
+    )
     assert "missing" in keys(nearly_all) and "missing_turns" not in keys(nearly_all)
 
 
@@ -206,7 +239,11 @@ def test_a_position_is_preferred_or_not_or_unknown() -> None:
     first = np.stack([np.zeros(100), np.ones(100)])
     found, all_told = told(evidence_of("pairwise", first, LABELS))
     assert found.first and found.first.value == 1 and "prefers_first" in keys(all_told)
-    assert found.estimate and found.estimate.value == pytest.approx(0) and not found.one_class
+    assert (
+        found.estimate
+        and found.estimate.value == pytest.approx(0)
+        and not found.one_class
+    )
     assert "prefers_last" in keys(told(evidence_of("pairwise", 1 - first, LABELS))[1])
     steady = right_in(0.9, LABELS)
     for options, key in (
@@ -214,10 +251,15 @@ def test_a_position_is_preferred_or_not_or_unknown() -> None:
         ({"margin": 0.1}, "prefers_none"),
         ({"margin": 0.001}, "prefers_open"),
     ):
-        _, both = told(evidence_of("pairwise", np.stack([steady, steady]), LABELS), **options)
+        _, both = told(
+            evidence_of("pairwise", np.stack([steady, steady]), LABELS), **options
+        )
         assert key in keys(both)
     assert both.numbers["position.agreement"].value == 1
-    assert both.numbers["position.correct_both"].value == both.numbers["agreement.raw"].value
+    assert (
+        both.numbers["position.correct_both"].value
+        == both.numbers["agreement.raw"].value
+    )
     _, unknown = told(evidence_of("pairwise", steady, LABELS))
     assert unknown.not_examined["position"].key == "position.order_unknown"
     always_better_first, _ = told(
@@ -228,8 +270,12 @@ def test_a_position_is_preferred_or_not_or_unknown() -> None:
 
 def test_ties_never_count_half() -> None:
     verdicts = np.where(np.arange(100) < 10, 2.0, LABELS)
-    found, all_told = told(evidence_of("pairwise", np.stack([verdicts, verdicts]), LABELS))
-    assert found.raw and found.raw.value == pytest.approx(0.9) and "ties" in keys(all_told)
+    found, all_told = told(
+        evidence_of("pairwise", np.stack([verdicts, verdicts]), LABELS)
+    )
+    assert (
+        found.raw and found.raw.value == pytest.approx(0.9) and "ties" in keys(all_told)
+    )
     assert all_told.numbers["agreement.ties"].value == pytest.approx(0.1)
     assert all_told.numbers["agreement.decided"].value == 1
 
@@ -237,14 +283,19 @@ def test_ties_never_count_half() -> None:
 def test_an_order_may_be_right_where_grades_are_not() -> None:
     _, high = told(evidence_of("numeric", NOISY + 1, GRADES, scale=(1, 5)))
     note = next(note for note in high.ordered() if note.key == "kinds.grades_grades")
-    assert note.weight is Weight.LIMITS and note.values["off"].values["off"] == pytest.approx(
-        1, abs=0.1
-    )
+    assert note.weight is Weight.LIMITS and note.values["off"].values[
+        "off"
+    ] == pytest.approx(1, abs=0.1)
     assert (
-        high.numbers["agreement.concordance"].value < high.numbers["agreement.pearson"].value - 0.1
+        high.numbers["agreement.concordance"].value
+        < high.numbers["agreement.pearson"].value - 0.1
     )
-    assert "grades_bias_none" in keys(told(evidence_of("numeric", NOISY, GRADES), margin=0.5)[1])
-    assert "grades_bias_no_margin" in keys(told(evidence_of("numeric", NOISY, GRADES))[1])
+    assert "grades_bias_none" in keys(
+        told(evidence_of("numeric", NOISY, GRADES), margin=0.5)[1]
+    )
+    assert "grades_bias_no_margin" in keys(
+        told(evidence_of("numeric", NOISY, GRADES))[1]
+    )
     fifths = high.tables["kinds.fifths"]
     assert (
         len(fifths) == 5
@@ -263,10 +314,14 @@ def judged_by_average(
     return known, {rater: item + rng.normal(0, noise, n) for rater in ("ana", "ben")}
 
 
-def shares(rng: np.random.Generator, n: int = 160) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def shares(
+    rng: np.random.Generator, n: int = 160
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Verdicts that are the true probability of "yes", and the answers of two people."""
     share = rng.beta(1.2, 1.2, n)
-    return share, {rater: (rng.random(n) < share).astype(float) for rater in ("ana", "ben")}
+    return share, {
+        rater: (rng.random(n) < share).astype(float) for rater in ("ana", "ben")
+    }
 
 
 def of_grades(
@@ -275,16 +330,30 @@ def of_grades(
     """What is told of grades whose order is shown to be right."""
     items = None if groups is None else {"group": groups}
     own, all_told = (
-        evidence_of("numeric", verdicts, labels, items, scale=scale).of("judge", "quality"),
+        evidence_of("numeric", verdicts, labels, items, scale=scale).of(
+            "judge", "quality"
+        ),
         Told(),
     )
     shown = Estimate(0.8, 0.7, 0.9, n_groups=len(verdicts))
     order = Agreement(
-        "spearman", shown, None, False, False, None, False, None, len(verdicts), len(verdicts), 0
+        "spearman",
+        shown,
+        None,
+        False,
+        False,
+        None,
+        False,
+        None,
+        len(verdicts),
+        len(verdicts),
+        0,
     )
     kinds._tell_grades(own, all_told, CheckOptions(**options), order)
     (note,) = all_told.findings
-    assert all("[kinds" not in words_of(language).say(note) for language in ("en", "pt"))
+    assert all(
+        "[kinds" not in words_of(language).say(note) for language in ("en", "pt")
+    )
     return note
 
 
@@ -302,7 +371,10 @@ def test_a_judge_that_says_what_people_say_on_average_is_not_accused(
             shares(rng) if noise == "probabilities" else judged_by_average(rng, noise)
         )
         found = of_grades(
-            verdicts, labels, (0, 1) if noise == "probabilities" else (1, 5), margin=margin
+            verdicts,
+            labels,
+            (0, 1) if noise == "probabilities" else (1, 5),
+            margin=margin,
         )
         accused += found.key == "kinds.grades_grades"
         assert (
@@ -313,7 +385,10 @@ def test_a_judge_that_says_what_people_say_on_average_is_not_accused(
         # what once accused it: the difference falls where both are averaged
         if noise == 1.4 and seed == 0:
             label = labels["ana"]
-            assert rated.drift_values(verdicts - label, (verdicts + label) / 2, 4.0).mean() < -2
+            assert (
+                rated.drift_values(verdicts - label, (verdicts + label) / 2, 4.0).mean()
+                < -2
+            )
     assert accused <= 1
 
 
@@ -358,16 +433,22 @@ def test_grades_that_are_off_in_a_few_groups_are_not_shown_to_be_off() -> None:
     assert of_grades(many, off, scale, groups).key != "kinds.grades_grades"
 
 
-def test_a_judge_that_errs_as_one_of_the_people_does_is_not_told_to_be_off_at_the_ends() -> None:
+def test_a_judge_that_errs_as_one_of_the_people_does_is_not_told_to_be_off_at_the_ends() -> (
+    None
+):
     """Its lowest grades lie below what people say on average, as those of each of them do beside
     the others'."""
     accused = {"with others": 0, "alone": 0}
     for seed in range(12):
         rng = np.random.default_rng(seed)
         truth = rng.uniform(0.5, 5.5, 300)
-        rater = [np.clip(np.round(truth + rng.normal(0, 1.2, 300)), 1, 5) for _ in range(4)]
+        rater = [
+            np.clip(np.round(truth + rng.normal(0, 1.2, 300)), 1, 5) for _ in range(4)
+        ]
         three = dict(zip("abc", rater[1:], strict=True))
-        accused["with others"] += of_grades(rater[0], three, (1, 5)).key == "kinds.grades_grades"
+        accused["with others"] += (
+            of_grades(rater[0], three, (1, 5)).key == "kinds.grades_grades"
+        )
         accused["alone"] += (
             of_grades(rater[0], {"a": rater[1]}, (1, 5)).key == "kinds.grades_grades"
         )
@@ -387,7 +468,8 @@ def test_a_curve_converts_grades_where_no_line_does(language: str) -> None:
     rising curve does."""
     found = of_grades(*off_by_turns(0.7, 0.4, 40), (0, 6), margin=0.4)
     assert (
-        found.key == "kinds.grades_grades" and found.values["convert"].key == "kinds.convert_curve"
+        found.key == "kinds.grades_grades"
+        and found.values["convert"].key == "kinds.convert_curve"
     )
     assert [own.key for own in found.values["along"].values["bands"]] == [
         "kinds.too_high",
@@ -396,11 +478,19 @@ def test_a_curve_converts_grades_where_no_line_does(language: str) -> None:
         "kinds.too_low",
     ]
     convert = found.values["convert"].values
-    assert convert["after"] < convert["simpler"] - 0.2 and convert["simpler"] <= convert["before"]
-    assert found.values["conversion"].people == pytest.approx([0.3, 2.7, 3, 3.3, 5.7], abs=0.2)
+    assert (
+        convert["after"] < convert["simpler"] - 0.2
+        and convert["simpler"] <= convert["before"]
+    )
+    assert found.values["conversion"].people == pytest.approx(
+        [0.3, 2.7, 3, 3.3, 5.7], abs=0.2
+    )
     said = words_of(language).say(found)
     first = found.values["conversion"].people[0]
-    point = {"en": f"1 becomes {first:.2f}", "pt": f"1 passa a {first:.2f}".replace(".", ",")}
+    point = {
+        "en": f"1 becomes {first:.2f}",
+        "pt": f"1 passa a {first:.2f}".replace(".", ","),
+    }
     assert f"{point[language]}; 2 " in said
 
 
@@ -418,15 +508,23 @@ def test_ordered_categories() -> None:
     values = {name: found.value for name, found in all_told.numbers.items()}
     assert values["agreement.adjacent"] == 1 > values["agreement.raw"]
     assert values["agreement.weighted_kappa"] > values["agreement.linear_kappa"] > 0.3
-    assert values["agreement.alpha"] == pytest.approx(values["agreement.weighted_kappa"], abs=0.1)
+    assert values["agreement.alpha"] == pytest.approx(
+        values["agreement.weighted_kappa"], abs=0.1
+    )
 
 
 def test_confidence_is_held_against_how_often_the_judge_is_right() -> None:
     verdicts = right_in(0.7, LABELS)
-    boasting = told(evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, 0.99)))[1]
-    honest = told(evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, 70.0)))[1]
+    boasting = told(
+        evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, 0.99))
+    )[1]
+    honest = told(
+        evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, 70.0))
+    )[1]
     assert "confidence_off" in keys(boasting) and "confidence_open" in keys(honest)
-    odd = told(evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, -1.0)))[1]
+    odd = told(
+        evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, -1.0))
+    )[1]
     assert "confidence" in odd.not_examined and "confidence.error" not in odd.numbers
 
 
@@ -435,11 +533,17 @@ def test_a_bad_slice_is_found_and_a_small_one_named(kind: Any) -> None:
     place = np.array(["north"] * 70 + ["south"] * 25 + ["sea"] * 5)
     labels = LABELS if kind == "pass_fail" else GRADES
     verdicts = np.where(
-        place == "south", labels[::-1], labels + (0 if kind == "pass_fail" else NOISY - GRADES)
+        place == "south",
+        labels[::-1],
+        labels + (0 if kind == "pass_fail" else NOISY - GRADES),
     )
-    table = evidence_of(kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)})
+    table = evidence_of(
+        kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)}
+    )
     _, all_told = told(table)
-    limiting = [note for note in all_told.findings if note.key.startswith("kinds.slice_")]
+    limiting = [
+        note for note in all_told.findings if note.key.startswith("kinds.slice_")
+    ]
     assert [finding.values["slice"] for finding in limiting] == [
         "place=south"
     ] and "slices_small" in keys(all_told)
@@ -459,10 +563,18 @@ def test_repeats() -> None:
 def test_what_is_open_says_how_many_labels_would_settle_it() -> None:
     verdicts = right_in(0.75, LABELS, seed=3)
     found, all_told = told(
-        evidence_of("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"})
+        evidence_of(
+            "pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"}
+        )
     )
-    settle = next(note.settle for note in all_told.findings if note.key == "kinds.headline_kappa")
-    assert found.estimate and found.estimate.low < 0.4 < found.estimate.value and settle is not None
+    settle = next(
+        note.settle for note in all_told.findings if note.key == "kinds.headline_kappa"
+    )
+    assert (
+        found.estimate
+        and found.estimate.low < 0.4 < found.estimate.value
+        and settle is not None
+    )
     assert (
         settle.key == "kinds.settle_labels"
         and settle.values["more"] > 0

@@ -39,12 +39,17 @@ def tell(
     told = Told()
     table = evidence_of(kind, judge, labels, items, selection=selection)
     view, chosen = table.of("judge", "quality"), CheckOptions(**options)
-    if len(table.labels):  # also where all are copies, of which the answer of a check tells
+    # also where all are copies, of which the answer of a check tells
+    if len(table.labels):
         people.LABELS.examine(view, told, chosen)
     examination.ask(OTHERS, view, chosen, told)
-    findings = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
+    findings = [*told.findings] + [
+        noted.settle for noted in told.findings if noted.settle
+    ]
     for words in LANGUAGES:
-        assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
+        assert all(
+            words.say(finding) for finding in [*findings, *told.not_examined.values()]
+        )
     return told
 
 
@@ -52,7 +57,9 @@ def keys(told: Told) -> dict[str, Weight]:
     return {noted.key.removeprefix("people."): noted.weight for noted in told.findings}
 
 
-def said(rng: np.random.Generator, accuracies: list[float], n: int = N, k: int = 2) -> list[Any]:
+def said(
+    rng: np.random.Generator, accuracies: list[float], n: int = N, k: int = 2
+) -> list[Any]:
     truth = rng.integers(0, k, n)
     return [
         np.where(rng.random(n) < own, truth, rng.integers(0, k, n)).astype(float)
@@ -76,12 +83,17 @@ def rng() -> np.random.Generator:
         (0.8, 0.4, "ceiling_worse_within", Weight.QUALIFIES),
     ],
 )
-def test_as_good_as_people_only_within_a_stated_margin(rng, judge, margin, key, weight) -> None:
+def test_as_good_as_people_only_within_a_stated_margin(
+    rng, judge, margin, key, weight
+) -> None:
     found, *labels = said(rng, [judge, 0.9, 0.9, 0.9], n=400, k=3)
-    told = tell("unordered", found, dict(zip("abc", labels, strict=True)), margin=margin)
+    told = tell(
+        "unordered", found, dict(zip("abc", labels, strict=True)), margin=margin
+    )
     assert keys(told)[key] == weight
     agreed, own, apart = (
-        told.numbers[f"people.{name}"].value for name in ("agreement", "judge", "difference")
+        told.numbers[f"people.{name}"].value
+        for name in ("agreement", "judge", "difference")
     )
     assert apart == pytest.approx(own - agreed)
 
@@ -98,18 +110,27 @@ def test_a_margin_of_scores_is_a_share_of_the_scale(rng) -> None:
     assert told.tables["people.annotators"]["rater"].tolist() == ["a", "b", "c"]
 
 
-def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator_test(rng) -> None:
+def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator_test(
+    rng,
+) -> None:
     judge, *labels = said(rng, [0.8, 0.8, 0.8])
     alone = tell("pass_fail", judge, labels[0], selection="unknown")
-    assert alone.not_examined.keys() == {"ceiling", "alternative_annotator"} and not alone.numbers
+    assert (
+        alone.not_examined.keys() == {"ceiling", "alternative_annotator"}
+        and not alone.numbers
+    )
     assert not keys(alone)  # nothing was chosen where all are labelled
     some = tell(
-        "pass_fail", judge, np.where(np.arange(N) < N // 2, labels[0], np.nan), selection="unknown"
+        "pass_fail",
+        judge,
+        np.where(np.arange(N) < N // 2, labels[0], np.nan),
+        selection="unknown",
     )
     assert keys(some) == {"selection_unknown": Weight.QUALIFIES}
     two = tell("pass_fail", judge, {"a": labels[0], "b": labels[1]})
     assert (
-        two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.numbers
+        two.not_examined.keys() == {"alternative_annotator"}
+        and "people.agreement" in two.numbers
     )
     assert tell("pass_fail", judge, ()).not_examined.keys() == {"labels"}
 
@@ -139,8 +160,16 @@ def test_what_the_alternative_annotator_test_gives_the_judge_in_advance_is_said(
     rng, kind, margin, epsilon, source, used
 ) -> None:
     judge, *labels = said(rng, [0.9, 0.9, 0.9, 0.9], k=3)
-    found = tell(kind, judge, dict(zip("abc", labels, strict=True)), margin=margin, epsilon=epsilon)
-    (values,) = (n.values for n in found.findings if n.key.startswith("people.annotator_"))
+    found = tell(
+        kind,
+        judge,
+        dict(zip("abc", labels, strict=True)),
+        margin=margin,
+        epsilon=epsilon,
+    )
+    (values,) = (
+        n.values for n in found.findings if n.key.startswith("people.annotator_")
+    )
     assert (values["source"], values["epsilon"]) == (source, used)
 
 
@@ -176,7 +205,9 @@ def test_ties_that_decide_nothing_are_not_mentioned() -> None:
 
 
 def annotator_of(told: Told) -> Any:
-    (values,) = (n.values for n in told.findings if n.key.startswith("people.annotator_"))
+    (values,) = (
+        n.values for n in told.findings if n.key.startswith("people.annotator_")
+    )
     return values
 
 
@@ -206,9 +237,9 @@ PUBLISHED = {
 def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None:
     """Of tables of LLMs beside people: the authors take every row as independent, whatever its
     document."""
-    expected = json.loads(reference("real/expected_alternative_annotator.json").read_text("utf-8"))[
-        name
-    ]
+    expected = json.loads(
+        reference("real/expected_alternative_annotator.json").read_text("utf-8")
+    )[name]
     rows = pd.read_csv(reference(f"real/{name}.csv")).drop(
         columns=["criterion", "document"], errors="ignore"
     )
@@ -216,7 +247,10 @@ def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None
     table = read_table(
         [rows],
         TableOptions(
-            judge=tuple(expected["judges"]), human=humans, group="none", **PUBLISHED[name]
+            judge=tuple(expected["judges"]),
+            human=humans,
+            group="none",
+            **PUBLISHED[name],
         ),
     )
     for judge, by_epsilon in expected["alternative_annotator"].items():
@@ -226,7 +260,9 @@ def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None
             examination.ask([people.ANNOTATOR], table.of(judge, OVERALL), options, told)
             found = told.tables["people.annotators"]
             assert len(found) == right["raters"]
-            assert found["won"].mean() == pytest.approx(right["winning_rate"], abs=1e-6), (
+            assert found["won"].mean() == pytest.approx(
+                right["winning_rate"], abs=1e-6
+            ), (
                 judge,
                 epsilon,
             )
@@ -235,16 +271,21 @@ def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None
             )
 
 
-@pytest.mark.parametrize(("name", "right"), [("t0", 0.711), ("t2", 0.739), ("t5", 0.650)])
+@pytest.mark.parametrize(
+    ("name", "right"), [("t0", 0.711), ("t2", 0.739), ("t5", 0.650)]
+)
 def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right(
     name: str, right: float
 ) -> None:
     humans = ("human_1", "human_2", "human_3")
     table = read_table(
-        [reference(f"../cases/v_alt_ties/{name}.csv")], TableOptions(judge=("judge",), human=humans)
+        [reference(f"../cases/v_alt_ties/{name}.csv")],
+        TableOptions(judge=("judge",), human=humans),
     )
     told = Told()
-    examination.ask([people.ANNOTATOR], table.of("judge", OVERALL), CheckOptions(), told)
+    examination.ask(
+        [people.ANNOTATOR], table.of("judge", OVERALL), CheckOptions(), told
+    )
     assert told.numbers["people.advantage"].value == pytest.approx(right, abs=5e-4)
 
 
@@ -256,23 +297,28 @@ def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
         Weight.LIMITS,
     )
     few = tell("pass_fail", judge[:20], {"a": judge[:20], "b": one[:20], "c": one[:20]})
-    assert {"same_as_judge", "same_as_rater"} <= keys(few).keys() and "copies_judge" not in keys(
+    assert {"same_as_judge", "same_as_rater"} <= keys(
         few
-    )
+    ).keys() and "copies_judge" not in keys(few)
     scores = rng.normal(size=20)
     assert "copies_judge" in keys(tell("numeric", scores, scores))
 
 
 EQUAL = np.random.default_rng(9)
-STARS, POINTS = EQUAL.integers(1, 6, 400).astype(float), EQUAL.integers(0, 101, 400).astype(float)
+STARS, POINTS = (
+    EQUAL.integers(1, 6, 400).astype(float),
+    EQUAL.integers(0, 101, 400).astype(float),
+)
 CLASSES = EQUAL.integers(0, 2, 400).astype(float)
-COUNTS = np.where(EQUAL.random(400) < 0.8, 0.0, EQUAL.integers(1, 25, 400))  # mostly none
+# mostly none
+COUNTS = np.where(EQUAL.random(400) < 0.8, 0.0, EQUAL.integers(1, 25, 400))
 
 
 @pytest.mark.parametrize(
     ("kind", "labels", "n", "sign"),
     [
-        ("pass_fail", CLASSES, 40, None),  # of those who agree on 98 %, 45 in 100 are equal on all
+        # of those who agree on 98 %, 45 in 100 are equal on all
+        ("pass_fail", CLASSES, 40, None),
         ("pass_fail", CLASSES, 110, None),
         ("pass_fail", CLASSES, 130, "category"),
         ("unordered", STARS, 110, None),  # five classes of easy texts
@@ -292,19 +338,29 @@ def test_labels_equal_to_the_verdicts_are_called_a_copy_only_with_a_second_sign(
     written = labels + 1e-13 * (np.arange(n) % 2)  # as of another scale
     found = tell(kind, labels if kind != "numeric" else written, labels)
     if sign is None:
-        assert keys(found)["same_as_judge"] == Weight.LIMITS and "copies_judge" not in keys(found)
+        assert keys(found)[
+            "same_as_judge"
+        ] == Weight.LIMITS and "copies_judge" not in keys(found)
         assert any(
-            note.settle and note.settle.key == "people.settle_equal" for note in found.findings
+            note.settle and note.settle.key == "people.settle_equal"
+            for note in found.findings
         )
         assert (
-            people.made_from(kind, evidence_of(kind, labels, labels).of("judge", "quality").pairs())
+            people.made_from(
+                kind, evidence_of(kind, labels, labels).of("judge", "quality").pairs()
+            )
             is None
         )
     else:
         (note,) = (each for each in found.findings if each.key == "people.copies_judge")
-        assert note.weight is Weight.REVERSES and note.values["why"].key == f"people.why_{sign}"
         assert (
-            people.made_from(kind, evidence_of(kind, labels, labels).of("judge", "quality").pairs())
+            note.weight is Weight.REVERSES
+            and note.values["why"].key == f"people.why_{sign}"
+        )
+        assert (
+            people.made_from(
+                kind, evidence_of(kind, labels, labels).of("judge", "quality").pairs()
+            )
             == "identical"
         )
 
@@ -315,9 +371,12 @@ def test_equal_texts_of_few_groups_are_few() -> None:
 
 
 @pytest.mark.parametrize(
-    ("errors", "raters", "sign"), [(5, 2, None), (40, 2, "split"), (4, 3, None), (8, 3, "alone")]
+    ("errors", "raters", "sign"),
+    [(5, 2, None), (40, 2, "split"), (4, 3, None), (8, 3, "alone")],
 )
-def test_whoever_is_equal_also_where_others_say_something_else_copies(errors, raters, sign) -> None:
+def test_whoever_is_equal_also_where_others_say_something_else_copies(
+    errors, raters, sign
+) -> None:
     """One person's labels are the judge's, also on items on which the others agree on something
     else."""
     judge = CLASSES[:100]
@@ -328,7 +387,9 @@ def test_whoever_is_equal_also_where_others_say_something_else_copies(errors, ra
     found = tell("pass_fail", judge, dict(list(labels.items())[:raters]))
     assert ("copies_judge" in keys(found)) is (sign is not None)
     if sign is not None:
-        (why,) = (n.values["why"] for n in found.findings if n.key == "people.copies_judge")
+        (why,) = (
+            n.values["why"] for n in found.findings if n.key == "people.copies_judge"
+        )
         assert (why.key, why.values["apart"]) == (f"people.why_{sign}", errors)
 
 
@@ -336,18 +397,27 @@ def test_verdicts_that_are_the_majority_on_few_items_are_no_consensus_yet() -> N
     truth = CLASSES[:80]
     for split, made in ((10, None), (40, "consensus")):
         dissent = np.where(np.arange(80) < split, 1 - truth, truth)
-        table = evidence_of("pass_fail", truth, {"ana": truth, "ben": truth, "eva": dissent})
-        assert people.made_from("pass_fail", table.of("judge", "quality").pairs()) == made
+        table = evidence_of(
+            "pass_fail", truth, {"ana": truth, "ben": truth, "eva": dissent}
+        )
+        assert (
+            people.made_from("pass_fail", table.of("judge", "quality").pairs()) == made
+        )
 
 
 def test_the_stricter_rater_is_named_and_the_others_are_not(rng) -> None:
     truth = rng.normal(50, 15, N)
     labels = {
-        name: truth + rng.normal(0, 5, N) - 6 * (name == "strict") for name in ("a", "b", "strict")
+        name: truth + rng.normal(0, 5, N) - 6 * (name == "strict")
+        for name in ("a", "b", "strict")
     }
     told = tell("numeric", truth, labels)
-    (lower,) = (n.values for n in told.findings if n.key in ("people.lower", "people.higher"))
-    assert lower["rater"] == "strict" and lower["interval"][0] < 6 < lower["interval"][1]
+    (lower,) = (
+        n.values for n in told.findings if n.key in ("people.lower", "people.higher")
+    )
+    assert (
+        lower["rater"] == "strict" and lower["interval"][0] < 6 < lower["interval"][1]
+    )
 
 
 def test_a_judge_that_says_one_thing_does_not_pass_for_an_annotator(rng) -> None:
@@ -361,13 +431,17 @@ def test_a_judge_that_says_one_thing_does_not_pass_for_an_annotator(rng) -> None
     passes = tell("unordered", judge, dict(zip("abc", good, strict=True)))
     assert "annotator_passes" in keys(passes) and "people.advantage" in passes.numbers
     coin = rng.integers(0, 3, N).astype(float)
-    assert "annotator_fails" in keys(tell("unordered", coin, dict(zip("abc", good, strict=True))))
+    assert "annotator_fails" in keys(
+        tell("unordered", coin, dict(zip("abc", good, strict=True)))
+    )
 
 
 def test_both_orders_of_a_choice_count_as_one_item(rng) -> None:
     judge, *labels = said(rng, [0.8, 0.9, 0.9, 0.9])
     once = tell("pairwise", judge, dict(zip("abc", labels, strict=True)))
-    both = tell("pairwise", np.stack([judge, judge]), dict(zip("abc", labels, strict=True)))
+    both = tell(
+        "pairwise", np.stack([judge, judge]), dict(zip("abc", labels, strict=True))
+    )
     assert both.numbers["people.difference"].interval == pytest.approx(
         once.numbers["people.difference"].interval
     )
@@ -385,7 +459,9 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
     for name in ("people.agreement", "people.judge", "people.difference"):
         assert figures[0][name].interval == pytest.approx(figures[1][name].interval)
     always = tell(
-        "pairwise", np.zeros(N), {"a": np.zeros(N), "b": np.where(np.arange(N) < 20, 1.0, 0.0)}
+        "pairwise",
+        np.zeros(N),
+        {"a": np.zeros(N), "b": np.where(np.arange(N) < 20, 1.0, 0.0)},
     )
     # the better output stands first in nearly all items
     assert always.numbers["people.judge"].value > 0.8
@@ -406,7 +482,9 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
 def test_labels_that_were_chosen_are_no_random_sample(
     column: list[Any], selection: Any, noted: str | None
 ) -> None:
-    name = "probability" if selection == "probabilities" else "slice.inclusion_probability"
+    name = (
+        "probability" if selection == "probabilities" else "slice.inclusion_probability"
+    )
     weights = {
         "chosen": Weight.REVERSES,
         "unequal": Weight.LIMITS,
@@ -414,7 +492,11 @@ def test_labels_that_were_chosen_are_no_random_sample(
     }
     labels = [float(n % 2) for n in range(40)] + [np.nan] * 20
     told = tell(
-        "pass_fail", [n % 2 for n in range(60)], labels, {name: column}, selection=selection
+        "pass_fail",
+        [n % 2 for n in range(60)],
+        labels,
+        {name: column},
+        selection=selection,
     )
     found = {key: weight for key, weight in keys(told).items() if key in weights}
     assert found == ({noted: weights[noted]} if noted else {})

@@ -22,7 +22,9 @@ OWN = Path(undogmatic.__file__).parent / "examinations" / "check.texts.yaml"
 LANGUAGES = [Words(language, [OWN]) for language in ("en", "pt")]
 
 
-def file_of(n: int, fails: int, errors: int = 0, labelled: int | None = None) -> pd.DataFrame:
+def file_of(
+    n: int, fails: int, errors: int = 0, labelled: int | None = None
+) -> pd.DataFrame:
     """A judge who is right but for some errors; `fails` of the items deserve to fail."""
     truth = np.arange(n) < fails
     said = truth.copy()
@@ -33,7 +35,9 @@ def file_of(n: int, fails: int, errors: int = 0, labelled: int | None = None) ->
     human[order[n if labelled is None else labelled :]] = None
     verdicts = np.where(said, "fail", "pass")
     ids = np.random.default_rng(1).permutation(n)
-    return pd.DataFrame({"item": [f"i{k}" for k in ids], "gpt": verdicts, "human": human})
+    return pd.DataFrame(
+        {"item": [f"i{k}" for k in ids], "gpt": verdicts, "human": human}
+    )
 
 
 def answer(rows: pd.DataFrame, **options: Any) -> Any:
@@ -61,7 +65,9 @@ def test_a_constant_judge_is_refuted_however_rare_the_other_label_is() -> None:
     assert answer(rows).verdict.key == "check.verdict_constant"
 
 
-def test_the_command_that_helps_draws_from_the_verdicts_where_some_have_no_label() -> None:
+def test_the_command_that_helps_draws_from_the_verdicts_where_some_have_no_label() -> (
+    None
+):
     settle = answer(file_of(400, 40, labelled=100)).verdict.settle
     assert settle.key == "check.settle_rare"
     assert "--by=gpt --random=40" in settle.values["label"]
@@ -98,7 +104,9 @@ def test_labels_drawn_by_verdict_count_for_the_items_they_stand_for() -> None:
     for every, own in zip(right, weighted, strict=True):
         assert own.low < every.value < own.high
     # Of the items that fail, as many are missed as among all: drawn evenly, hardly any is seen.
-    assert abs(weighted[1].value - right[1].value) < 0.1 < plain[1].value - right[1].value
+    assert (
+        abs(weighted[1].value - right[1].value) < 0.1 < plain[1].value - right[1].value
+    )
 
 
 def test_what_needs_labels_drawn_at_random_is_not_told_of_others() -> None:
@@ -128,7 +136,9 @@ def test_verdicts_without_any_label_and_several_judges_limit_what_is_said() -> N
     rows.loc[rows.index[-150:], "human"] = None
     told = answer(rows, labels="by-verdict")
     assert "people.none_of_verdict" in [finding.key for finding in told.findings]
-    two = file_of(400, 60, errors=9, labelled=200).assign(other=lambda rows: rows["gpt"])
+    two = file_of(400, 60, errors=9, labelled=200).assign(
+        other=lambda rows: rows["gpt"]
+    )
     told = answer(two, labels="by-verdict", judge=["gpt", "other"], human=["human"])
     assert "people.by_whose_verdict" in [finding.key for finding in told.findings]
 
@@ -152,7 +162,10 @@ def test_items_are_drawn_evenly_from_the_values(
 
 def test_the_mean_of_two_shares_lies_between_theirs() -> None:
     """Zou and Donner's limits of a sum: the half widths add as squares, or plainly."""
-    one, other = Estimate(0.9, 0.8, 0.95, 0.95, 40, 40), Estimate(0.7, 0.4, 0.9, 0.95, 9, 9)
+    one, other = (
+        Estimate(0.9, 0.8, 0.95, 0.95, 40, 40),
+        Estimate(0.7, 0.4, 0.9, 0.95, 9, 9),
+    )
     apart, together = middle(one, other, apart=True), middle(one, other, apart=False)
     assert apart.value == together.value == pytest.approx(0.8)
     assert apart.low == pytest.approx(0.8 - np.hypot(0.1, 0.3) / 2)

@@ -37,8 +37,13 @@ def repeats(*runs: Any, **fields: Any) -> RunEvidence:
 def beside(own: Any, *others: Any, digest: str | None = None) -> Reading:
     """Scores held against those of other runs, each in a folder of its own."""
     facts = {"name": "other", "dataset_digest": digest}
-    against = [scored_folder(Path(str(len(os.listdir()))), scores, **facts) for scores in others]
-    return analyse(own if isinstance(own, RunEvidence) else repeats(own), against=against)
+    against = [
+        scored_folder(Path(str(len(os.listdir()))), scores, **facts)
+        for scores in others
+    ]
+    return analyse(
+        own if isinstance(own, RunEvidence) else repeats(own), against=against
+    )
 
 
 class TestRepeats:
@@ -48,14 +53,18 @@ class TestRepeats:
             "repeat.exact_match repeat.max_difference repeat.mean_abs_difference repeat.spearman"
             " repeat.sd_within"
         )
-        assert result.of(names) == pytest.approx([0.5, 6, 2, 1, np.sqrt((36 + 4) / 4 / 2)])
+        assert result.of(names) == pytest.approx(
+            [0.5, 6, 2, 1, np.sqrt((36 + 4) / 4 / 2)]
+        )
         assert result.says["repeat"]["matches"] == 2
         assert result.says["verdict_repeat_few"] == {"n": 4, "groups": 4, "needed": 10}
         assert result.headline == "reliability.repeat.exact_match"
 
     def test_a_tolerance_forgives_small_differences(self) -> None:
         judged = repeats([10.0, 20, 30], [10.4, 20, 29.6])
-        assert [analyse(judged, tolerance=t).says["repeat"]["matches"] for t in (0.0, 0.5)] == [
+        assert [
+            analyse(judged, tolerance=t).says["repeat"]["matches"] for t in (0.0, 0.5)
+        ] == [
             1,
             3,
         ]
@@ -72,21 +81,28 @@ class TestRepeats:
             ([*SPREAD[::-1][:52], *["refusal"] * 8], "varies", "refuted"),
         ],
     )
-    def test_verdicts_against_the_margin(self, again: Any, key: str, standing: str) -> None:
+    def test_verdicts_against_the_margin(
+        self, again: Any, key: str, standing: str
+    ) -> None:
         assert analyse(repeats(SPREAD, again)).ruled == (key, standing)
 
     def test_what_cannot_be_said_of_repetition(self) -> None:
         constant = analyse(repeats([50.0] * 30, [50.0] * 30))
         assert constant.says["verdict_repeat_constant"] == {"n": 30}
         judged, even = repeats(SPREAD, SPREAD), np.linspace(20, 80, 30)
-        assert analyse(RunEvidence(judged.frame, rubric())).ruled[0] == "repeat_no_margin"
         assert (
-            analyse(repeats(even, even + np.tile([-10, 10], 15))).ruled[0] == "repeat_open_endless"
+            analyse(RunEvidence(judged.frame, rubric())).ruled[0] == "repeat_no_margin"
+        )
+        assert (
+            analyse(repeats(even, even + np.tile([-10, 10], 15))).ruled[0]
+            == "repeat_open_endless"
         )
         few = analyse(repeats([50.0] * 4, [50.0] * 4))  # no correlation either
         assert (few.says["repeat"]["pearson"], few.ruled[0]) == (None, "repeat_few")
 
-    def test_texts_that_belong_together_are_one_in_the_interval_of_exact_repeats(self) -> None:
+    def test_texts_that_belong_together_are_one_in_the_interval_of_exact_repeats(
+        self,
+    ) -> None:
         alone, together = (repeats(SPREAD, SPREAD) for _ in range(2))
         together.frame["group"] = (
             together.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
@@ -94,7 +110,9 @@ class TestRepeats:
         low = [analyse(each)["repeat.exact_match_low"] for each in (alone, together)]
         assert low[0] > 0.9 and low[1] < 0.7
 
-    def test_cached_answers_prove_nothing_and_do_not_count_among_fresh_ones(self) -> None:
+    def test_cached_answers_prove_nothing_and_do_not_count_among_fresh_ones(
+        self,
+    ) -> None:
         judged = repeats(SPREAD, [*SPREAD[:55], *SPREAD[:5]])
         rows = (judged.frame["repeat"] == 1) & judged.frame["item_id"].isin(
             [f"t{n}" for n in range(55)]
@@ -105,12 +123,18 @@ class TestRepeats:
         cached = analyse(repeats(same, same, costs=(None, CACHED)))
         assert cached.says["cached"] == {"repeat": 2, "n": 3, "total": 3}
         assert (cached.ruled[0], cached["repeat.cached_share"]) == ("cached", 1)
-        assert analyse(repeats(same, same, costs=(CACHED, None))).ruled[0] == "repeat_few"
+        assert (
+            analyse(repeats(same, same, costs=(CACHED, None))).ruled[0] == "repeat_few"
+        )
 
     def test_the_worst_of_several_repeats_counts(self) -> None:
         result = analyse(repeats([10.0, 20, 30], [10.0, 20, 30], [10.0, 20, 33]))
-        assert result.tables["repeats"]["exact_match_rate"].tolist() == pytest.approx([1, 2 / 3])
-        assert result.of("repeat.exact_match repeat.max_difference") == pytest.approx([2 / 3, 3])
+        assert result.tables["repeats"]["exact_match_rate"].tolist() == pytest.approx(
+            [1, 2 / 3]
+        )
+        assert result.of("repeat.exact_match repeat.max_difference") == pytest.approx(
+            [2 / 3, 3]
+        )
         assert result.ruled[0] == "repeat_few"
 
     def test_failures_are_left_out_and_counted(self) -> None:
@@ -133,10 +157,17 @@ class TestAgreement:
         # 1 2 3. Quadratic disagreement 1/4; expected over all 16 pairs of the two: (14 + 6 + 6 +
         # 30) / 16.
         kappa = 1 - (1 / 4) / (56 / 16)
-        assert result.of("change.other pearson.other kappa.other") == pytest.approx([0, 1, kappa])
+        assert result.of("change.other pearson.other kappa.other") == pytest.approx(
+            [0, 1, kappa]
+        )
         assert result.says["agreement"]["a"] == "mine"
         assert result.headline == "reliability.alpha"
-        assert result.says["verdict_few"] == {"runs": 2, "n": 4, "groups": 4, "needed": 10}
+        assert result.says["verdict_few"] == {
+            "runs": 2,
+            "n": 4,
+            "groups": 4,
+            "needed": 10,
+        }
 
     def test_swapping_the_runs_turns_the_bias_round(self) -> None:
         a, b = np.random.default_rng(1).uniform(0, 100, (2, 12))
@@ -148,9 +179,17 @@ class TestAgreement:
 
     def test_three_runs_are_compared_in_pairs_and_together(self) -> None:
         scores = np.array([5.0, 20, 45, 70, 95])
-        result = beside(repeats(scores, name="mine"), scores, scores + np.array([4, -6, 5, -3, 2]))
-        pairs = result.tables["agreement"][["a", "b"]].itertuples(index=False, name=None)
-        assert list(pairs) == [("mine", "other"), ("mine", "other (2)"), ("other", "other (2)")]
+        result = beside(
+            repeats(scores, name="mine"), scores, scores + np.array([4, -6, 5, -3, 2])
+        )
+        pairs = result.tables["agreement"][["a", "b"]].itertuples(
+            index=False, name=None
+        )
+        assert list(pairs) == [
+            ("mine", "other"),
+            ("mine", "other (2)"),
+            ("other", "other (2)"),
+        ]
         assert [f.name for f in result.drawings] == ["bland_altman", "bland_altman_2"]
         assert result.says["alpha"]["runs"] == 3
 
@@ -187,22 +226,33 @@ class TestAgreement:
         )
         assert found(SPREAD + 8 * NOISE)["change_outcome"] == "is_open"
         assert (
-            found(SPREAD + NOISE, RunEvidence(repeats(SPREAD).frame, rubric()))["bias_outcome"]
+            found(SPREAD + NOISE, RunEvidence(repeats(SPREAD).frame, rubric()))[
+                "bias_outcome"
+            ]
             == "no_margin"
         )
 
-    def test_failures_on_either_side_and_coefficients_of_constant_scores_are_left_out(self) -> None:
+    def test_failures_on_either_side_and_coefficients_of_constant_scores_are_left_out(
+        self,
+    ) -> None:
         result = beside([10.0, "refusal", 60, 90, 40], [0.0, 20, "refusal", 80, 30])
-        assert (result.says["left_out"]["n"], result.tables["agreement"]["n"].tolist()) == (2, [3])
+        assert (
+            result.says["left_out"]["n"],
+            result.tables["agreement"]["n"].tolist(),
+        ) == (2, [3])
         assert beside([10.0, 20, 30], ["refusal", 20.0, 30.0]).says["too_few"]["n"] == 2
         result = beside([50.0] * 4, [50.0] * 4)
-        assert result.says["agreement"]["kappa"] is None and "alpha" not in result.numbers
+        assert (
+            result.says["agreement"]["kappa"] is None and "alpha" not in result.numbers
+        )
 
     @pytest.mark.parametrize(("digest", "other"), [("here", True), ("there", False)])
     def test_the_same_ids_over_another_dataset_are_pointed_out(
         self, digest: str, other: bool
     ) -> None:
-        told = beside(repeats([10.0, 30, 60], digest=digest), [10.0, 30, 60], digest="there")
+        told = beside(
+            repeats([10.0, 30, 60], digest=digest), [10.0, 30, 60], digest="there"
+        )
         assert ("other_dataset" in told.says) is other
 
 

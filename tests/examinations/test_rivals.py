@@ -33,7 +33,9 @@ from undogmatic.stats.estimate import Estimate
 SETTINGS = PairSettings(1, Margin(10, "rubric", np.inf))
 LIMITED = SETTINGS._replace(margin=Margin(10, "rubric", 100))
 T, B = "naked", "explained"
-FIELD, TFIDF = (f"undogmatic.constructs.shame.patterns.{name}" for name in ("count", "TfidfModel"))
+FIELD, TFIDF = (
+    f"undogmatic.constructs.shame.patterns.{name}" for name in ("count", "TfidfModel")
+)
 Judge = Callable[[str], float]
 
 
@@ -50,7 +52,8 @@ def _rival(
 ) -> Rival:
     groups = list(range(len(first)))
     sides = (
-        pd.DataFrame({"text": t, "score": s, "group": groups}) for t, s in ((first, a), (second, b))
+        pd.DataFrame({"text": t, "score": s, "group": groups})
+        for t, s in ((first, a), (second, b))
     )
     return rivals.paired_rival(*sides, settings, np.random.default_rng(seed))
 
@@ -60,7 +63,9 @@ def _told(name: str, say: Callable[..., None], *found: Any) -> list[str]:
     tell = Told(name)
     say(tell, *found)
     assert all(
-        words_of(language).say(finding) for finding in tell.findings for language in ("en", "pt")
+        words_of(language).say(finding)
+        for finding in tell.findings
+        for language in ("en", "pt")
     )
     return [finding.key for finding in tell.findings]
 
@@ -80,7 +85,9 @@ def _text(rng: np.random.Generator) -> str:
         u = rng.random()
         if u < 0.15:
             return word.capitalize()
-        return f"{word}," if u < 0.3 else str(rng.integers(1, 999)) if u < 0.35 else word
+        return (
+            f"{word}," if u < 0.3 else str(rng.integers(1, 999)) if u < 0.35 else word
+        )
 
     words = [
         "".join(rng.choice(list("abcdeiou"), rng.integers(1, 10)))
@@ -104,7 +111,8 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
     difference of 25."""
     made, judge = _texts(np.random.default_rng(0), 80), SURFACE[name]
     low, high = zip(
-        *(sorted(pair, key=judge) for pair in zip(made[:40], made[40:], strict=True)), strict=True
+        *(sorted(pair, key=judge) for pair in zip(made[:40], made[40:], strict=True)),
+        strict=True,
     )
     a, b = (np.array([judge(text) for text in side]) for side in (high, low))
     scale = 25 / np.mean(a - b)
@@ -114,7 +122,10 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
     assert found.at_equal.difference.estimate.low < 10
     assert found.share is not None and found.increment is not None
     gain = found.increment
-    assert 0 <= found.share.low <= found.share.high <= 1 and -1 <= gain.low <= gain.high <= 1
+    assert (
+        0 <= found.share.low <= found.share.high <= 1
+        and -1 <= gain.low <= gain.high <= 1
+    )
 
 
 def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
@@ -125,18 +136,28 @@ def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
     long = [f"{text} {text} {_text(rng)}" for text in short]
     prefers = np.arange(40) % 2 == 0
     found = _rival(long, short, np.where(prefers, 75.0, 50.0), np.full(40, 50.0))
-    assert found.share is not None and found.share.value == 1 and found.increment is not None
+    assert (
+        found.share is not None
+        and found.share.value == 1
+        and found.increment is not None
+    )
     assert found.increment.value == 0
 
 
-def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced() -> None:
+def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced() -> (
+    None
+):
     outcomes = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
         first, second = (_texts(rng, 46) for _ in range(2))
         topic = rng.normal(40, 10, 46)
         found = _rival(
-            first, second, topic + 20 + rng.normal(0, 10, 46), topic + rng.normal(0, 10, 46), seed
+            first,
+            second,
+            topic + 20 + rng.normal(0, 10, 46),
+            topic + rng.normal(0, 10, 46),
+            seed,
         )
         outcomes.append(found.outcome)
         assert found.at_equal is not None
@@ -152,7 +173,8 @@ def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
     """A perfect judge, even: their naked side is other in every count."""
     items = CuratedDataset(parts=["theses"]).load()
     sides = [
-        [i.text for i in items if i.condition == c] for c in ("authority_only", "explained_only")
+        [i.text for i in items if i.condition == c]
+        for c in ("authority_only", "explained_only")
     ]
     noise = np.random.default_rng(0).normal(0, 5, (2, len(sides[0])))
     found = _rival(*sides, 80 + noise[0], 20 + noise[1])
@@ -167,8 +189,16 @@ def test_without_texts_or_pairs_it_says_what_is_missing() -> None:
     n = ENOUGH - 1
     some = _texts(np.random.default_rng(0), 2 * n)
     few = _rival(some[:n], some[n:], np.arange(n) + 20.0, np.arange(n) * 1.0)
-    assert (same.outcome, same.share, _said(same)[0]) == ("no_texts", None, "ab.surface_no_texts")
-    assert (few.outcome, few.share, _said(few)[0]) == ("open", None, "ab.surface_too_few")
+    assert (same.outcome, same.share, _said(same)[0]) == (
+        "no_texts",
+        None,
+        "ab.surface_no_texts",
+    )
+    assert (few.outcome, few.share, _said(few)[0]) == (
+        "open",
+        None,
+        "ab.surface_too_few",
+    )
 
 
 def test_equal_scores_throughout_break_nothing() -> None:
@@ -184,14 +214,21 @@ def test_of_many_pairs_whole_groups_are_drawn(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(rivals, "MOST_TEXTS", 2 * ENOUGH)
     texts = _texts(np.random.default_rng(1), 100)
     found = _rival(texts[:50], texts[50:], np.arange(50.0) + 20, np.arange(50.0))
-    assert (found.n_pairs, found.n_drawn) == (50, ENOUGH) and "ab.surface_drawn" in _said(found)
+    assert (found.n_pairs, found.n_drawn) == (
+        50,
+        ENOUGH,
+    ) and "ab.surface_drawn" in _said(found)
 
 
 N = 80
 
 
 def _labelled(
-    texts: Sequence[str], scores: Any, labels: Any, rng: np.random.Generator, **fields: Any
+    texts: Sequence[str],
+    scores: Any,
+    labels: Any,
+    rng: np.random.Generator,
+    **fields: Any,
 ) -> LabelledRival:
     seen = Seen(known=fields.get("known"))
     return labelled_rival(
@@ -216,7 +253,11 @@ def test_a_judge_of_words_that_learned_elsewhere_is_met_by_one_that_did() -> Non
     labels = scores + rng.normal(0, 15, N)
     alone = _labelled(list(worth), scores, labels, rng)
     met = _labelled(
-        list(worth), scores, labels, rng, known=lambda t: np.array([[worth[one]] for one in t])
+        list(worth),
+        scores,
+        labels,
+        rng,
+        known=lambda t: np.array([[worth[one]] for one in t]),
     )
     assert (alone.outcome, met.outcome) == ("beyond_surface", "surface_explains")
 
@@ -227,7 +268,10 @@ def test_a_judge_that_knows_more_and_one_of_noise() -> None:
     found = _labelled(texts, labels + rng.normal(0, 20, N), labels, rng)
     assert found.outcome == "beyond_surface"
     texts, labels = _texts(other, N), other.uniform(0, 100, N)
-    assert _labelled(texts, other.normal(size=N), labels, other).outcome != "beyond_surface"
+    assert (
+        _labelled(texts, other.normal(size=N), labels, other).outcome
+        != "beyond_surface"
+    )
 
 
 def test_what_is_missing_of_labels() -> None:
@@ -250,7 +294,10 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
     found = _rival(texts[:ENOUGH], texts[ENOUGH:], *scores)
     at = found.at_equal
     assert at is not None and found.increment is not None
-    moved = {"foreseen": 0.1, "moved": at.moved._replace(estimate=Estimate(9.0, 8.0, 10.0))}
+    moved = {
+        "foreseen": 0.1,
+        "moved": at.moved._replace(estimate=Estimate(9.0, 8.0, 10.0)),
+    }
     cases = [
         (15, 27, {}),
         (-9, 3, {}),
@@ -259,12 +306,20 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
         (12, 20, moved),
     ]
     for low, high, changes in cases:
-        difference = at.difference._replace(estimate=Estimate((low + high) / 2, low, high))
-        changed = {"difference": difference, "foreseen": 1.0, "extrapolated": False} | changes
+        difference = at.difference._replace(
+            estimate=Estimate((low + high) / 2, low, high)
+        )
+        changed = {
+            "difference": difference,
+            "foreseen": 1.0,
+            "extrapolated": False,
+        } | changes
         said = _said(found._replace(at_equal=at._replace(**changed)))
     assert said[-1] == "ab.surface_unforeseen"
     for language in ("en", "pt"):
-        assert all(words_of(language).find(f"ab.names.{name}") for name in Seen(FIELD).columns)
+        assert all(
+            words_of(language).find(f"ab.names.{name}") for name in Seen(FIELD).columns
+        )
 
 
 def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None:
@@ -295,12 +350,19 @@ def test_a_rival_that_has_seen_a_text_of_the_run_is_none_and_one_that_rates_no_t
         Rivals(["undogmatic.judges.score.ScoreJudge"]).check()
 
 
-def test_the_words_of_a_field_count_where_the_rubric_names_them_and_nowhere_else() -> None:
+def test_the_words_of_a_field_count_where_the_rubric_names_them_and_nowhere_else() -> (
+    None
+):
     rng = np.random.default_rng(4)
     plain = _texts(rng, ENOUGH)
     cited = [f"{text} Tema 123 do STF, súmula 7." for text in plain]
     columns = Seen(FIELD).columns
-    assert set(columns) - set(Seen().columns) == {"citations", "boosters", "hedges", "explanations"}
+    assert set(columns) - set(Seen().columns) == {
+        "citations",
+        "boosters",
+        "hedges",
+        "explanations",
+    }
     assert Seen(FIELD).similarities(cited)[0].shape == (ENOUGH, 4)
     assert Seen().similarities(cited)[0].shape == (ENOUGH, 0)
     found = _rival(cited, plain, rng.normal(60, 5, ENOUGH), rng.normal(40, 5, ENOUGH))
@@ -323,7 +385,11 @@ def test_what_counts_no_words_is_refused(wrong: str) -> None:
 
 def _claim(low: float, high: float) -> Claim:
     return Claim(
-        "open", Estimate((low + high) / 2, low, high, n_groups=40), (low, high), 10.0, None
+        "open",
+        Estimate((low + high) / 2, low, high, n_groups=40),
+        (low, high),
+        10.0,
+        None,
     )
 
 
@@ -385,20 +451,29 @@ def _match(
 def _scores(seed: int, spread: float, n: int) -> dict[str, list[float]]:
     """About 60 on one side and 30 on the other."""
     rng = np.random.default_rng(seed)
-    return {side: (mean + rng.normal(0, spread, n)).tolist() for side, mean in ((T, 60), (B, 30))}
+    return {
+        side: (mean + rng.normal(0, spread, n)).tolist()
+        for side, mean in ((T, 60), (B, 30))
+    }
 
 
 def test_matches_are_computed_from_the_texts_whatever_the_metadata_say() -> None:
     counts = {T: [9] * 10 + [20] * 10, B: [10] * 10 + [40] * 10}
     found = _match(
-        counts, _scores(1, 5, 20), metadata={"length_matched": [False] * 10 + [True] * 10}
+        counts,
+        _scores(1, 5, 20),
+        metadata={"length_matched": [False] * 10 + [True] * 10},
     )
     assert found is not None and (found.n, found.telling) == (10, True)
     assert found.difference is not None and found.difference.outcome == "beyond"
 
 
-def test_few_matched_pairs_are_not_telling_and_pairs_of_one_group_are_one_unit() -> None:
-    found = _match({T: [10] * 4 + [20] * 36, B: [10] * 4 + [40] * 36}, _scores(2, 15, 40))
+def test_few_matched_pairs_are_not_telling_and_pairs_of_one_group_are_one_unit() -> (
+    None
+):
+    found = _match(
+        {T: [10] * 4 + [20] * 36, B: [10] * 4 + [40] * 36}, _scores(2, 15, 40)
+    )
     assert found is not None and (found.n, found.telling) == (4, False)
     assert _match({T: [10] * 5, B: [30] * 5}, {T: [60.0] * 5, B: [30.0] * 5}) is None
     groups = {"group": [f"g{n // 4}" for n in range(12)]}
@@ -431,8 +506,14 @@ def test_matched_pairs_that_all_agree_on_nothing_are_telling() -> None:
 
 
 def test_one_matched_pair_is_said_without_an_interval() -> None:
-    found = _match({T: [10, 10, 10], B: [10, 30, 30]}, {T: [60.0, 50, 55], B: [30.0, 20, 25]})
-    assert found is not None and (found.n, found.difference, found.telling) == (1, None, False)
+    found = _match(
+        {T: [10, 10, 10], B: [10, 30, 30]}, {T: [60.0, 50, 55], B: [30.0, 20, 25]}
+    )
+    assert found is not None and (found.n, found.difference, found.telling) == (
+        1,
+        None,
+        False,
+    )
     assert _told("ab", rivals.say_matched, found, LIMITED) == ["ab.matched_alone"]
 
 
@@ -445,11 +526,18 @@ def test_a_judge_of_words_that_learned_elsewhere_is_met_by_one_that_did_on_pairs
     texts = _texts(rng, 80)
     worth = {text: float(rng.uniform(0, 100)) for text in texts}
     low, high = zip(
-        *(sorted(pair, key=worth.__getitem__) for pair in zip(texts[:40], texts[40:], strict=True)),
+        *(
+            sorted(pair, key=worth.__getitem__)
+            for pair in zip(texts[:40], texts[40:], strict=True)
+        ),
         strict=True,
     )
     a, b = (np.array([worth[text] for text in side]) for side in (high, low))
-    seen = Seen(known=(lambda read: np.array([[worth[text]] for text in read])) if asked else None)
+    seen = Seen(
+        known=(lambda read: np.array([[worth[text]] for text in read]))
+        if asked
+        else None
+    )
     found = _rival(high, low, a, b, settings=SETTINGS._replace(seen=seen))
     assert (found.outcome == "beyond_surface") is not asked
     assert found.elsewhere is asked

@@ -38,11 +38,16 @@ def found(
         "open": (3.0, 18.0),
     }[outcome]
     inner = inner or ends
-    return Claim(outcome, Estimate(sum(ends) / 2, *ends, n_groups=46), inner, margin, needed)
+    return Claim(
+        outcome, Estimate(sum(ends) / 2, *ends, n_groups=46), inner, margin, needed
+    )
 
 
 def compared(
-    p: float = 1e-6, share: float = 0.8, balance: float = 0.3, rank_biserial: float | None = 0.9
+    p: float = 1e-6,
+    share: float = 0.8,
+    balance: float = 0.3,
+    rank_biserial: float | None = 0.9,
 ) -> Any:
     """Of the comparison, what the rules read."""
     of_share = SimpleNamespace(estimate=Estimate(share, 0, 1, n=46), n_ties=0)
@@ -60,7 +65,10 @@ def real() -> AbFacts:
     """The facts of some pairs, of which the tests set all that the rules read."""
     judged = paired_run({side: [10.0, 20.0] for side in "tbh"})
     examined = examine(
-        match(judged, "tbh"), PairSettings(1, MARGIN), np.random.default_rng(0), for_report=False
+        match(judged, "tbh"),
+        PairSettings(1, MARGIN),
+        np.random.default_rng(0),
+        for_report=False,
     )
     return examined.facts
 
@@ -81,7 +89,9 @@ def facts(**changes: Any) -> AbFacts:
         "rival": of_surface("beyond_surface"),
         "length": "survives",
     }
-    return replace(real(), **(good | hybrid(found("beyond"), surface="beyond_surface") | changes))
+    return replace(
+        real(), **(good | hybrid(found("beyond"), surface="beyond_surface") | changes)
+    )
 
 
 def hybrid(
@@ -116,7 +126,11 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({"n_pairs": 1, "n_groups": 1, "difference": None}, "too_few", "undecided"),
     ({"n_groups": 5}, "too_few", "undecided"),
     ({"margin": MARGIN._replace(value=100.0)}, "margin_wide", "undecided"),
-    ({"main": compared(rank_biserial=None), "difference": found("within")}, "identical", "refuted"),
+    (
+        {"main": compared(rank_biserial=None), "difference": found("within")},
+        "identical",
+        "refuted",
+    ),
     ({"difference": found("against")}, "reversed", "refuted"),
     ({"difference": found("within")}, "within", "refuted"),
     ({"difference": found("within"), "margin": UNSET}, "no_margin", "undecided"),
@@ -129,7 +143,11 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
         "open_zero",
         "undecided",
     ),
-    ({"difference": found("open", margin=0.0), "margin": ZERO}, "open_zero", "undecided"),
+    (
+        {"difference": found("open", margin=0.0), "margin": ZERO},
+        "open_zero",
+        "undecided",
+    ),
     ({"rival": of_surface("surface_explains")}, "surface_explains", "refuted"),
     ({"rival": of_surface("surface_as_good")}, "surface_as_good", "undecided"),
     ({"rival": of_surface("open")}, "surface_open", "undecided"),
@@ -140,14 +158,22 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     (hybrid(found("within")), "reads_citation", "refuted"),
     (hybrid(found("within"), "beyond"), "reads_citation", "refuted"),
     (hybrid(BELOW), "reads_citation", "refuted"),
-    (hybrid(found("against"), "beyond") | {"margin": UNSET}, "reads_citation", "refuted"),
+    (
+        hybrid(found("against"), "beyond") | {"margin": UNSET},
+        "reads_citation",
+        "refuted",
+    ),
     (hybrid(found("within")) | {"margin": UNSET}, "hybrid_open", "undecided"),
     (hybrid(found("open"), "beyond"), "citation_first", "undecided"),
     (hybrid(found("open")), "hybrid_open", "undecided"),
     (hybrid(found("beyond"), groups=5), "hybrid_few", "undecided"),
     ({"over": None, "under": None}, "hybrid_few", "undecided"),
     (hybrid(found("beyond"), surface="open"), "hybrid_surface", "undecided"),
-    (hybrid(found("beyond"), surface="surface_explains"), "hybrid_surface", "undecided"),
+    (
+        hybrid(found("beyond"), surface="surface_explains"),
+        "hybrid_surface",
+        "undecided",
+    ),
     ({"main": compared(p=0.05)}, "inconsistent", "undecided"),
     ({"main": compared(share=0.5)}, "inconsistent", "undecided"),
     ({"main": compared(balance=0.0)}, "inconsistent", "undecided"),
@@ -172,7 +198,9 @@ def test_the_gravest_reason_leads_and_the_others_follow() -> None:
     ruling = verdict(AB, facts(length="confounded", **changes))
     assert (ruling.key, ruling.standing) == ("confounded", "refuted")
     assert ruling.others == ("surface_as_good", "hybrid_open", "inconsistent")
-    ruling = verdict(AB, facts(rival=of_surface("surface_as_good"), length="inseparable"))
+    ruling = verdict(
+        AB, facts(rival=of_surface("surface_as_good"), length="inseparable")
+    )
     assert (ruling.key, ruling.standing, ruling.others) == (
         "surface_as_good",
         "undecided",
@@ -187,10 +215,14 @@ def test_only_what_refutes_leads_to_a_refutation() -> None:
 
 def test_what_others_may_explain_is_not_yet_and_what_is_too_few_is_undecided() -> None:
     answers = {rule.key: ANSWERS[rule.leaves] for rule in AB.rules}
-    assert (answers["surface_as_good"], answers["hybrid_few"], answers["inconsistent"]) == (
-        "not_yet",
+    assert (
+        answers["surface_as_good"],
+        answers["hybrid_few"],
+        answers["inconsistent"],
+    ) == ("not_yet",) * 3
+    assert (answers["too_few"], answers["open"], answers["missing"]) == (
+        "undecided",
     ) * 3
-    assert (answers["too_few"], answers["open"], answers["missing"]) == ("undecided",) * 3
     assert (answers["supported"], answers["reversed"]) == ("yes", "no")
 
 
@@ -212,7 +244,11 @@ def test_a_fact_that_no_rule_has_made_sure_of_is_not_guessed() -> None:
     unsure = Rules[AbFacts](
         "ab.verdict_",
         (
-            Rule("reversed", "refuted", lambda f: known(f.difference).outcome == "against"),
+            Rule(
+                "reversed",
+                "refuted",
+                lambda f: known(f.difference).outcome == "against",
+            ),
             Rule("open", "undecided", always),
         ),
     )

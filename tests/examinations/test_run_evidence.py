@@ -7,7 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.examinations.builders import labelled_run, rated, repeated_run, rubric, verdict
+from tests.examinations.builders import (
+    labelled_run,
+    rated,
+    repeated_run,
+    rubric,
+    verdict,
+)
 from undogmatic.examinations.check import check
 from undogmatic.examinations.of_run import evidence_of
 from undogmatic.examinations.run_evidence import RunEvidence
@@ -24,13 +30,22 @@ YES_NO = {"kind": "ordered", "categories": ["no", "yes"]}
 
 def of_categories(scale: Mapping[str, Any], direction: str | None) -> Rubric:
     wordings = {"en": Wording(definition="d", question="q")}
-    made = {"name": "kinds", "scale": scale, "direction": direction, "wordings": wordings}
+    made = {
+        "name": "kinds",
+        "scale": scale,
+        "direction": direction,
+        "wordings": wordings,
+    }
     return Rubric.model_validate(made)
 
 
-def run(said: Mapping[str, str | None], scale: Rubric, labels: Mapping[str, Any]) -> RunEvidence:
+def run(
+    said: Mapping[str, str | None], scale: Rubric, labels: Mapping[str, Any]
+) -> RunEvidence:
     """Categories by item, None for a failure, and what people said of the items."""
-    items = [Item(id=name, text=f"text {name}", labels=labels.get(name, {})) for name in said]
+    items = [
+        Item(id=name, text=f"text {name}", labels=labels.get(name, {})) for name in said
+    ]
     judgments: list[Judgment] = []
     for name, category in said.items():
         if category is None:
@@ -47,19 +62,25 @@ def test_numbers_are_verdicts_and_a_failure_says_why_there_is_none() -> None:
     judged = labelled_run([(40.0, 30.0, {}), (None, "refusal", {}), (90.0, 80.0, {})])
     assert isinstance(judged, Evidence) and tuple(judged.verdicts) == VERDICT_COLUMNS
     assert (judged.kind, judged.scale, judged.categories) == ("numeric", (0, 100), ())
-    assert judged.verdicts["verdict"].tolist() == pytest.approx([30, np.nan, 80], nan_ok=True)
+    assert judged.verdicts["verdict"].tolist() == pytest.approx(
+        [30, np.nan, 80], nan_ok=True
+    )
     assert judged.verdicts["reason"].tolist() == [None, "refusal", None]
     assert (judged.judges, judged.criteria) == (["score"], ["overall"])
     assert judged.labels["item"].tolist() == ["i0", "i2"]
     assert judged.labels["label"].tolist() == [40, 90]
 
 
-def test_of_categories_the_one_that_was_named_is_the_verdict_and_not_the_score() -> None:
+def test_of_categories_the_one_that_was_named_is_the_verdict_and_not_the_score() -> (
+    None
+):
     """A score may lie between two categories; here it is half of the place."""
     said = {"a": "good", "b": "bad", "c": None}
     judged = run(said, of_categories(GRADES, "higher_is_better"), {})
     assert judged.frame["score"].tolist() == pytest.approx([1, 0, np.nan], nan_ok=True)
-    assert judged.verdicts["verdict"].tolist() == pytest.approx([2, 0, np.nan], nan_ok=True)
+    assert judged.verdicts["verdict"].tolist() == pytest.approx(
+        [2, 0, np.nan], nan_ok=True
+    )
     assert judged.kind == "ordered" and judged.categories == ("bad", "fair", "good")
     without_order = run({"a": "other", "b": "claim"}, of_categories(KINDS, None), {})
     assert without_order.kind == "unordered"
@@ -79,7 +100,9 @@ def test_each_person_has_a_row_and_where_only_a_mean_is_known_it_is_the_label() 
 
 
 def test_tables_follow_the_rows() -> None:
-    judged = repeated_run([[10.0, 20, 30], [11.0, 21, 31]], said=[{"ana": 9.0}, {}, {"ana": 7.0}])
+    judged = repeated_run(
+        [[10.0, 20, 30], [11.0, 21, 31]], said=[{"ana": 9.0}, {}, {"ana": 7.0}]
+    )
     assert list(judged.repeats) == [1] and len(judged.verdicts) == 6
     later = judged.with_rows(judged.frame[judged.frame["item_id"] != "t0"])
     assert later.items.index.tolist() == ["t1", "t2"] and len(later.verdicts) == 4
@@ -92,7 +115,9 @@ def test_tables_follow_the_rows() -> None:
 def test_it_is_asked_as_any_evidence_is() -> None:
     """What is chosen, ordered or changed of it is evidence like that of a file."""
     judged = labelled_run([(float(n), float(n % 7), {}) for n in range(20)])
-    plain = Evidence("numeric", judged.verdicts, judged.labels, judged.items, scale=(0, 100))
+    plain = Evidence(
+        "numeric", judged.verdicts, judged.labels, judged.items, scale=(0, 100)
+    )
     for made, same in (
         (judged.in_order(), plain.in_order()),
         (judged.without_texts(), plain.without_texts()),
@@ -109,18 +134,25 @@ def test_it_is_asked_as_any_evidence_is() -> None:
 
 @pytest.mark.parametrize(
     ("direction", "categories", "passes"),
-    [("higher_is_better", ("no", "yes"), [1, 0, 1]), ("higher_is_worse", ("yes", "no"), [0, 1, 0])],
+    [
+        ("higher_is_better", ("no", "yes"), [1, 0, 1]),
+        ("higher_is_worse", ("yes", "no"), [0, 1, 0]),
+    ],
 )
 def test_of_two_categories_a_check_is_asked_which_passes(
     direction: str, categories: tuple[str, str], passes: list[float]
 ) -> None:
     labels = {"a": {"overall": {"ana": "yes"}}, "b": {"overall": {"ana": 0.0}}}
-    judged = run({"a": "yes", "b": "no", "c": "yes"}, of_categories(YES_NO, direction), labels)
+    judged = run(
+        {"a": "yes", "b": "no", "c": "yes"}, of_categories(YES_NO, direction), labels
+    )
     asked = evidence_of(judged)
     assert (asked.kind, asked.categories) == ("pass_fail", categories)
     assert asked.verdicts["verdict"].tolist() == passes
     # Words that nobody put on the scale are no label, as no row has a mean of them.
-    assert asked.labels["item"].tolist() == ["b"] and asked.labels["label"].tolist() == [passes[1]]
+    assert asked.labels["item"].tolist() == ["b"] and asked.labels[
+        "label"
+    ].tolist() == [passes[1]]
     assert judged.verdicts["verdict"].tolist() == [1, 0, 1] and judged.kind == "ordered"
 
 

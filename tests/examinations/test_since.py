@@ -32,7 +32,11 @@ def rng() -> np.random.Generator:
 
 
 def tell(
-    verdicts: Any, labels: Any = (), kind: Any = "pass_fail", dates: Any = DAYS, **options: Any
+    verdicts: Any,
+    labels: Any = (),
+    kind: Any = "pass_fail",
+    dates: Any = DAYS,
+    **options: Any,
 ) -> Told:
     """What is told of a judge; every sentence has words in both languages, short or long."""
     table = evidence_of(kind, verdicts, labels, {f"{SLICE}date": dates})
@@ -53,32 +57,50 @@ def headline(told: Told) -> Finding:
     return found
 
 
-def wrong(rng: np.random.Generator, labels: Any, late: float, early: float = 0.05) -> Any:
+def wrong(
+    rng: np.random.Generator, labels: Any, late: float, early: float = 0.05
+) -> Any:
     """Verdicts that miss so many of the labels."""
     return np.where(rng.random(N) < np.where(LATE, late, early), 1 - labels, labels)
 
 
 @pytest.mark.parametrize(
     ("early", "late", "key", "answer"),
-    [(0.05, 0.5, "worse", "no"), (0.5, 0.05, "better", "yes"), (0.1, 0.1, "open", "undecided")],
+    [
+        (0.05, 0.5, "worse", "no"),
+        (0.5, 0.05, "better", "yes"),
+        (0.1, 0.1, "open", "undecided"),
+    ],
 )
-def test_a_change_of_agreement_is_told_with_its_day(rng, early, late, key, answer) -> None:
+def test_a_change_of_agreement_is_told_with_its_day(
+    rng, early, late, key, answer
+) -> None:
     labels = rng.integers(0, 2, N).astype(float)
     told = tell(wrong(rng, labels, late, early), labels)
     found = headline(told)
     assert (found.key, found.answer) == (f"since.{key}", answer)
     assert (found.weight == Weight.LIMITS) == (key == "worse")
     if key != "open":
-        assert abs(pd.Timestamp(found.values["at"]) - pd.Timestamp("2026-06-01")).days <= 4
+        assert (
+            abs(pd.Timestamp(found.values["at"]) - pd.Timestamp("2026-06-01")).days <= 4
+        )
         low, high = found.values["interval"]
         assert low <= early - late <= high and (low > 0 or high < 0)
-        assert told.numbers["since.after"].low <= 1 - late <= told.numbers["since.after"].high
-    assert list(told.tables["since.months"]["month"]) == [f"2026-0{k}" for k in (3, 4, 5, 6)]
+        assert (
+            told.numbers["since.after"].low
+            <= 1 - late
+            <= told.numbers["since.after"].high
+        )
+    assert list(told.tables["since.months"]["month"]) == [
+        f"2026-0{k}" for k in (3, 4, 5, 6)
+    ]
 
 
 def test_grades_are_told_by_their_distance_from_the_labels(rng) -> None:
     labels = rng.uniform(0, 10, N)
-    told = tell(labels + np.where(LATE, 4.0, 0.5) * rng.choice((-1, 1), N), labels, "numeric")
+    told = tell(
+        labels + np.where(LATE, 4.0, 0.5) * rng.choice((-1, 1), N), labels, "numeric"
+    )
     found = headline(told)
     assert found.key == "since.worse" and found.values["distance"] == 1
     assert found.values["before"] < 1.5 and found.values["after"] > 3.5
@@ -100,7 +122,9 @@ def test_few_labels_are_said_and_months_without_any(rng) -> None:
     few = tell(np.arange(N) % 2.0, np.where(np.arange(N) < 12, labels, np.nan))
     assert few.not_examined["since.agreement"].values["n"] == 12
     assert headline(few).key == "since.still"
-    gap = tell(wrong(rng, labels, 0.5), np.where((np.arange(N) // 50) == 1, np.nan, labels))
+    gap = tell(
+        wrong(rng, labels, 0.5), np.where((np.arange(N) // 50) == 1, np.nan, labels)
+    )
     assert gap.not_examined["since.months"].values["months"] == ["2026-04"]
     assert headline(gap).key == "since.worse"
 
@@ -128,7 +152,9 @@ def test_items_of_too_few_groups_show_no_change() -> None:
         np.arange(40) % 2,
         items={f"{SLICE}date": DAYS[:40], "group": [f"g{k // 10}" for k in range(40)]},
     )
-    dates = pd.Series(pd.to_datetime(["2026-03-01", "2026-03-02"] * 20), table.items.index)
+    dates = pd.Series(
+        pd.to_datetime(["2026-03-01", "2026-03-02"] * 20), table.items.index
+    )
     told = Told()
     view = replace(table, dates=dates).of("judge", "quality")
     since.SINCE.examine(view, told, CheckOptions(level=0.99))
@@ -145,13 +171,18 @@ def test_items_without_a_date_are_left_out_and_counted(rng) -> None:
 
 
 def dated(*cells: Any) -> Evidence:
-    return evidence_of("pass_fail", np.arange(len(cells)) % 2, items={f"{SLICE}when": list(cells)})
+    return evidence_of(
+        "pass_fail", np.arange(len(cells)) % 2, items={f"{SLICE}when": list(cells)}
+    )
 
 
 @pytest.mark.parametrize(
     ("cells", "days"),
     [
-        (["2026-05-14", "2026-05-14T23:10:00Z", None], ["2026-05-14", "2026-05-14", "NaT"]),
+        (
+            ["2026-05-14", "2026-05-14T23:10:00Z", None],
+            ["2026-05-14", "2026-05-14", "NaT"],
+        ),
         (["2026/5/4", "2026-06"], ["2026-05-04", "2026-06-01"]),
         (["14/05/2026", "03/04/2026 10:00"], ["2026-05-14", "2026-04-03"]),
         (["05/14/2026", "03/04/2026"], ["2026-05-14", "2026-03-04"]),
@@ -165,14 +196,28 @@ def test_days_are_read_as_they_are_written(cells: list[Any], days: list[str]) ->
 @pytest.mark.parametrize(
     ("cells", "error", "said"),
     [
-        (["2026-05-14", "soon"], DataError, "verdicts.csv:3: `when` is 'soon', which is no date"),
+        (
+            ["2026-05-14", "soon"],
+            DataError,
+            "verdicts.csv:3: `when` is 'soon', which is no date",
+        ),
         (["2026-13-01"], DataError, "verdicts.csv:2: `when` is '2026-13-01'"),
-        (["14/05/2026", "05/14/2026"], DataError, "verdicts.csv:3: `when` is '05/14/2026'"),
+        (
+            ["14/05/2026", "05/14/2026"],
+            DataError,
+            "verdicts.csv:3: `when` is '05/14/2026'",
+        ),
         (["12"], DataError, "which is no date such as 2026-05-14"),
-        (["03/04/2026"], ConfigError, "no cell says whether the day or the month stands first"),
+        (
+            ["03/04/2026"],
+            ConfigError,
+            "no cell says whether the day or the month stands first",
+        ),
     ],
 )
-def test_a_column_of_no_dates_is_refused(cells: list[str], error: Any, said: str) -> None:
+def test_a_column_of_no_dates_is_refused(
+    cells: list[str], error: Any, said: str
+) -> None:
     with pytest.raises(error, match="when") as raised:
         since.dates_of(dated(*cells), "when")
     assert said in str(raised.value)

@@ -20,7 +20,9 @@ from undogmatic.records.results import Told
 from undogmatic.records.trace import Assessment, as_jsonl
 from undogmatic.report.check import words_of
 
-CHOICES = dict.fromkeys("model prompt judge dataset analysis readout optimizer".split(), "x")
+CHOICES = dict.fromkeys(
+    "model prompt judge dataset analysis readout optimizer".split(), "x"
+)
 LANGUAGES = [words_of(code) for code in ("en", "pt")]
 
 
@@ -39,8 +41,16 @@ def file_of(
         said = at if rng.random() < right else (at + int(rng.integers(2, 4))) % 10
         name = said if rng.random() < named else None
         facts = {"defect_step": at, "named_step": name, "steps": 10}
-        copy = {"id": f"r{run} d", "kind": "defect:loop", "parent": f"r{run}", "judge": "fail"}
-        rows += [{"id": f"r{run}", "kind": "clean", "judge": "pass", "steps": 10}, copy | facts]
+        copy = {
+            "id": f"r{run} d",
+            "kind": "defect:loop",
+            "parent": f"r{run}",
+            "judge": "fail",
+        }
+        rows += [
+            {"id": f"r{run}", "kind": "clean", "judge": "pass", "steps": 10},
+            copy | facts,
+        ]
     return pd.DataFrame(rows)
 
 
@@ -67,7 +77,9 @@ def keys(told: Told) -> set[str]:
         (None, None),
     ],
 )
-def test_the_step_that_is_named_first_counts(said: str | None, number: int | None) -> None:
+def test_the_step_that_is_named_first_counts(
+    said: str | None, number: int | None
+) -> None:
     assert named_step([said]) == number
     assert named_step([None, said]) == number
 
@@ -94,7 +106,9 @@ def test_intervals_hold_the_share_that_was_planted() -> None:
     assert np.mean(held) >= 0.87
 
 
-def test_what_is_not_named_is_said_and_few_runs_are_not_told(rng: np.random.Generator) -> None:
+def test_what_is_not_named_is_said_and_few_runs_are_not_told(
+    rng: np.random.Generator,
+) -> None:
     assert "steps.none_named" in keys(tell(file_of(rng, 0.8, named=0.0)))
     few = tell(file_of(rng, 0.8, n=3))
     assert "steps" in few.not_examined and not few.numbers
@@ -123,7 +137,9 @@ def steps_file(folder: Path, sees: float, rng: np.random.Generator) -> Path:
                 Assessment(
                     by="gpt",
                     step=step.place,
-                    value="fail" if rng.random() < (sees if step.place == at else 0.03) else "pass",
+                    value="fail"
+                    if rng.random() < (sees if step.place == at else 0.03)
+                    else "pass",
                 )
                 for step in run.steps
             ]

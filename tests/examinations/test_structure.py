@@ -29,14 +29,22 @@ NAMED = {
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_judge_that_goes_by_what_stands_beside_the_text_is_not_believed(name: str) -> None:
+def test_a_judge_that_goes_by_what_stands_beside_the_text_is_not_believed(
+    name: str,
+) -> None:
     rng = np.random.default_rng([1, 120, len(name)])
     frame = columns(120, rng).drop(columns="meaning")
     verdict = STRUCTURES[name](frame)
     frame = frame.assign(
         verdict=verdict, label=np.where(rng.random(120) < 0.1, 1 - verdict, verdict)
     )
-    options = {"judge": "verdict", "human": "label", "text": "text", "item": "id", "passes": "1"}
+    options = {
+        "judge": "verdict",
+        "human": "label",
+        "text": "text",
+        "item": "id",
+        "passes": "1",
+    }
     (answer,) = check(frame, kind="pass_fail", system="model", **options).judges
     assert answer.verdict.key == "check.verdict_column"
     said = words_of("en").say(answer.verdict) + words_of("en").say(answer.rival)
@@ -60,7 +68,13 @@ def _good(n: int = 150) -> pd.DataFrame:
 
 
 def _standing(frame: pd.DataFrame) -> str:
-    options = {"judge": "verdict", "human": "label", "text": "text", "item": "id", "passes": "1"}
+    options = {
+        "judge": "verdict",
+        "human": "label",
+        "text": "text",
+        "item": "id",
+        "passes": "1",
+    }
     return check(frame, kind="pass_fail", **options).judges[0].standing
 
 
@@ -68,7 +82,10 @@ def _standing(frame: pd.DataFrame) -> str:
 def test_a_file_that_is_sorted_by_its_verdicts_or_labels_does_not_speak_against_the_judge(
     by: str,
 ) -> None:
-    assert _standing(_good().sort_values(by, kind="stable").reset_index(drop=True)) == "supported"
+    assert (
+        _standing(_good().sort_values(by, kind="stable").reset_index(drop=True))
+        == "supported"
+    )
 
 
 def test_reasons_that_follow_from_the_verdict_are_no_rival() -> None:
@@ -81,7 +98,8 @@ def test_reasons_that_follow_from_the_verdict_are_no_rival() -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["\n".join, " | ".join, "; ".join, lambda names: json.dumps([*names]), str]
+    "written",
+    ["\n".join, " | ".join, "; ".join, lambda names: json.dumps([*names]), str],
 )
 def test_a_judge_that_looks_for_one_of_the_right_answers_is_named(
     written: Callable[[list[str]], str],
@@ -94,12 +112,20 @@ def test_a_judge_that_looks_for_one_of_the_right_answers_is_named(
     place = rng.integers(0, 2, len(frame))
     frame["text"] = [
         f"{text} {answers[k if right else k - 1][which]}."
-        for k, (text, right, which) in enumerate(zip(frame["text"], hit, place, strict=True))
+        for k, (text, right, which) in enumerate(
+            zip(frame["text"], hit, place, strict=True)
+        )
     ]
     frame["answers"] = [written(names) for names in answers]
     frame["verdict"] = hit.astype(int)
     frame["label"] = np.where(rng.random(len(frame)) < 0.1, 1 - hit, hit).astype(int)
-    options = {"judge": "verdict", "human": "label", "text": "text", "item": "id", "passes": "1"}
+    options = {
+        "judge": "verdict",
+        "human": "label",
+        "text": "text",
+        "item": "id",
+        "passes": "1",
+    }
     (answer,) = check(frame, kind="pass_fail", **options).judges
     assert answer.verdict.key == "check.verdict_column"
     said = words_of("en").say(answer.verdict)

@@ -32,7 +32,10 @@ from undogmatic.examinations.variance import VarianceAnalysis
 from undogmatic.records.rubric import Rubric, Wording
 
 SUITE = configured("suite")
-PAIRS = {"authority_only": [80.0, 70, 90, 85, 75, 60], "explained_only": [20.0, 30, 10, 40, 25, 5]}
+PAIRS = {
+    "authority_only": [80.0, 70, 90, 85, 75, 60],
+    "explained_only": [20.0, 30, 10, 40, 25, 5],
+}
 
 
 def suite(judged: RunEvidence) -> list[Reading]:
@@ -40,10 +43,16 @@ def suite(judged: RunEvidence) -> list[Reading]:
 
 
 def left_out(told: Reading) -> list[Mapping[str, Any]]:
-    return [finding.values for finding in told.result.findings if finding.key == "suite.left_out"]
+    return [
+        finding.values
+        for finding in told.result.findings
+        if finding.key == "suite.left_out"
+    ]
 
 
-def test_the_suite_runs_what_suits_with_the_numbers_it_has_alone_and_names_the_rest() -> None:
+def test_the_suite_runs_what_suits_with_the_numbers_it_has_alone_and_names_the_rest() -> (
+    None
+):
     own, *results = suite(paired_run(PAIRS))
     assert [told.result.name for told in results] == ["ab", "costs"]
     assert own.numbers == {"run": 1, "left_out": 3}
@@ -58,7 +67,11 @@ def test_the_suite_runs_what_suits_with_the_numbers_it_has_alone_and_names_the_r
         and "“humilde”, “neutro”" in reasons[0]
     )
     assert results[0].numbers == analysed("ab", paired_run(PAIRS)).numbers
-    groups = {"humble": [5.0, 10, 15], "hubristic": [90.0, 95, 85], "attack:a": [20.0, 30]}
+    groups = {
+        "humble": [5.0, 10, 15],
+        "hubristic": [90.0, 95, 85],
+        "attack:a": [20.0, 30],
+    }
     assert [told.result.name for told in suite(grouped_run(groups))] == [
         "suite",
         "controls",
@@ -67,7 +80,9 @@ def test_the_suite_runs_what_suits_with_the_numbers_it_has_alone_and_names_the_r
     ]
 
 
-def test_a_dataset_that_suits_nothing_is_described_and_told_why_and_a_mistake_is_none() -> None:
+def test_a_dataset_that_suits_nothing_is_described_and_told_why_and_a_mistake_is_none() -> (
+    None
+):
     judged = grouped_run({"my own": [1.0, 2.0]})
     SUITE.check(judged)
     own, description, _ = suite(judged)
@@ -77,14 +92,29 @@ def test_a_dataset_that_suits_nothing_is_described_and_told_why_and_a_mistake_is
     ] == "ab controls adversarial labelled".split()
     assert description["mean"] == 1.5
     with pytest.raises(DataError, match="pair 'p0'"):
-        suite(paired_run({"authority_only": [None, 80.0], "explained_only": [20.0, 30.0]}))
+        suite(
+            paired_run({"authority_only": [None, 80.0], "explained_only": [20.0, 30.0]})
+        )
 
 
 def test_none_describes_all_texts_and_each_condition() -> None:
-    told = analysed("none", grouped_run({"a": [0.0, 10, 20, 30, 40], "b": [100.0, "refusal"]}))
+    told = analysed(
+        "none", grouped_run({"a": [0.0, 10, 20, 30, 40], "b": [100.0, "refusal"]})
+    )
     table = told.tables["scores"].set_index("condition")
-    assert table.loc["total", ["n", "failed", "minimum", "maximum"]].tolist() == [6, 1, 0, 100]
-    assert table.loc["a", ["p5", "q1", "median", "q3", "p95"]].tolist() == [2, 10, 20, 30, 38]
+    assert table.loc["total", ["n", "failed", "minimum", "maximum"]].tolist() == [
+        6,
+        1,
+        0,
+        100,
+    ]
+    assert table.loc["a", ["p5", "q1", "median", "q3", "p95"]].tolist() == [
+        2,
+        10,
+        20,
+        30,
+        38,
+    ]
     assert table.loc["b", "failed"] == 1
     assert (told.result.verdict, told.headline, told["mean"]) == (
         None,
@@ -98,20 +128,30 @@ def test_none_describes_all_texts_and_each_condition() -> None:
 def test_none_takes_texts_without_condition_and_has_nothing_to_say_where_nothing_was_judged() -> (
     None
 ):
-    told = analysed("none", labelled_run([(None, score, {}) for score in (0.0, 10, 20)]))
+    told = analysed(
+        "none", labelled_run([(None, score, {}) for score in (0.0, 10, 20)])
+    )
     assert (told.tables["scores"]["condition"].tolist(), told.says["summary"]["n"]) == (
         ["total"],
         3,
     )
     nothing = analysed("none", grouped_run({"a": ["refusal", "refusal"]}))
     assert (nothing.tables, list(nothing.drawings)) == ({}, [])
-    assert nothing.says["analyses.too_few"] == {"figure": "histogram", "present": 0, "needed": 3}
+    assert nothing.says["analyses.too_few"] == {
+        "figure": "histogram",
+        "present": 0,
+        "needed": 3,
+    }
 
 
-def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_them() -> None:
+def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_them() -> (
+    None
+):
     scale = {"kind": "unordered", "categories": ["claim", "reason", "other"]}
     kinds = Rubric(
-        name="kinds", scale=scale, wordings={"en": Wording(definition="d", question="q")}
+        name="kinds",
+        scale=scale,
+        wordings={"en": Wording(definition="d", question="q")},
     )  # type: ignore[arg-type]
     made: list[dict[str, Any]] = [
         {"category": category} for category in ("claim", "reason", "claim")
@@ -145,8 +185,14 @@ def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_t
 
 def test_a_stopped_run_says_the_mean_of_all() -> None:
     scores = np.random.default_rng(1).uniform(0, 100, 60).tolist()
-    found = analysed("none", grouped_run({"a": [*scores, *["budget"] * 20]})).says["so_far"]
-    assert (found["n"], found["total"], found["mean"]) == (60, 80, pytest.approx(np.mean(scores)))
+    found = analysed("none", grouped_run({"a": [*scores, *["budget"] * 20]})).says[
+        "so_far"
+    ]
+    assert (found["n"], found["total"], found["mean"]) == (
+        60,
+        80,
+        pytest.approx(np.mean(scores)),
+    )
     low, high = found["interval"]
     assert low < np.mean(scores) < high < low + 25
 
@@ -162,7 +208,9 @@ def test_a_stopped_run_says_the_mean_of_all() -> None:
         (grouped_run({"a": [10.0, 20, 30], "b": ["budget"] * 3}), None),
         # A pair counts when both its texts are judged.
         (
-            paired_run({"a": [10.0, 20, 30, "budget"], "b": [20.0, 40, "budget", "budget"]}),
+            paired_run(
+                {"a": [10.0, 20, 30, "budget"], "b": [20.0, 40, "budget", "budget"]}
+            ),
             (4, 8, 22.5),
         ),
     ],
@@ -171,7 +219,11 @@ def test_what_is_said_of_texts_to_come(
     judged: RunEvidence, expected: tuple[float, ...] | None
 ) -> None:
     found = so_far(judged.frame, judged.rubric)
-    of = None if found is None else (found.estimate.n, found.n_total, found.estimate.value)
+    of = (
+        None
+        if found is None
+        else (found.estimate.n, found.n_total, found.estimate.value)
+    )
     assert of == (expected and pytest.approx(expected))
 
 
@@ -190,16 +242,20 @@ def test_each_gives_the_numbers_it_gives_alone_and_the_first_headline_counts() -
 
 
 def test_the_keys_of_each_are_set_by_its_name() -> None:
-    node = compose_config(["analysis=[labelled, calibration]", "analysis.labelled.level=0.9"])[
-        "analysis"
-    ]
+    node = compose_config(
+        ["analysis=[labelled, calibration]", "analysis.labelled.level=0.9"]
+    )["analysis"]
     assert (node["labelled"]["level"], node["calibration"]["level"]) == (0.9, 0.95)
     with pytest.raises(
-        ConfigError, match=r"`analysis.labelled.levl` .* Did you mean analysis.labelled.level=0.9\?"
+        ConfigError,
+        match=r"`analysis.labelled.levl` .* Did you mean analysis.labelled.level=0.9\?",
     ):
-        compose_config(["analysis=[labelled,calibration]", "analysis.labelled.levl=0.9"])
+        compose_config(
+            ["analysis=[labelled,calibration]", "analysis.labelled.levl=0.9"]
+        )
     with pytest.raises(
-        ConfigError, match=r"typed analysis=\[labelled,contrls\]\). Did you mean .*,controls\]\?"
+        ConfigError,
+        match=r"typed analysis=\[labelled,contrls\]\). Did you mean .*,controls\]\?",
     ):
         compose_config(["analysis=[labelled,contrls]"])
     for old in ("explained", "naked"):
@@ -221,7 +277,12 @@ def test_other_words_stay_as_they_were_typed() -> None:
 
 def test_a_sweep_over_lists_and_the_command_that_a_report_names(tmp_path: Path) -> None:
     texts = [
-        {"id": f"{name}{n}", "text": f"Porque sim, Tema {n}.", "condition": name, "label": score}
+        {
+            "id": f"{name}{n}",
+            "text": f"Porque sim, Tema {n}.",
+            "condition": name,
+            "label": score,
+        }
         for name, scores in GROUPS.items()
         for n, score in enumerate(scores)
     ]
@@ -234,7 +295,11 @@ def test_a_sweep_over_lists_and_the_command_that_a_report_names(tmp_path: Path) 
         "hydra.sweep.dir=swept",
     ]
     ended = typed(
-        "undogmatic.run", "-m", *words, "analysis=[labelled,controls],none", folder=tmp_path
+        "undogmatic.run",
+        "-m",
+        *words,
+        "analysis=[labelled,controls],none",
+        folder=tmp_path,
     )
     assert ended.returncode == 0, ended.stderr
     report = (tmp_path / "swept" / "0" / "report.md").read_text(encoding="utf-8")
@@ -249,7 +314,10 @@ def with_conditions(names: list[str]) -> RunEvidence:
     """Two labelled texts per condition."""
     conditions = [name for name in names for _ in range(2)]
     return labelled_run(
-        [(50.0, float(n % 100), {"condition": name}) for n, name in enumerate(conditions)]
+        [
+            (50.0, float(n % 100), {"condition": name})
+            for n, name in enumerate(conditions)
+        ]
     )
 
 
@@ -268,7 +336,9 @@ def test_more_groups_than_can_be_compared_are_refused_before_judging() -> None:
             name,
             attacks(2000),
         )
-    by_condition = r"51 different values .*'c0', 'c1', 'c2', \.\.\.\).* set analysis.by=null"
+    by_condition = (
+        r"51 different values .*'c0', 'c1', 'c2', \.\.\.\).* set analysis.by=null"
+    )
     refuses(DataError, by_condition, "conformal", MANY)
     bands = {f"c{n}": [0.0, 50.0] for n in range(MOST_GROUPS + 1)}
     refuses(
@@ -285,9 +355,16 @@ def test_as_many_as_can_be_compared_are_taken_and_any_number_without_groups() ->
     for name in ("adversarial", "suite"):
         configured(name).check(attacks(MOST_GROUPS))
     configured("conformal", by=None).check(MANY)
-    configured("conformal").check(with_conditions([f"c{n}" for n in range(MOST_GROUPS)]))
+    configured("conformal").check(
+        with_conditions([f"c{n}" for n in range(MOST_GROUPS)])
+    )
     outputs = [f"outputs/{n}" for n in range(MOST_GROUPS)]
-    refuses(ConfigError, r"`analysis\.against` .* at most 49 items", "reliability", against=outputs)
+    refuses(
+        ConfigError,
+        r"`analysis\.against` .* at most 49 items",
+        "reliability",
+        against=outputs,
+    )
 
 
 def test_two_texts_of_a_pair_in_one_condition_are_no_pair_of_every_two() -> None:
@@ -296,15 +373,21 @@ def test_two_texts_of_a_pair_in_one_condition_are_no_pair_of_every_two() -> None
     judged = labelled_run(
         [(1.0, 1.0, {"pair": "p", "condition": condition}) for condition in conditions]
     )
-    refuses(DataError, "pair 'p' has authority_only more than once", "few_labels", judged)
+    refuses(
+        DataError, "pair 'p' has authority_only more than once", "few_labels", judged
+    )
 
 
 def test_many_conditions_are_described_and_drawn_as_one() -> None:
     found, few = (
-        analysed("none", judged) for judged in (MANY, with_conditions(["a"] * 2 + ["b"] * 2))
+        analysed("none", judged)
+        for judged in (MANY, with_conditions(["a"] * 2 + ["b"] * 2))
     )
     assert len(found.tables["scores"]) == 1 + MOST_GROUPS + 1
-    assert [list(told.drawings[0].data["groups"]) for told in (found, few)] == [["all"], ["a", "b"]]
+    assert [list(told.drawings[0].data["groups"]) for told in (found, few)] == [
+        ["all"],
+        ["a", "b"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,9 @@ def look(table: Evidence, **options: Any) -> tuple[SurfaceRival, Told]:
         for finding in [rival_sentence(found), *notes, *told.not_examined.values()]:
             wording = words.find(finding.key)
             assert wording and words.say(finding)
-            assert [key for key in finding.values if f"{{{key}" not in wording] == [], finding.key
+            assert [key for key in finding.values if f"{{{key}" not in wording] == [], (
+                finding.key
+            )
     return found, told
 
 
@@ -85,7 +87,10 @@ def test_a_judge_without_merit_is_not(
     by_column = () if found.column is None else found.column.aspect.columns
     assert not what or noise or what in (*found.what, *by_column)
     if found.outcome == "column":
-        assert look(made_table(name, 164, noise, 5), ignore=("system",))[0].outcome != "column"
+        assert (
+            look(made_table(name, 164, noise, 5), ignore=("system",))[0].outcome
+            != "column"
+        )
 
 
 def test_a_pattern_that_labels_teach_badly_is_known_by_its_own_verdicts() -> None:
@@ -134,9 +139,15 @@ def test_every_kind_of_verdict(kind: Any, judge: Any, label: Any, beyond: bool) 
 
 
 def grouped(
-    kind: Any, judge: np.ndarray, label: np.ndarray, texts: list[str], groups: np.ndarray
+    kind: Any,
+    judge: np.ndarray,
+    label: np.ndarray,
+    texts: list[str],
+    groups: np.ndarray,
 ) -> Evidence:
-    return evidence_of(kind, judge, label, {"text": texts, "group": [f"g{k}" for k in groups]})
+    return evidence_of(
+        kind, judge, label, {"text": texts, "group": [f"g{k}" for k in groups]}
+    )
 
 
 @pytest.mark.parametrize("kind", ["ordered", "pass_fail", "numeric"])
@@ -154,12 +165,20 @@ def test_words_that_name_a_group_explain_nothing(kind: Any) -> None:
     texts = [" ".join(rng.choice([f"t{k}x{n}" for n in range(20)], 40)) for k in groups]
     found, _ = look(grouped(kind, sides[0], sides[1], texts, groups))
     assert found.outcome == "beyond" and not found.predicts
-    assert found.at_equal and found.judge and found.at_equal.value > found.judge.value - 0.12
+    assert (
+        found.at_equal
+        and found.judge
+        and found.at_equal.value > found.judge.value - 0.12
+    )
 
 
-@pytest.mark.parametrize("rule", ["a pattern within topics", "a word of topics", "length"])
+@pytest.mark.parametrize(
+    "rule", ["a pattern within topics", "a word of topics", "length"]
+)
 @pytest.mark.parametrize(("topics", "size"), [(20, 6), (25, 12)])
-def test_a_word_counter_is_known_in_groups_too(rule: str, topics: int, size: int) -> None:
+def test_a_word_counter_is_known_in_groups_too(
+    rule: str, topics: int, size: int
+) -> None:
     rng, groups = np.random.default_rng(7), np.repeat(np.arange(topics), size)
     texts = world(groups.size, rng, source=0).texts
     if rule == "length":
@@ -173,8 +192,12 @@ def test_a_word_counter_is_known_in_groups_too(rule: str, topics: int, size: int
         ]
         verdict = asked[groups].astype(float)
     else:
-        verdict = np.array([float(any(word in text.lower() for word in CITED)) for text in texts])
-    texts = [f"Topic{k} about{k}. {text}" for k, text in zip(groups, texts, strict=True)]
+        verdict = np.array(
+            [float(any(word in text.lower() for word in CITED)) for text in texts]
+        )
+    texts = [
+        f"Topic{k} about{k}. {text}" for k, text in zip(groups, texts, strict=True)
+    ]
     label = np.where(rng.random(groups.size) < 0.1, 1 - verdict, verdict)
     found, _ = look(grouped("pass_fail", verdict, label, texts, groups))
     assert found.outcome in ("as_good", "follows") and found.predicts
@@ -187,7 +210,9 @@ def test_no_rival_learns_from_a_copy_of_what_it_is_tried_on(grouping: Any) -> No
     rng = np.random.default_rng(3)
     worth = np.repeat(rng.random(40) < 0.5, 4).astype(float)
     said, label = (np.where(rng.random(160) < 0.1, 1 - worth, worth) for _ in range(2))
-    invented = [" ".join(rng.choice([f"w{n}" for n in range(900)], 30)) for _ in range(40)]
+    invented = [
+        " ".join(rng.choice([f"w{n}" for n in range(900)], 30)) for _ in range(40)
+    ]
     texts = [f"{invented[n // 4]} edited{n}" for n in range(160)]
     items = {"text": texts, "group": [f"g{n}" for n in range(160)]}
     items["slice.original"] = [f"o{n // 4}" for n in range(160)]
@@ -196,9 +221,14 @@ def test_no_rival_learns_from_a_copy_of_what_it_is_tried_on(grouping: Any) -> No
     assert found.outcome == "beyond" and found.groups == 160
     assert found.foretold and found.foretold.low <= 0
     # Were the texts no copies of each other, what stands in the column would explain them.
-    other = [" ".join(rng.choice([f"w{n}" for n in range(900)], 30)) for _ in range(160)]
+    other = [
+        " ".join(rng.choice([f"w{n}" for n in range(900)], 30)) for _ in range(160)
+    ]
     named, _ = look(
-        replace(evidence_of("pass_fail", said, label, items | {"text": other}), grouping=grouping)
+        replace(
+            evidence_of("pass_fail", said, label, items | {"text": other}),
+            grouping=grouping,
+        )
     )
     assert named.outcome == "column"
 
@@ -218,14 +248,22 @@ def test_no_sentence_says_that_words_predict_what_they_do_not() -> None:
             if outcome == "follows" and foretold is not_told:
                 continue  # `surface_rival` says "open" then
             finding = rival_sentence(
-                replace(found, outcome=outcome, foretold=foretold, what=("“word”",), shared=None)
+                replace(
+                    found,
+                    outcome=outcome,
+                    foretold=foretold,
+                    what=("“word”",),
+                    shared=None,
+                )
             )
             for words in LANGUAGES:
                 said = words.say(finding)
-                assert ("not shown (agreement" in said or "se mostrou que só" in said) is (
-                    foretold is not_told
-                ), said
-                assert f"{foretold.value:.2f}".replace("-", "−") in said.replace(",", ".")
+                assert (
+                    "not shown (agreement" in said or "se mostrou que só" in said
+                ) is (foretold is not_told), said
+                assert f"{foretold.value:.2f}".replace("-", "−") in said.replace(
+                    ",", "."
+                )
                 seen.add(said)
     assert len(seen) == 10
 
@@ -239,10 +277,15 @@ def test_the_interval_that_is_told_lies_within_the_margin() -> None:
     ]
     usual = float(np.ptp(np.quantile(np.log2(LENGTH), (0.25, 0.75))))
     reach = usual * max(abs(slope.low), abs(slope.high))
-    _, told = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach)
+    _, told = look(
+        evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach
+    )
     (noted,) = (own for own in told.findings if own.key == "surface.no_length_bias")
     low, high = noted.values["ends"].values["interval"]
-    assert noted.values["level"] == pytest.approx(0.9) and -0.98 * reach < low < high < 0.98 * reach
+    assert (
+        noted.values["level"] == pytest.approx(0.9)
+        and -0.98 * reach < low < high < 0.98 * reach
+    )
 
 
 def test_what_a_handful_of_verdicts_hang_on_is_not_told() -> None:
@@ -252,7 +295,9 @@ def test_what_a_handful_of_verdicts_hang_on_is_not_told() -> None:
     for others, outcome in ((15, "rare"), (60, "beyond")):
         label = (hidden < others).astype(float)
         found, _ = look(
-            evidence_of("pairwise", label, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
+            evidence_of(
+                "pairwise", label, label, {"text_1": MADE.texts, "text_2": OTHER.texts}
+            )
         )
         assert len(label) == n and found.outcome == outcome, others
         assert rival_sentence(found).key == f"surface.{outcome}"
@@ -263,7 +308,11 @@ def test_what_cannot_be_examined_says_so() -> None:
     found, told = look(evidence_of("pass_fail", label, label))
     assert (found.outcome, list(told.not_examined)) == ("no_texts", ["surface"])
     holes = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60))
-    made = {"slice.size": holes, "slice.maker": label, "slice.page": [f"p{k}" for k in range(60)]}
+    made = {
+        "slice.size": holes,
+        "slice.maker": label,
+        "slice.page": [f"p{k}" for k in range(60)],
+    }
     found, told = look(evidence_of("pass_fail", label, label, made))
     assert (found.outcome, list(told.not_examined)) == ("column", ["surface"])
     assert found.column is not None and found.column.aspect.columns == ("maker",)
@@ -278,7 +327,11 @@ def test_what_cannot_be_examined_says_so() -> None:
         {"text": MADE.texts[:60], "group": [f"g{k % 19}" for k in range(60)]},
     )
     found, told = look(few)
-    assert (found.outcome, found.groups, list(told.not_examined)) == ("few", 19, ["surface"])
+    assert (found.outcome, found.groups, list(told.not_examined)) == (
+        "few",
+        19,
+        ["surface"],
+    )
 
 
 def test_verdicts_without_a_label_teach_the_surface_too() -> None:
@@ -287,7 +340,10 @@ def test_verdicts_without_a_label_teach_the_surface_too() -> None:
     whole = made_table("regex_8", 300, 0.0, 3)
     part = replace(whole, labels=whole.labels[:100])
     alone = replace(part, verdicts=whole.verdicts[:100], items=whole.items[:100])
-    found = [surface_rival(own.of("judge", "quality"), CheckOptions()) for own in (part, alone)]
+    found = [
+        surface_rival(own.of("judge", "quality"), CheckOptions())
+        for own in (part, alone)
+    ]
     assert found[0].n == found[1].n == 100
     assert (
         found[0].foretold
@@ -296,7 +352,9 @@ def test_verdicts_without_a_label_teach_the_surface_too() -> None:
     )
 
 
-def test_of_many_labelled_items_every_group_gives_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_labelled_items_every_group_gives_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Groups are what is independent: a draw that takes some of them whole loses the others, and all
     of them where the first one drawn is larger than the draw."""
     monkeypatch.setattr(examined, "MOST_ITEMS", 100)
@@ -322,15 +380,21 @@ def test_neither_seed_nor_order_of_rows_changes_what_is_found() -> None:
     for other in (look(table, seed=7)[0], look(shuffled)[0]):
         assert (other.outcome, other.n) == (first.outcome, first.n)
         assert other.at_equal is not None and first.at_equal is not None
-        assert other.at_equal.interval == pytest.approx(first.at_equal.interval, abs=1e-6)
+        assert other.at_equal.interval == pytest.approx(
+            first.at_equal.interval, abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_labels_that_a_program_drew_with_the_usual_seed_are_not_foretold(turned: bool) -> None:
+def test_labels_that_a_program_drew_with_the_usual_seed_are_not_foretold(
+    turned: bool,
+) -> None:
     n = 200
     labels = (np.random.default_rng(0).random(n) < 0.5) ^ turned
     words = "onde quem como quando quanto porque qual isto isso aquilo".split()
-    texts = [" ".join(np.random.default_rng(row).permutation(words)) for row in range(n)]
+    texts = [
+        " ".join(np.random.default_rng(row).permutation(words)) for row in range(n)
+    ]
     wrong = np.random.default_rng(2).random(n) < 0.1
     table = pd.DataFrame(
         {
@@ -382,26 +446,38 @@ def test_at_the_edge_a_judge_is_past_it_only_in_every_deal(
         assert sentence.key == "surface.on_edge" and sentence.values["past"] == past
 
 
-def test_far_from_the_edge_texts_are_dealt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_far_from_the_edge_texts_are_dealt_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     table = made_table("good", 100, 0.0, 2)
     found, _ = look(table)
     far = near(found, found.least_left + 0.09)
     deals: list[int] = []
-    monkeypatch.setattr(examined, "_one_deal", lambda own, options, deal: deals.append(deal) or far)
+    monkeypatch.setattr(
+        examined, "_one_deal", lambda own, options, deal: deals.append(deal) or far
+    )
     assert look(table)[0].past_edge is None and deals == [0]
 
 
-def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_texts_are_read_once_for_all_judges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     read: list[int] = []
     plain = examined.words.marks
-    monkeypatch.setattr(examined.words, "marks", lambda *texts: read.append(1) or plain(*texts))
+    monkeypatch.setattr(
+        examined.words, "marks", lambda *texts: read.append(1) or plain(*texts)
+    )
     examined._surface.cache_clear()
     examined._marks.cache_clear()
     table = evidence_of(
-        "pass_fail", {"a": MADE.meaning, "b": 1 - MADE.meaning}, MADE.meaning, {"text": MADE.texts}
+        "pass_fail",
+        {"a": MADE.meaning, "b": 1 - MADE.meaning},
+        MADE.meaning,
+        {"text": MADE.texts},
     )
     outcomes = [
-        surface_rival(table.of(judge, "quality"), CheckOptions()).outcome for judge in table.judges
+        surface_rival(table.of(judge, "quality"), CheckOptions()).outcome
+        for judge in table.judges
     ]
     assert outcomes[0] == "beyond" and outcomes[1] == "as_good" and read == [1]
 
@@ -416,12 +492,22 @@ def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyP
         (0.0, None, "length_open"),
     ],
 )
-def test_errors_that_rise_with_length(lean: float, margin: float | None, key: str) -> None:
+def test_errors_that_rise_with_length(
+    lean: float, margin: float | None, key: str
+) -> None:
     judge = WORTH + lean * np.log2(LENGTH) + NOISE[0] / 4
-    _, told = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=margin)
-    noted = next(own for own in told.findings if "length" in own.key or "longer" in own.key)
+    _, told = look(
+        evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=margin
+    )
+    noted = next(
+        own for own in told.findings if "length" in own.key or "longer" in own.key
+    )
     assert noted.key == f"surface.{key}"
-    assert told.numbers["surface.length_bias"].low < lean < told.numbers["surface.length_bias"].high
+    assert (
+        told.numbers["surface.length_bias"].low
+        < lean
+        < told.numbers["surface.length_bias"].high
+    )
     assert (noted.settle is None) is (margin is not None)
 
 
@@ -431,7 +517,8 @@ def test_of_texts_of_one_length_nothing_is_left_open() -> None:
     rng = np.random.default_rng(11)
     n = 60
     texts = [
-        " ".join(rng.choice(["able", "bold", "calm", "dear"], 8)) + "x" * (k % 4) for k in range(n)
+        " ".join(rng.choice(["able", "bold", "calm", "dear"], 8)) + "x" * (k % 4)
+        for k in range(n)
     ]
     texts[7] = "word " * 6_000
     label = rng.integers(0, 2, n).astype(float)
@@ -443,16 +530,26 @@ def test_of_texts_of_one_length_nothing_is_left_open() -> None:
 
 def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
     longer = np.array(
-        [len(a) < len(b) for a, b in zip(MADE.texts, OTHER.texts, strict=True)], dtype=float
+        [len(a) < len(b) for a, b in zip(MADE.texts, OTHER.texts, strict=True)],
+        dtype=float,
     )
     label = np.where(
-        MADE.meaning == OTHER.meaning, (NOISE[0] > 0) * 1.0, MADE.meaning < OTHER.meaning
+        MADE.meaning == OTHER.meaning,
+        (NOISE[0] > 0) * 1.0,
+        MADE.meaning < OTHER.meaning,
     )
     judge = np.where(NOISE[1] > 0.8, longer, label)
-    table = evidence_of("pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
-    assert "surface.longer_higher_pair" in [noted.key for noted in look(table)[1].findings]
+    table = evidence_of(
+        "pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts}
+    )
+    assert "surface.longer_higher_pair" in [
+        noted.key for noted in look(table)[1].findings
+    ]
     same = evidence_of(
-        "pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150}
+        "pairwise",
+        judge,
+        label,
+        {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150},
     )
     assert "length_bias" in look(same)[1].not_examined
 
@@ -463,7 +560,11 @@ def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None
     passed = (np.median(WORTH) < WORTH).astype(float)
     _, told = look(evidence_of("pass_fail", passed, passed, {"text": MADE.texts}))
     assert told.not_examined["length_bias"].key == "surface.length_unknown"
-    assert not [noted for noted in told.findings if "longer" in noted.key or "length" in noted.key]
+    assert not [
+        noted
+        for noted in told.findings
+        if "longer" in noted.key or "length" in noted.key
+    ]
 
 
 def test_a_yes_says_whether_the_word_counter_still_learns() -> None:
@@ -472,7 +573,10 @@ def test_a_yes_says_whether_the_word_counter_still_learns() -> None:
     said = [f"w{k}" for k in range(150)]
     weights = rng.normal(0, 1, len(said))
     uses = rng.random((400, len(said))) < 0.2
-    texts = [" ".join(itertools.compress(said, row)) + f" item {k}" for k, row in enumerate(uses)]
+    texts = [
+        " ".join(itertools.compress(said, row)) + f" item {k}"
+        for k, row in enumerate(uses)
+    ]
     worded = uses @ weights
     worded = (worded - worded.mean()) / worded.std()
     beside = rng.normal(0, 1, 400)
@@ -481,9 +585,15 @@ def test_a_yes_says_whether_the_word_counter_still_learns() -> None:
         truth = np.sqrt(share) * worded + np.sqrt(1 - share) * beside
         people = {name: truth + rng.normal(0, 0.3, 400) for name in ("ana", "ben")}
         table = evidence_of(
-            "numeric", truth + rng.normal(0, 0.3, 400), people, {"text": texts}, scale=(-9, 9)
+            "numeric",
+            truth + rng.normal(0, 0.3, 400),
+            people,
+            {"text": texts},
+            scale=(-9, 9),
         )
         found, told = look(table)
         assert found.outcome == "beyond" and found.gained is not None
         keys[share] = [noted.key for noted in told.findings]
-    assert "surface.still_learns" in keys[0.45] and "surface.still_learns" not in keys[0.0]
+    assert (
+        "surface.still_learns" in keys[0.45] and "surface.still_learns" not in keys[0.0]
+    )

@@ -42,7 +42,9 @@ def test_a_judge_that_is_off_alike_for_all_orders_them_as_people_do(
     assert told.numbers["system_order.tau"].low > 0.3
 
 
-def test_a_judge_that_favours_the_worst_system_is_limited(rng: np.random.Generator) -> None:
+def test_a_judge_that_favours_the_worst_system_is_limited(
+    rng: np.random.Generator,
+) -> None:
     told, said = tell(table(rng, np.array([6.0, 0, 0, 0, 0, 0])), ASKED)
     found = said["system_order.none_trusted"]
     assert found.weight == Weight.LIMITS and found.values["opposed"] == 5
@@ -50,7 +52,9 @@ def test_a_judge_that_favours_the_worst_system_is_limited(rng: np.random.Generat
 
 
 @pytest.mark.parametrize("selection", ["unknown", "random"])
-def test_labels_of_some_items_are_enough(rng: np.random.Generator, selection: str) -> None:
+def test_labels_of_some_items_are_enough(
+    rng: np.random.Generator, selection: str
+) -> None:
     some = table(rng, np.zeros(6), n=200, labelled=0.3, selection=selection)
     _, said = tell(some, ASKED)
     assert said["system_order.trusted"].values["both"] >= 12
@@ -91,4 +95,6 @@ def test_where_no_system_is_shown_to_be_better_one_sentence_says_so() -> None:
         scale=(-3, 14),
     )
     told, said = tell(same, ASKED)
-    assert [*said] == ["system_order.none_differ"] and told.numbers["system_order.smallest"] > 0
+    assert [*said] == ["system_order.none_differ"] and told.numbers[
+        "system_order.smallest"
+    ] > 0

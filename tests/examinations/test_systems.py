@@ -59,14 +59,18 @@ def tell(
     return told, said
 
 
-def table(rng: np.random.Generator, n: int = 300, share: float = 0.3, **fields: Any) -> Evidence:
+def table(
+    rng: np.random.Generator, n: int = 300, share: float = 0.3, **fields: Any
+) -> Evidence:
     """Verdicts half a step too high, some labels, and three systems of which "good" is a step
     better."""
     names = np.array(["good", "plain", "other"])[np.arange(n) % 3]
     truth = np.clip(np.round(rng.normal(2.6, 0.8, n)) + (names == "good"), 1, 5)
     verdicts = np.clip(truth + rng.integers(0, 2, n), 1, 5)
     labels = np.where(rng.random(n) < share, truth, np.nan)
-    return evidence_of("numeric", verdicts, labels, {"system": names}, scale=(1, 5), **fields)
+    return evidence_of(
+        "numeric", verdicts, labels, {"system": names}, scale=(1, 5), **fields
+    )
 
 
 def test_the_corrected_mean_is_told_beside_the_judges_own_and_names_its_estimator(
@@ -81,7 +85,9 @@ def test_the_corrected_mean_is_told_beside_the_judges_own_and_names_its_estimato
     assert said["systems.ranking"].values["separable"] == 2
 
 
-def test_without_labels_one_line_says_all_that_needs_them(rng: np.random.Generator) -> None:
+def test_without_labels_one_line_says_all_that_needs_them(
+    rng: np.random.Generator,
+) -> None:
     told, said = tell(table(rng, selection="random", share=0.0))
     assert told.not_examined.keys() == {"labels"} and "check.needs_labels" in said
     assert "systems.judge_mean" in told.numbers
@@ -117,21 +123,31 @@ def test_a_mean_without_ground_is_refused(
 def test_too_few_labels_and_verdicts_beyond_all_that_is_labelled_give_no_mean() -> None:
     verdicts = np.arange(300) % 3 + 1.0
     few, low = np.arange(300) < 4, verdicts < 3
-    for chosen, key in ((few, "systems.refused_too_few"), (low, "systems.refused_outside")):
+    for chosen, key in (
+        (few, "systems.refused_too_few"),
+        (low, "systems.refused_outside"),
+    ):
         labels = np.where(chosen, verdicts, np.nan)
         labels[0] = 2.0  # a judge who is equal to its labels is asked about first
         assert (
             key
-            in tell(evidence_of("numeric", verdicts, labels, scale=(1, 3), selection="random"))[1]
+            in tell(
+                evidence_of(
+                    "numeric", verdicts, labels, scale=(1, 3), selection="random"
+                )
+            )[1]
         )
 
 
-def test_labels_of_all_items_are_seen_and_need_no_declaration(rng: np.random.Generator) -> None:
+def test_labels_of_all_items_are_seen_and_need_no_declaration(
+    rng: np.random.Generator,
+) -> None:
     told, said = tell(table(rng, share=1.1))
     assert said["systems.mean_off"].values["estimator"] == "all"
     assert told.numbers["systems.mean"].value == pytest.approx(
         np.average(
-            told.tables["systems.means"]["mean"], weights=told.tables["systems.means"]["labels"]
+            told.tables["systems.means"]["mean"],
+            weights=told.tables["systems.means"]["labels"],
         )
     )
 
@@ -158,13 +174,17 @@ def test_a_system_without_labels_stops_the_mean_of_all_but_not_of_the_others(
     assert {"systems.mean.good", "systems.mean.plain"} <= set(told.numbers)
 
 
-def test_missing_verdicts_are_counted_and_bound_the_judges_mean(rng: np.random.Generator) -> None:
+def test_missing_verdicts_are_counted_and_bound_the_judges_mean(
+    rng: np.random.Generator,
+) -> None:
     verdicts = np.where(np.arange(200) < 20, np.nan, rng.integers(0, 2, 200))
     labels = np.where(np.arange(200) % 2 == 0, rng.integers(0, 2, 200), np.nan)
     told, said = tell(evidence_of("pass_fail", verdicts, labels, selection="random"))
     judge = told.numbers["systems.judge_mean"]
     assert said["systems.missing"].values["missing"] == 20
-    assert judge.best_high - judge.worst_low == pytest.approx(0.9 * (judge.high - judge.low) + 0.1)
+    assert judge.best_high - judge.worst_low == pytest.approx(
+        0.9 * (judge.high - judge.low) + 0.1
+    )
 
 
 @pytest.mark.skipif(not ARENA.is_file(), reason="the shared table is not here")
@@ -172,14 +192,18 @@ def test_the_interval_holds_the_mean_of_all_labels_of_real_verdicts_and_the_judg
     None
 ):
     rows = pd.read_csv(ARENA).dropna(subset=["oracle_label"])
-    scores, labels = (rows[name].to_numpy(np.float64) for name in ("judge_score", "oracle_label"))
+    scores, labels = (
+        rows[name].to_numpy(np.float64) for name in ("judge_score", "oracle_label")
+    )
     ours, people, judge = compare(scores, labels, n=60, seeds=200, cje=None)
     assert 0.93 <= ours["coverage"] <= 0.97
     assert ours["median_width"] < 0.9 * people["median_width"]
     assert judge["coverage"] == 0
 
 
-def pairs(rng: np.random.Generator, n: int = 200, sets: int = 1, orders: bool = True) -> Evidence:
+def pairs(
+    rng: np.random.Generator, n: int = 200, sets: int = 1, orders: bool = True
+) -> Evidence:
     """Choices among three systems, the first the strongest, with a taste for the place shown first;
     in two `sets` that never meet if asked for."""
     one = rng.integers(3, size=n)
@@ -188,7 +212,8 @@ def pairs(rng: np.random.Generator, n: int = 200, sets: int = 1, orders: bool = 
     names = np.array([["s0", "s1", "s2"], ["t0", "t1", "t2"]])
     merit = 0.8 * (other - one)
     said = [
-        (rng.random(n) > 1 / (1 + np.exp(-(merit + taste)))).astype(float) for taste in (0.6, -0.6)
+        (rng.random(n) > 1 / (1 + np.exp(-(merit + taste)))).astype(float)
+        for taste in (0.6, -0.6)
     ]
     said[0][:3] = 2
     items = {"system_1": names[of, one], "system_2": names[of, other]}
@@ -200,7 +225,11 @@ def test_systems_are_ranked_by_choices_with_the_place_taken_out_and_ties_apart(
 ) -> None:
     told, said = tell(pairs(rng))
     values = said["systems.choices_placed"].values
-    assert (values["order"], values["ties"], values["separable"]) == (["s0", "s1", "s2"], 3, 3)
+    assert (values["order"], values["ties"], values["separable"]) == (
+        ["s0", "s1", "s2"],
+        3,
+        3,
+    )
     assert told.tables["systems.strengths"]["best"].tolist() == [1, 2, 3]
     assert told.numbers["systems.strength.s0"].low > 0.5
     assert "systems.choices" in tell(pairs(rng, orders=False))[1]
@@ -216,30 +245,46 @@ def test_peoples_own_ranking_stands_beside_the_judges(
     first = table.verdicts.drop_duplicates("item").set_index("item")["verdict"]
     labels = (1 - first if turned else first).where(first < 2, 2)
     people = pd.DataFrame(
-        {"item": first.index, "criterion": "quality", "rater": "ana", "label": labels.to_numpy()}
+        {
+            "item": first.index,
+            "criterion": "quality",
+            "rater": "ana",
+            "label": labels.to_numpy(),
+        }
     )
     told, said = tell(replace(table, labels=people))
-    values, shown = said[key].values, told.tables["systems.strengths"].set_index("system")
+    values, shown = (
+        said[key].values,
+        told.tables["systems.strengths"].set_index("system"),
+    )
     assert (values["n"], values["pairs"]) == (int((labels < 2).sum()), 3)
     assert values["order"] == (["s2", "s1", "s0"] if turned else ["s0", "s1", "s2"])
     assert shown["people_best"].to_dict() == (
         {"s0": 3, "s1": 2, "s2": 1} if turned else {"s0": 1, "s1": 2, "s2": 3}
     )
-    assert told.numbers["systems.people.s0"].value == pytest.approx(shown.loc["s0", "people"])
+    assert told.numbers["systems.people.s0"].value == pytest.approx(
+        shown.loc["s0", "people"]
+    )
     weights = {noted.key: noted.weight for noted in told.findings}
     assert values.get("opposed", 0) == 3 * turned and weights[key] == (
         Weight.LIMITS if turned else Weight.QUALIFIES
     )
 
 
-def test_people_who_compared_too_little_are_not_ranked(rng: np.random.Generator) -> None:
-    people = pd.DataFrame({"item": ["i5"], "criterion": "quality", "rater": "ana", "label": 0.0})
+def test_people_who_compared_too_little_are_not_ranked(
+    rng: np.random.Generator,
+) -> None:
+    people = pd.DataFrame(
+        {"item": ["i5"], "criterion": "quality", "rater": "ana", "label": 0.0}
+    )
     told, said = tell(replace(pairs(rng), labels=people))
     assert said["systems.people_unranked"].values == {"n": 1, "systems": 3}
     assert "people" not in told.tables["systems.strengths"]
 
 
-def test_sets_that_never_meet_are_not_ranked_but_named(rng: np.random.Generator) -> None:
+def test_sets_that_never_meet_are_not_ranked_but_named(
+    rng: np.random.Generator,
+) -> None:
     told, said = tell(pairs(rng, sets=2))
     assert said["systems.disconnected"].values["sets"] == "s0, s1, s2 | t0, t1, t2"
     assert not told.numbers

@@ -38,10 +38,14 @@ def _insults(n: int, seed: int, judge: str = "reads") -> Evidence:
     rng = np.random.default_rng([seed, n])
     toxic = rng.integers(2, size=n)
     texts = _texts(toxic, rng)
-    found = np.array([int(any(word in text.lower() for word in INSULTS)) for text in texts])
+    found = np.array(
+        [int(any(word in text.lower() for word in INSULTS)) for text in texts]
+    )
     said = turned(toxic, 0.05, rng) if judge == "reads" else found
     people = [turned(toxic, 0.05, rng) for _ in range(2)]
-    return table([World("made", texts, toxic, np.zeros(n, dtype=int))], {None: said}, people)
+    return table(
+        [World("made", texts, toxic, np.zeros(n, dtype=int))], {None: said}, people
+    )
 
 
 def _answer(evidence: Evidence, **options: Any) -> Told:
@@ -72,7 +76,9 @@ def test_a_judge_that_looks_for_words_shares_nothing_beyond_them() -> None:
         assert answer.numbers["surface.people_at_equal"].low > 0
 
 
-def _frame(judge: np.ndarray, people: list[np.ndarray], rng: np.random.Generator) -> pd.DataFrame:
+def _frame(
+    judge: np.ndarray, people: list[np.ndarray], rng: np.random.Generator
+) -> pd.DataFrame:
     texts = _texts(rng.integers(2, size=judge.size), rng)
     columns = {f"person_{k}": own for k, own in enumerate(people)}
     return pd.DataFrame({"text": texts, "judge": judge} | columns)
@@ -95,7 +101,10 @@ def test_people_who_do_not_agree_refute_nobody() -> None:
     truth = rng.integers(2, size=400)
     people = [_noisy(truth, 0.3, rng) for _ in range(4)]
     answer = _checked(_frame(_noisy(truth, 0.3, rng), people, rng))
-    assert (answer.verdict.key, answer.standing) == ("check.verdict_labels", "undecided")
+    assert (answer.verdict.key, answer.standing) == (
+        "check.verdict_labels",
+        "undecided",
+    )
     values = answer.verdict.values
     assert values["truth"] == pytest.approx(values["people"] ** 0.5)
     assert "a judge that knew the truth" in words_of("en").say(answer.verdict)
@@ -109,7 +118,9 @@ def test_a_coin_is_refuted_where_people_agree() -> None:
     assert (answer.verdict.key, answer.standing) == ("check.verdict_coin", "refuted")
 
 
-def test_a_judge_that_knows_better_than_single_people_is_believed_below_the_usual_limit() -> None:
+def test_a_judge_that_knows_better_than_single_people_is_believed_below_the_usual_limit() -> (
+    None
+):
     """It agrees with single people more than they do with each other, though less than .4."""
     rng = np.random.default_rng(3)
     truth = rng.integers(2, size=1200)
@@ -144,7 +155,9 @@ def test_where_people_share_nothing_beyond_words_the_answer_says_so() -> None:
     rng = np.random.default_rng(6)
     toxic = rng.integers(2, size=500)
     texts = _texts(toxic, rng)
-    found = np.array([int(any(word in text.lower() for word in INSULTS)) for text in texts])
+    found = np.array(
+        [int(any(word in text.lower() for word in INSULTS)) for text in texts]
+    )
     people = [turned(found, 0.2, rng) for _ in range(2)]
     made = World("made", texts, toxic, np.zeros(500, dtype=int))
     answer = _answer(table([made], {None: found}, people))

@@ -30,7 +30,8 @@ def sets(*members: str) -> set[frozenset[str]]:
 @pytest.mark.parametrize("key", ["group", "precedent", "source"])
 def test_metadata_ties_texts(key: str) -> None:
     items = [
-        item(n, metadata={key: value}) for n, value in (("a", "1"), ("b", 1), ("c", None), ("d", 2))
+        item(n, metadata={key: value})
+        for n, value in (("a", "1"), ("b", 1), ("c", None), ("d", 2))
     ]
     assert together(*items) == sets("a b", "c", "d")
 
@@ -42,7 +43,11 @@ def test_pairs_parents_and_copies_tie_texts_and_ties_are_joined() -> None:
         item("c", LONG.upper()),
         item("made", parent="c"),
     ]
-    items = [*tied, item("alone"), *(item(name, parent="gone") for name in ("orphan", "sibling"))]
+    items = [
+        *tied,
+        item("alone"),
+        *(item(name, parent="gone") for name in ("orphan", "sibling")),
+    ]
     assert together(*items) == sets("a b c made", "alone", "orphan sibling")
     assert groups_of(items)["made"] == "pair p"
 
@@ -56,7 +61,10 @@ def test_what_most_texts_share_ties_nothing(name: str) -> None:
 
     def items(before: str) -> list[Item]:
         return [
-            Item(id=str(n), inputs={name: f"{before} {text}".strip(), "answer": f"yes, {n}"})
+            Item(
+                id=str(n),
+                inputs={name: f"{before} {text}".strip(), "answer": f"yes, {n}"},
+            )
             for n, text in enumerate(texts)
         ]
 
@@ -87,20 +95,25 @@ def test_many_copies_of_one_text_take_no_more_steps_than_as_many_texts_apart(
 
 def test_what_all_items_share_ties_nothing_and_a_source_that_some_share_does() -> None:
     rules, sources = words(80, "rules"), [words(50, ("source", n)) for n in range(2)]
-    fields = [{"rules": rules, "summary": words(20, n), "language": "pt"} for n in range(4)]
+    fields = [
+        {"rules": rules, "summary": words(20, n), "language": "pt"} for n in range(4)
+    ]
     items = [
-        Item(id=str(n), inputs=each | {"source": sources[n // 2]}) for n, each in enumerate(fields)
+        Item(id=str(n), inputs=each | {"source": sources[n // 2]})
+        for n, each in enumerate(fields)
     ]
     assert together(*items) == sets("0 1", "2 3")
-    assert together(*(Item(id=str(n), inputs=each) for n, each in enumerate(fields))) == sets(
-        *"0123"
-    )
+    assert together(
+        *(Item(id=str(n), inputs=each) for n, each in enumerate(fields))
+    ) == sets(*"0123")
     assert together(*(item(n, LONG) for n in "ab")) == sets("a b")
 
 
 def said(*items: Item) -> str:
     findings = units(items).findings
-    english, other = (" ".join(map(words_of(language).say, findings)) for language in ("en", "pt"))
+    english, other = (
+        " ".join(map(words_of(language).say, findings)) for language in ("en", "pt")
+    )
     assert english != other
     return english
 
@@ -147,7 +160,9 @@ def test_labels_of_a_review_queue_that_was_chosen_support_nothing(
             n / 10 + n % 3,
             {
                 "metadata": (
-                    {} if p is None else {"inclusion_probability": p, "label_in_view": in_view}
+                    {}
+                    if p is None
+                    else {"inclusion_probability": p, "label_in_view": in_view}
                 )
             },
         )
@@ -159,9 +174,15 @@ def test_labels_of_a_review_queue_that_was_chosen_support_nothing(
     (result,) = independence.of_chosen_labels(results, judged.frame)
     assert result.standing == standing
     if standing == "undecided":
-        counts = {"seen": 1000} if in_view else {"certain": 500 * probabilities.count(1.0)}
-        assert result.verdict is not None and result.verdict.values == counts | {"labels": 1000}
-        assert all(words_of(language).answered(result.verdict) for language in ("en", "pt"))
+        counts = (
+            {"seen": 1000} if in_view else {"certain": 500 * probabilities.count(1.0)}
+        )
+        assert result.verdict is not None and result.verdict.values == counts | {
+            "labels": 1000
+        }
+        assert all(
+            words_of(language).answered(result.verdict) for language in ("en", "pt")
+        )
 
 
 def test_a_group_that_somebody_named_is_final() -> None:
@@ -181,14 +202,18 @@ def test_a_group_that_somebody_named_is_final() -> None:
     assert len(groups_of(alone)) == 4 and len(set(groups_of(alone).values())) == 4
 
 
-def test_groups_that_somebody_named_are_final_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_that_somebody_named_are_final_among_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(independence, "many", lambda items: True)
     monkeypatch.setattr(independence, "_last", [])
-    items = _Kept(item(f"n{n}", LONG, metadata={TYPED_GROUP: f"g{n % 3}"}) for n in range(9))
+    items = _Kept(
+        item(f"n{n}", LONG, metadata={TYPED_GROUP: f"g{n % 3}"}) for n in range(9)
+    )
     of = groups_of(items)
-    assert {frozenset(id_ for id_ in of if of[id_] == name) for name in of.values()} == {
-        frozenset(f"n{n}" for n in range(k, 9, 3)) for k in range(3)
-    }
+    assert {
+        frozenset(id_ for id_ in of if of[id_] == name) for name in of.values()
+    } == {frozenset(f"n{n}" for n in range(k, 9, 3)) for k in range(3)}
     monkeypatch.setattr(independence, "_last", [])
     alone = _Kept(item(f"n{n}", LONG, metadata={TYPED_GROUP: ""}) for n in range(5))
     assert independence.grouped(alone) == ([], 5)

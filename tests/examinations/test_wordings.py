@@ -48,7 +48,10 @@ system súmula tau terminal terry token tokens trec true undogmatic untied usd u
 def trees() -> Iterator[tuple[str, ast.AST]]:
     """The code of every module, with the name of the analysis that it tells for."""
     for path in FOLDER.rglob("*.py"):
-        yield TELLS_FOR.get(path.stem, path.stem), ast.parse(path.read_text(encoding="utf-8"))
+        yield (
+            TELLS_FOR.get(path.stem, path.stem),
+            ast.parse(path.read_text(encoding="utf-8")),
+        )
 
 
 def told() -> Iterator[tuple[str, ast.expr]]:
@@ -56,9 +59,17 @@ def told() -> Iterator[tuple[str, ast.expr]]:
     both."""
     for name, tree in trees():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) in SAYING:
+            if (
+                isinstance(node, ast.Call)
+                and node.args
+                and ast.unparse(node.func) in SAYING
+            ):
                 first = node.args[0]
-                both = (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,)
+                both = (
+                    (first.body, first.orelse)
+                    if isinstance(first, ast.IfExp)
+                    else (first,)
+                )
                 yield from ((name, key) for key in both)
 
 
@@ -94,7 +105,8 @@ def wordings() -> set[str]:
         for path in FOLDER.glob("*.texts.yaml")
         for section, texts in read(path)["en"].items()
         for key in texts
-        if key not in NOT_FINDINGS and not key.startswith(("caption_", "table_", "next_"))
+        if key not in NOT_FINDINGS
+        and not key.startswith(("caption_", "table_", "next_"))
     }
 
 
@@ -108,13 +120,17 @@ def ruled() -> set[str]:
     """The keys of the rules of all verdicts."""
     modules = [gate, ruling, *map(importlib.import_module, modules_of_rules())]
     named = [value for module in modules for value in vars(module).values()]
-    tables = [table for table in named if isinstance(table, ruling.Rules) and table.prefix]
+    tables = [
+        table for table in named if isinstance(table, ruling.Rules) and table.prefix
+    ]
     return {f"{table.prefix}{rule.key}" for table in tables for rule in table.rules}
 
 
 def finding_keys() -> set[str]:
     """Keys that are told, as far as they are written out."""
-    return {full(name, key.value) for name, key in told() if isinstance(key, ast.Constant)}
+    return {
+        full(name, key.value) for name, key in told() if isinstance(key, ast.Constant)
+    }
 
 
 def test_every_finding_in_the_code_has_words() -> None:
@@ -125,7 +141,9 @@ def test_every_finding_in_the_code_has_words() -> None:
 def test_no_wording_is_left_over() -> None:
     whole, beginnings = keys_in_code()
     unused = {
-        k for k in wordings() if k not in whole | ruled() and not k.startswith(tuple(beginnings))
+        k
+        for k in wordings()
+        if k not in whole | ruled() and not k.startswith(tuple(beginnings))
     }
     assert not unused, sorted(unused)
 
@@ -198,7 +216,10 @@ def test_the_four_answers_are_the_same_words_everywhere() -> None:
         "pt": ("Sim", "Ainda não", "Não", "Em aberto"),
     }.items():
         answers = read(REPORT_TEXTS / f"{language}.yaml")["common"]["answer"]
-        assert tuple(answers[name] for name in ("yes", "not_yet", "no", "undecided")) == words
+        assert (
+            tuple(answers[name] for name in ("yes", "not_yet", "no", "undecided"))
+            == words
+        )
 
 
 def words_in(tree: Any) -> Iterator[str]:
@@ -213,7 +234,11 @@ def words_in(tree: Any) -> Iterator[str]:
 
 def test_the_portuguese_wordings_have_no_english_words() -> None:
     # which holds files
-    paths = [path for path in FOLDER.parent.rglob("*.texts.yaml") if path.name != "init.texts.yaml"]
+    paths = [
+        path
+        for path in FOLDER.parent.rglob("*.texts.yaml")
+        if path.name != "init.texts.yaml"
+    ]
     trees = [(read(path)["en"], read(path)["pt"]) for path in paths]
     trees.append((read(REPORT_TEXTS / "en.yaml"), read(REPORT_TEXTS / "pt.yaml")))
     english, portuguese = (

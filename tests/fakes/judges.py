@@ -39,7 +39,9 @@ def _model(kind: str, reverse: bool = False) -> Judge:
         said: Scores = [0.0] * len(items)
 
         async def ask() -> None:
-            for place in turns([item.id for item in items], [item.pair for item in items]):
+            for place in turns(
+                [item.id for item in items], [item.pair for item in items]
+            ):
                 try:
                     said[place] = 100 * (await model.rate(items[place].text))[0]
                 except RefusedAnswer:
@@ -59,7 +61,9 @@ def _good(difference: float, noise: float) -> Judge:
     """Scores around a middle that depends on the condition, with normal noise."""
 
     def judge(items: Sequence[Item], draw: np.random.Generator) -> Scores:
-        return _scale(50 + difference * (is_high(items) - 0.5) + draw.normal(0, noise, len(items)))
+        return _scale(
+            50 + difference * (is_high(items) - 0.5) + draw.normal(0, noise, len(items))
+        )
 
     return judge
 
@@ -69,7 +73,10 @@ def _in_steps(judge: Judge, step: float = 25.0) -> Judge:
 
     def stepped(items: Sequence[Item], draw: np.random.Generator) -> Scores:
         said = judge(items, draw)
-        return [score if isinstance(score, str) else step * round(score / step) for score in said]
+        return [
+            score if isinstance(score, str) else step * round(score / step)
+            for score in said
+        ]
 
     return stepped
 
@@ -88,7 +95,12 @@ def _mostly_ties(items: Sequence[Item], draw: np.random.Generator) -> Scores:
 def _refusing_what_is_wrong(items: Sequence[Item], draw: np.random.Generator) -> Scores:
     """A coin that says nothing of a pair that it would order wrongly."""
     told = list(
-        zip(items, draw.uniform(0, 100, len(items)), is_high(items).astype(bool), strict=True)
+        zip(
+            items,
+            draw.uniform(0, 100, len(items)),
+            is_high(items).astype(bool),
+            strict=True,
+        )
     )
     by_pair = {item.pair: score for item, score, wanted in told if wanted}
     return [
@@ -101,7 +113,8 @@ def _sum(first: str, second: str) -> Judge:
     def judge(items: Sequence[Item], draw: np.random.Generator) -> Scores:
         parts = [SURFACES[name] for name in (first, second)]
         values = [
-            sum((part.of(item.text) - part.usual) / part.spread for part in parts) for item in items
+            sum((part.of(item.text) - part.usual) / part.spread for part in parts)
+            for item in items
         ]
         return _scale(50 + 20 * np.array(values))
 

@@ -15,7 +15,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_good_judges_are_believed_on_46_pairs() -> None:
-    found = [standing for seed in range(2) for standing in one_world(list(GOOD), "alike", 46, seed)]
+    found = [
+        standing
+        for seed in range(2)
+        for standing in one_world(list(GOOD), "alike", 46, seed)
+    ]
     assert found.count("supported") >= 5
 
 
@@ -32,7 +36,9 @@ def test_none_is_believed_on_the_shipped_pairs() -> None:
     assert "supported" not in found
 
 
-def test_on_theses_whose_surface_gives_them_away_not_even_good_judges_are_believed() -> None:
+def test_on_theses_whose_surface_gives_them_away_not_even_good_judges_are_believed() -> (
+    None
+):
     found = on_items([*FAKES, *GOOD], shipped("theses"), seed=2)
     assert "supported" not in found
 
@@ -66,7 +72,9 @@ def test_eight_pairs_copied_are_eight_pairs() -> None:
 def test_there_are_forty_and_the_experiment_has_all_that_read_the_text_alone() -> None:
     assert len(FAKES) >= 40
     listed = (conf_folder() / "experiment" / "fakes.yaml").read_text(encoding="utf-8")
-    assert {*KINDS, *EXPRESSIONS} == set(listed.rsplit("model.kind: ", 1)[1].strip().split(","))
+    assert {*KINDS, *EXPRESSIONS} == set(
+        listed.rsplit("model.kind: ", 1)[1].strip().split(",")
+    )
 
 
 @pytest.mark.parametrize("kind", arranged.KINDS)

@@ -17,7 +17,10 @@ from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import Told
 
 WORDS = [
-    f"{a}{b}{c}" for a in "bcdlmnprst" for b in "aeiou" for c in ("", "m", "ra", "to", "dade", "r")
+    f"{a}{b}{c}"
+    for a in "bcdlmnprst"
+    for b in "aeiou"
+    for c in ("", "m", "ra", "to", "dade", "r")
 ]
 
 
@@ -25,7 +28,11 @@ def shipped(part: Part, n: int | None = None) -> list[Item]:
     """The test texts of a part, or its first `n` pairs."""
     items = CuratedDataset(parts=[part], split="test").load()
     kept = list(dict.fromkeys(item.pair for item in items))[:n]
-    return [item for item in items if item.pair in kept and item.condition != "explained_cited"]
+    return [
+        item
+        for item in items
+        if item.pair in kept and item.condition != "explained_cited"
+    ]
 
 
 def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
@@ -44,25 +51,38 @@ def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
             for place in np.flatnonzero(draw.uniform(size=length) < often):
                 words[place] += ","
             text = " ".join(words) + ". " + "".join(draw.choice(letters, 6))
-            items.append(Item(id=f"p{k}:{condition}", text=text, pair=f"p{k}", condition=condition))
+            items.append(
+                Item(
+                    id=f"p{k}:{condition}", text=text, pair=f"p{k}", condition=condition
+                )
+            )
     return items
 
 
 def judged(items: Sequence[Item], said: Scores) -> RunEvidence:
     """The table of these scores, with a margin of 10 points."""
     refused = {
-        score: Failure(reason=score, message="no") for score in said if isinstance(score, str)
+        score: Failure(reason=score, message="no")
+        for score in said
+        if isinstance(score, str)
     }
     outcomes = [
-        refused[score] if isinstance(score, str) else Verdict(score=score) for score in said
+        refused[score] if isinstance(score, str) else Verdict(score=score)
+        for score in said
     ]
     judgments = [
         Judgment(
-            item_id=item.id, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=ORIGIN
+            item_id=item.id,
+            judge="score",
+            outcome=outcome,
+            cost=Cost(calls=1),
+            provenance=ORIGIN,
         )
         for item, outcome in zip(items, outcomes, strict=True)
     ]
-    return RunEvidence(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
+    return RunEvidence(
+        tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0})
+    )
 
 
 def verdict_of(items: Sequence[Item], said: Scores) -> Told:

@@ -52,7 +52,10 @@ def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
     out = tmp_path / "student.safetensors"
     main(["distill", str(run), "embeddings=e5", "tracking=none", "--out", str(out)])
     said = capsys.readouterr().out
-    assert "A student was fitted to 60 texts" in said and "patterns-2 (judge score)" in said
+    assert (
+        "A student was fitted to 60 texts" in said
+        and "patterns-2 (judge score)" in said
+    )
     assert (
         "a word counter" in said
         and "not shown to follow" in said
@@ -65,14 +68,26 @@ def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
         str(made(tmp_path / "again", "model=distilled", f"model.path={out}")), "RUN"
     )
     verdicts = [judgment.outcome for judgment in judged.judgments]
-    assert all(verdict.interval[0] <= verdict.score <= verdict.interval[1] for verdict in verdicts)
+    assert all(
+        verdict.interval[0] <= verdict.score <= verdict.interval[1]
+        for verdict in verdicts
+    )
     assert np.ptp([verdict.score for verdict in verdicts]) > 0
-    with pytest.raises(ConfigError, match=r"was fitted for the rubric 'shame'.* uses 'verbosity'"):
-        made(tmp_path / "other", "model=distilled", f"model.path={out}", "rubric=trait/verbosity")
+    with pytest.raises(
+        ConfigError, match=r"was fitted for the rubric 'shame'.* uses 'verbosity'"
+    ):
+        made(
+            tmp_path / "other",
+            "model=distilled",
+            f"model.path={out}",
+            "rubric=trait/verbosity",
+        )
 
 
 def test_a_run_with_a_fit_holds_its_student_and_reports_it(tmp_path: Path) -> None:
-    folder = made(tmp_path / "run", "fit=student", "embeddings=e5", "report.language=pt")
+    folder = made(
+        tmp_path / "run", "fit=student", "embeddings=e5", "report.language=pt"
+    )
     assert Student.load(folder / "student.safetensors", cache=False).about.n == 60
     figures = json.loads((folder / "metrics.json").read_text())
     assert {
@@ -87,15 +102,20 @@ def test_a_run_with_a_fit_holds_its_student_and_reports_it(tmp_path: Path) -> No
 def test_equal_scores_are_spread_without_changing_their_order_or_middle() -> None:
     scores = np.array([84.0, 0, 90, 84, 0, 84, 100, 100])
     apart = spread(scores)
-    assert len(np.unique(apart)) == len(apart) and apart.min() >= 0 and apart.max() <= 100
+    assert (
+        len(np.unique(apart)) == len(apart) and apart.min() >= 0 and apart.max() <= 100
+    )
     for one, other in zip(*np.nonzero(scores[:, None] < scores), strict=True):
         assert apart[one] < apart[other]
     assert apart[scores == 84].mean() == 84 and apart[2] == 90
-    assert np.ptp(apart[scores == 84]) < 6  # half the way to 90, and no farther to the other side
+    # half the way to 90, and no farther to the other side
+    assert np.ptp(apart[scores == 84]) < 6
     assert spread(np.full(3, 5.0)).tolist() == [5, 5, 5]
 
 
-def test_a_student_of_a_teacher_with_five_grades_tells_apart_what_its_regression_does() -> None:
+def test_a_student_of_a_teacher_with_five_grades_tells_apart_what_its_regression_does() -> (
+    None
+):
     grades = lesson(120)
     student = fit_student(
         replace(grades, scores=np.round(grades.scores / 25) * 25), E5Embeddings(), {}
@@ -103,11 +123,13 @@ def test_a_student_of_a_teacher_with_five_grades_tells_apart_what_its_regression
     assert student.about.folding is not None
     read = list(map(student.about.folding.read, grades.texts))
     raw = student.regression.raw(student.embeddings.vectors(read).astype(np.float64))
-    inside = (raw > student.calibration.raw_knots[0]) & (raw < student.calibration.raw_knots[-1])
-    scores = student.placed(grades.texts).scores[inside]
-    assert (np.argsort(scores) == np.argsort(raw[inside])).all() and len(np.unique(scores)) == len(
-        np.unique(raw[inside])
+    inside = (raw > student.calibration.raw_knots[0]) & (
+        raw < student.calibration.raw_knots[-1]
     )
+    scores = student.placed(grades.texts).scores[inside]
+    assert (np.argsort(scores) == np.argsort(raw[inside])).all() and len(
+        np.unique(scores)
+    ) == len(np.unique(raw[inside]))
 
 
 def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_texts(
@@ -119,7 +141,9 @@ def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_text
         words = Words(language, result.texts, "amount", strict=True)
         assert all(words.say(finding) for finding in result.findings)
         assert all(
-            words.metric(name) for name in result.metrics if not name.endswith(("_low", "_high"))
+            words.metric(name)
+            for name in result.metrics
+            if not name.endswith(("_low", "_high"))
         )
     assert result.metrics["student.teacher_spearman"] == pytest.approx(
         fit.student.about.figures["teacher.spearman"]
@@ -136,9 +160,15 @@ def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_text
     assert second in ("student.teacher_better", "student.teacher_no_better")
     show(result, RUBRIC, "en", Path("mine.safetensors"))
     told = capsys.readouterr().out.splitlines()
-    assert "counting words" in told[0] and "model=distilled model.path=mine.safetensors" in told[-1]
+    assert (
+        "counting words" in told[0]
+        and "model=distilled model.path=mine.safetensors" in told[-1]
+    )
     blind = fit._replace(scores=np.random.default_rng(1).permutation(fit.scores))
-    assert abs(report(blind, np.random.default_rng(0)).metrics["student.teacher_spearman"]) < 0.4
+    assert (
+        abs(report(blind, np.random.default_rng(0)).metrics["student.teacher_spearman"])
+        < 0.4
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,7 +199,9 @@ def test_a_student_is_compared_with_the_better_of_two_word_counters(
     assert _against("people", rows)["people"].key == f"student.people_{key}"
 
 
-def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Path) -> None:
+def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(
+    tmp_path: Path,
+) -> None:
     taught = lesson()
     table = pd.DataFrame(
         {
@@ -188,14 +220,17 @@ def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Pat
         "overall",
     )
     assert (
-        Student.load(tmp_path / "s.safetensors", cache=False).about.figures["teacher.spearman"]
+        Student.load(tmp_path / "s.safetensors", cache=False).about.figures[
+            "teacher.spearman"
+        ]
         > 0.9
     )
     table.assign(judge_score=table["judge_score"] * 3).drop(columns="human").to_csv(
         tmp_path / "wide.csv", index=False
     )
     with pytest.raises(
-        DataError, match=r"wide.csv: the verdict \d+ is of another rubric; rubric=shame runs from 0"
+        DataError,
+        match=r"wide.csv: the verdict \d+ is of another rubric; rubric=shame runs from 0",
     ):
         distil(
             [str(tmp_path / "wide.csv")],
@@ -208,11 +243,15 @@ def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Pat
     assert len(twice.texts) == 90 and twice.scores.tolist() == taught.scores.tolist()
 
 
-def test_what_cannot_be_distilled_is_said_in_one_message(run: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_distilled_is_said_in_one_message(
+    run: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "student.safetensors"
     few = made(tmp_path / "few", "run.limit=10")
     silent = made(tmp_path / "silent")
-    scores = pd.read_csv(silent / "judgments.jsonl", sep="\x00", header=None)[0].map(json.loads)
+    scores = pd.read_csv(silent / "judgments.jsonl", sep="\x00", header=None)[0].map(
+        json.loads
+    )
     for record in scores:
         record["outcome"] = {"kind": "failure", "reason": "refusal", "message": "no"}
     (silent / "judgments.jsonl").write_text("\n".join(map(json.dumps, scores)) + "\n")
@@ -225,11 +264,17 @@ def test_what_cannot_be_distilled_is_said_in_one_message(run: Path, tmp_path: Pa
             ["rubric=trait/verbosity"],
             r"judged by the rubric 'shame', and a student is wanted for 'verbosity'",
         ),
-        (run, ["embeddings=hub", "embeddings.path=x"], r"sentence-transformers|cannot be loaded"),
+        (
+            run,
+            ["embeddings=hub", "embeddings.path=x"],
+            r"sentence-transformers|cannot be loaded",
+        ),
     ):
         with pytest.raises((ConfigError, DataError), match=message):
             distil([str(source)], out, ["tracking=none", *words], None, "overall")
-    with pytest.raises(ConfigError, match=r"nobody judged tone; it holds score on overall"):
+    with pytest.raises(
+        ConfigError, match=r"nobody judged tone; it holds score on overall"
+    ):
         distil([str(run)], out, ["tracking=none"], None, "tone")
     with pytest.raises(ConfigError, match=r"a student is a .safetensors file"):
         distil([str(run)], tmp_path / "student.pkl", ["tracking=none"], None, "overall")
@@ -244,9 +289,17 @@ def test_of_more_texts_than_it_is_fitted_to_whole_groups_are_drawn_and_the_repor
     folder = made(tmp_path / "run", "fit=student", "embeddings=e5", "fit.most=52")
     fitted = Student.load(folder / "student.safetensors", cache=False).about
     page = (folder / "report.md").read_text()
-    assert 50 <= fitted.n <= 52 and f"The teacher scored {60 - fitted.n} texts more" in page
+    assert (
+        50 <= fitted.n <= 52
+        and f"The teacher scored {60 - fitted.n} texts more" in page
+    )
     lesson = of_run(RunFolder.open(str(run), "RUN"), None, "overall", 52)
     groups = groups_of(RunFolder.open(str(run), "RUN").items())
     inside = {item.id for item in lesson.items}
-    assert not {groups[name] for name in inside} & {groups[name] for name in groups.keys() - inside}
-    assert set(text_marks(lesson.texts)) == set(fitted.texts) and lesson.left_out == 60 - fitted.n
+    assert not {groups[name] for name in inside} & {
+        groups[name] for name in groups.keys() - inside
+    }
+    assert (
+        set(text_marks(lesson.texts)) == set(fitted.texts)
+        and lesson.left_out == 60 - fitted.n
+    )

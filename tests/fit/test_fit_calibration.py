@@ -7,17 +7,33 @@ import numpy as np
 import pytest
 
 from undogmatic.errors import DataError
-from undogmatic.fit.calibration import LEAST, calibrate_from_config, fit, fit_content_free
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.fit.calibration import (
+    LEAST,
+    calibrate_from_config,
+    fit,
+    fit_content_free,
+)
+from undogmatic.records.records import (
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    Verdict,
+)
 
 
 def item(number: int, pair: str | None = None) -> Item:
-    return Item(id=f"t{number}", text=f"text {number}", pair=pair, label=float(number % 5 * 25))
+    return Item(
+        id=f"t{number}", text=f"text {number}", pair=pair, label=float(number % 5 * 25)
+    )
 
 
 def judged(item: Item, score: float | None) -> Judgment:
     """A judgment with this score, or a failure."""
-    failure = Failure(reason="off_scale", message="the answers carry 0.1 of the probability")
+    failure = Failure(
+        reason="off_scale", message="the answers carry 0.1 of the probability"
+    )
     return Judgment(
         item_id=item.id,
         judge="score",
@@ -40,14 +56,20 @@ def test_too_few_labelled_texts_are_refused_before_judging(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     data = tmp_path / "few.jsonl"
     data.write_text(
-        "".join(json.dumps({"text": f"t{n}", "label": 1}) + "\n" for n in range(LEAST - 1))
+        "".join(
+            json.dumps({"text": f"t{n}", "label": 1}) + "\n" for n in range(LEAST - 1)
+        )
     )
     with pytest.raises(
-        DataError, match=rf"few.jsonl holds {LEAST - 1} labelled texts; .* at least {LEAST}"
+        DataError,
+        match=rf"few.jsonl holds {LEAST - 1} labelled texts; .* at least {LEAST}",
     ):
         # Building this model would end with the key that is missing.
         calibrate_from_config(
-            str(data), "linear", tmp_path / "out.json", ["model=gpt", "readout=logprobs"]
+            str(data),
+            "linear",
+            tmp_path / "out.json",
+            ["model=gpt", "readout=logprobs"],
         )
     assert not (tmp_path / "out.json").exists()
 
@@ -57,8 +79,9 @@ def test_where_nothing_is_judged_the_first_reason_is_given() -> None:
     failed = [judged(i, None) for i in items]
     with pytest.raises(DataError) as caught:
         fit(items, failed, "linear", (0, 100))
-    assert f"0 of {LEAST} texts were judged; a calibration needs at least {LEAST}." in str(
-        caught.value
+    assert (
+        f"0 of {LEAST} texts were judged; a calibration needs at least {LEAST}."
+        in str(caught.value)
     )
     said = "The first failure, for 't0': off_scale: the answers carry 0.1 of the probability"
     assert said in str(caught.value)
@@ -77,5 +100,7 @@ def test_texts_of_a_pair_are_held_out_together() -> None:
     alone = [i.model_copy(update={"pair": None}) for i in items]
     together, _ = fit(items, scores, "linear", (0, 100))
     apart, _ = fit(alone, scores, "linear", (0, 100))
-    errors = [found["mean_absolute_error"]["cross_validated"] for found in (together, apart)]
+    errors = [
+        found["mean_absolute_error"]["cross_validated"] for found in (together, apart)
+    ]
     assert errors[0] > errors[1] + 5

@@ -45,7 +45,9 @@ def test_it_ranks_new_texts() -> None:
     assert np.corrcoef(regression.raw(features), labels)[0, 1] > 0.9
 
 
-def test_neither_the_scale_of_features_nor_a_monotone_change_of_the_labels_counts() -> None:
+def test_neither_the_scale_of_features_nor_a_monotone_change_of_the_labels_counts() -> (
+    None
+):
     features, labels = data(100)
     moved = features * np.linspace(0.5, 40, 12) + 7
     expected = fit_regression(features, labels).raw(features)
@@ -101,7 +103,9 @@ def test_few_residuals_give_their_extremes() -> None:
 
 
 def item(k: int, **fields: object) -> Item:
-    return Item.model_validate({"id": str(k), "text": f"text {k}", "label": float(k)} | fields)
+    return Item.model_validate(
+        {"id": str(k), "text": f"text {k}", "label": float(k)} | fields
+    )
 
 
 def test_authors_are_left_out_one_at_a_time_from_three_on() -> None:
@@ -112,7 +116,9 @@ def test_authors_are_left_out_one_at_a_time_from_three_on() -> None:
         "one author left out at a time",
         ("w0", "w1", "w2"),
     )
-    two = [item(k, pair=f"p{k // 2}", metadata={"author": f"w{k % 2}"}) for k in range(40)]
+    two = [
+        item(k, pair=f"p{k // 2}", metadata={"author": f"w{k % 2}"}) for k in range(40)
+    ]
     codes, how, _ = fold_codes(two)
     assert how == "ten folds by group" and len(set(codes)) == 10
     assert all(codes[k] == codes[k + 1] for k in range(0, 40, 2))
@@ -145,7 +151,9 @@ def test_the_command_refuses_before_it_reads_anything(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"a probe is a \.safetensors file"):
         fit_from_config(None, tmp_path / "probe.json", [])
     few = tmp_path / "few.jsonl"
-    few.write_text("".join(json.dumps({"text": f"t{k}", "label": k}) + "\n" for k in range(5)))
+    few.write_text(
+        "".join(json.dumps({"text": f"t{k}", "label": k}) + "\n" for k in range(5))
+    )
     with pytest.raises(DataError, match="5 labelled texts; a probe needs at least 20"):
         fit_from_config(str(few), tmp_path / "probe.safetensors", [])
     assert not (tmp_path / "probe.safetensors").exists()
@@ -161,7 +169,10 @@ def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> No
     )
     bad = "É o que decidiu o Supremo no Tema {}, e ponto final."
     rows = [
-        {"text": (bad if k % 2 else good).format(k), "label": 95 - k % 5 if k % 2 else 5 + k % 5}
+        {
+            "text": (bad if k % 2 else good).format(k),
+            "label": 95 - k % 5 if k % 2 else 5 + k % 5,
+        }
         for k in range(30)
     ]
     (tmp_path / "rows.jsonl").write_text(
@@ -173,7 +184,9 @@ def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> No
     assert load(out).about.folding == Folding.learnt(row["text"] for row in rows)
     texts = [good.format("Natal"), bad.format("Natal")]
     low, high = score_texts(texts, ["readout=probe", f"readout.path={out}"])
-    assert low.score is not None and high.score is not None and low.score + 30 < high.score
+    assert (
+        low.score is not None and high.score is not None and low.score + 30 < high.score
+    )
     again = score_texts(
         list(map(TYPED["upper case"], texts)), ["readout=probe", f"readout.path={out}"]
     )
@@ -184,17 +197,23 @@ def test_a_probe_that_saw_copies_says_how_many(rubric: Rubric) -> None:
     features, labels = data(40)
     items = [
         item(k, label=float(label))
-        for k, label in enumerate(np.interp(labels, (labels.min(), labels.max()), (0, 100)))
+        for k, label in enumerate(
+            np.interp(labels, (labels.min(), labels.max()), (0, 100))
+        )
     ]
     about = {"model": "m", "model_sha256": "0", "views": (), "versions": {}}
     alone = fit_probe(features, items, rubric, about)
-    more = fit_probe(features, items, rubric, about | {"said_once": True}, copies=features + 0.1)
+    more = fit_probe(
+        features, items, rubric, about | {"said_once": True}, copies=features + 0.1
+    )
     assert (alone.about.injected, alone.about.said_once) == (0, False)
     assert (more.about.injected, more.about.said_once, more.about.n) == (40, True, 40)
     assert len(more.regression.supports) == 2 * len(alone.regression.supports)
 
 
-def readings(n: int, seed: int = 0) -> tuple[list[Pieces], list[Pieces], list[np.ndarray]]:
+def readings(
+    n: int, seed: int = 0
+) -> tuple[list[Pieces], list[Pieces], list[np.ndarray]]:
     """Texts of four pieces and copies with two more at the end, which lie elsewhere on one of five
     axes."""
     rng = np.random.default_rng(seed)
@@ -221,14 +240,17 @@ def test_a_sieve_finds_what_was_put_into_texts_it_has_not_seen() -> None:
     assert np.mean(moved) < 0.6  # all pieces alike: about 2
 
 
-def test_sifting_twice_gives_the_same_bits_and_a_fold_is_sifted_without_itself() -> None:
+def test_sifting_twice_gives_the_same_bits_and_a_fold_is_sifted_without_itself() -> (
+    None
+):
     own, copied, foreign = readings(40)
     folds = np.arange(40) % 5
     first, again = sift(own, copied, foreign, folds), sift(own, copied, foreign, folds)
     for a, b in zip([*first[0], *first[1:]], [*again[0], *again[1:]], strict=True):
         assert np.array_equal(a, b)
     spoiled = [
-        1 - share if fold == 0 else share for share, fold in zip(foreign, folds, strict=True)
+        1 - share if fold == 0 else share
+        for share, fold in zip(foreign, folds, strict=True)
     ]
     other = sift(own, copied, spoiled, folds)
     assert np.array_equal(other[2][folds == 0], first[2][folds == 0])
@@ -252,7 +274,9 @@ def test_what_was_put_into_a_copy_is_found_by_comparing() -> None:
             for piece, share in zip(pieces, found, strict=True)
             if share > 0.9
         } == {True}
-        assert found @ [len(piece) for piece in pieces] == pytest.approx(len(passage), abs=2)
+        assert found @ [len(piece) for piece in pieces] == pytest.approx(
+            len(passage), abs=2
+        )
 
 
 def test_pieces_are_clauses_that_join_to_the_text_and_end_with_the_line() -> None:

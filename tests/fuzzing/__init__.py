@@ -25,7 +25,9 @@ from types import ModuleType
 from undogmatic.errors import ModelError, UndogmaticError
 
 DOORS = sorted(
-    module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")
+    module.name
+    for module in pkgutil.iter_modules(__path__)
+    if not module.name.startswith("_")
 )
 MOST_SECONDS, MOST_BYTES = 30.0, 200_000_000
 
@@ -55,7 +57,9 @@ def watched(place: str | None = None) -> Iterator[None]:
         )
         assert str(error).strip(), f"{type(error).__name__} without a message"
         assert len(str(error)) < 20_000, f"a message of {len(str(error))} characters"
-        assert place is None or place in str(error), f"{place!r} is not named in: {error}"
+        assert place is None or place in str(error), (
+            f"{place!r} is not named in: {error}"
+        )
         str(error).encode()  # half of a character could not be printed
     except AssertionError:
         raise
@@ -72,7 +76,9 @@ def _peak() -> int:
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not status.is_file():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    found = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    found = next(
+        line for line in status.read_text().splitlines() if line.startswith("VmHWM")
+    )
     with contextlib.suppress(OSError):
         reset.write_text("5")
     return int(found.split()[1]) * 1024

@@ -37,14 +37,18 @@ ODD_NUMBERS = [True, -1, 0, *LARGE, *map(float, ("nan", "inf", "-inf"))]
 
 def odd() -> st.SearchStrategy[Any]:
     """Any value that JSON can spell, and some that it only can in Python's dialect."""
-    plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+    plain = (
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+    )
     leaves = plain | st.sampled_from(ODD_TEXTS) | st.sampled_from(ODD_NUMBERS)
     keys = st.text(max_size=8) | st.sampled_from(ODD_TEXTS)
 
     def holding(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         return st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)
 
-    return st.recursive(leaves, holding, max_leaves=6) | st.integers(1, 3 * NESTED).map(nested)
+    return st.recursive(leaves, holding, max_leaves=6) | st.integers(1, 3 * NESTED).map(
+        nested
+    )
 
 
 def nested(depth: int) -> Any:
@@ -57,18 +61,23 @@ def written(value: Any) -> bytes:
 
 def texts(most: int) -> st.SearchStrategy[bytes]:
     """Of so many characters, halves of some among them."""
-    return st.text(max_size=most).map(lambda text: text.encode("utf-8", "surrogatepass"))
+    return st.text(max_size=most).map(
+        lambda text: text.encode("utf-8", "surrogatepass")
+    )
 
 
 def lines(rows: Iterable[Any], as_they_are: bool = False) -> bytes:
     """JSON Lines, as ASCII or with all characters as they are."""
-    return "\n".join(json.dumps(row, ensure_ascii=not as_they_are) for row in rows).encode(
-        "utf-8", "surrogatepass"
-    )
+    return "\n".join(
+        json.dumps(row, ensure_ascii=not as_they_are) for row in rows
+    ).encode("utf-8", "surrogatepass")
 
 
 def sheet(
-    rows: Iterable[Iterable[str]], encoding: str = "utf-8", end: str = "\r\n", mark: str = ","
+    rows: Iterable[Iterable[str]],
+    encoding: str = "utf-8",
+    end: str = "\r\n",
+    mark: str = ",",
 ) -> bytes:
     """Rows as CSV."""
     text = io.StringIO(newline="")
@@ -78,7 +87,9 @@ def sheet(
 
 def pieces(tokens: Iterable[Any], most: int | None = None) -> st.SearchStrategy[bytes]:
     """Some of these texts, or of these bytes, in any order."""
-    encoded = [token if isinstance(token, bytes) else token.encode() for token in tokens]
+    encoded = [
+        token if isinstance(token, bytes) else token.encode() for token in tokens
+    ]
     return st.lists(st.sampled_from(encoded), max_size=most).map(b"".join)
 
 
@@ -119,7 +130,11 @@ def spoiled(
         if not nodes:
             return draw(values)
         holder, key = draw(st.sampled_from(nodes))
-        match draw(st.sampled_from(["replace", "replace", "replace", "remove", "double", "wrap"])):
+        match draw(
+            st.sampled_from(
+                ["replace", "replace", "replace", "remove", "double", "wrap"]
+            )
+        ):
             case "remove":
                 del holder[key]
             case "double" if isinstance(holder, list):
@@ -127,10 +142,15 @@ def spoiled(
             case "double":
                 holder[draw(keys)] = copy.deepcopy(holder[key])
             case "wrap":
-                wrapped = [holder[key]], {"text": holder[key]}, json_or_nothing(holder[key])
+                wrapped = (
+                    [holder[key]],
+                    {"text": holder[key]},
+                    json_or_nothing(holder[key]),
+                )
                 holder[key] = draw(st.sampled_from(wrapped))
             case _:
-                holder[key] = copy.deepcopy(draw(values))  # or a list would come to hold itself
+                # or a list would come to hold itself
+                holder[key] = copy.deepcopy(draw(values))
     return found
 
 
@@ -199,10 +219,18 @@ def writable(items: Sequence[Item]) -> None:
         assert len(item.id) <= 1000 and item.id.isprintable() >= item.id.isascii()
         float("nan" if item.label is None else item.label)
     frame = pd.DataFrame(
-        {"item_id": [i.id for i in items], "text": [i.text for i in items], "n": range(len(items))}
+        {
+            "item_id": [i.id for i in items],
+            "text": [i.text for i in items],
+            "n": range(len(items)),
+        }
     )
     back = pd.read_csv(
         io.StringIO(files.csv(frame), newline=""), dtype="str", keep_default_na=False
     )
-    assert [files.as_written(cell) for cell in back["item_id"]] == [item.id for item in items]
-    assert [files.as_written(cell) for cell in back["text"]] == [item.text for item in items]
+    assert [files.as_written(cell) for cell in back["item_id"]] == [
+        item.id for item in items
+    ]
+    assert [files.as_written(cell) for cell in back["text"]] == [
+        item.text for item in items
+    ]

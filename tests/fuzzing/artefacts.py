@@ -29,7 +29,13 @@ def shipped() -> bytes:
 
 def calibration(**changed: Any) -> bytes:
     """A calibration file with some keys changed."""
-    parameters = {"kind": "linear", "slope": 1.0, "intercept": 0.0, "low": 0.0, "high": 100.0}
+    parameters = {
+        "kind": "linear",
+        "slope": 1.0,
+        "intercept": 0.0,
+        "low": 0.0,
+        "high": 100.0,
+    }
     whole = {
         "model": "m",
         "prompt_hash": "p",
@@ -49,20 +55,32 @@ def damaged_probes(draw: st.DrawFn) -> bytes:
             st.integers(0, 255)
         )
     return bytes(
-        content[: draw(st.sampled_from([len(content), len(content), 7, 100, len(content) - 1]))]
+        content[
+            : draw(
+                st.sampled_from([len(content), len(content), 7, 100, len(content) - 1])
+            )
+        ]
     )
 
 
 def strategy() -> st.SearchStrategy[Case]:
     keys = st.sampled_from(["model", "prompt_hash", "method", "texts", "parameters"])
     methods = st.sampled_from(["content_free", "isotonic", "platt", "linear"])
-    names = st.sampled_from("kind slope intercept x y weights low high scale a b n".split())
+    names = st.sampled_from(
+        "kind slope intercept x y weights low high scale a b n".split()
+    )
     parameters = st.dictionaries(names, odd | methods, max_size=6)
     fitted = st.builds(
-        lambda m, p: calibration(method=m, parameters={"kind": m} | p), methods, parameters
+        lambda m, p: calibration(method=m, parameters={"kind": m} | p),
+        methods,
+        parameters,
     )
-    changed = st.dictionaries(keys, odd, max_size=3).map(lambda changed: calibration(**changed))
-    raw = st.tuples(st.sampled_from([".safetensors", ".json", ".gguf"]), st.binary(max_size=200))
+    changed = st.dictionaries(keys, odd, max_size=3).map(
+        lambda changed: calibration(**changed)
+    )
+    raw = st.tuples(
+        st.sampled_from([".safetensors", ".json", ".gguf"]), st.binary(max_size=200)
+    )
     kinds = {".safetensors": damaged_probes(), ".json": fitted | changed}
     return st.one_of(
         *(st.tuples(st.just(suffix), content) for suffix, content in kinds.items()), raw
@@ -106,17 +124,25 @@ EXAMPLES: list[Case] = [
     (".safetensors", struct.pack("<Q", 90_000_000) + b" " * 1000),
     (
         ".safetensors",
-        _tensors({"mean": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}, b"\0\0"),
+        _tensors(
+            {"mean": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]}}, b"\0\0"
+        ),
     ),
     (
         ".safetensors",
         _tensors({"mean": {"dtype": "F64", "shape": [2**60], "data_offsets": [0, 0]}}),
     ),
-    *((".json", raw) for raw in (b"[]", b"[" * 100_000, '{"model": "é"}'.encode("latin-1"))),
+    *(
+        (".json", raw)
+        for raw in (b"[]", b"[" * 100_000, '{"model": "é"}'.encode("latin-1"))
+    ),
     *((".json", calibration(texts=texts)) for texts in ([{}], {"a": 1})),
     (".json", calibration(parameters=[])),
     *(
-        (".json", calibration(**_FREE, parameters={"kind": "content_free", "weights": each}))
+        (
+            ".json",
+            calibration(**_FREE, parameters={"kind": "content_free", "weights": each}),
+        )
         for each in ([0], [])
     ),
     *(

@@ -48,7 +48,10 @@ EXAMPLES = [
 
 def strategy() -> st.SearchStrategy[Row]:
     found = st.one_of(
-        spoiled(GOOD).map(written), odd().map(written), st.binary(max_size=40), st.integers(-9, 9)
+        spoiled(GOOD).map(written),
+        odd().map(written),
+        st.binary(max_size=40),
+        st.integers(-9, 9),
     )
     return st.builds(Row, found, st.booleans())
 
@@ -76,9 +79,13 @@ def enter(case: Row) -> None:
 
     with contextlib.redirect_stderr(io.StringIO()), watched():
         call()
-        key = database.execute("SELECT key FROM replies ORDER BY rowid DESC LIMIT 1").fetchone()[0]
+        key = database.execute(
+            "SELECT key FROM replies ORDER BY rowid DESC LIMIT 1"
+        ).fetchone()[0]
         kind = "TEXT" if case.text else "BLOB"
-        value = case.reply if isinstance(case.reply, int) else sqlite3.Binary(case.reply)
+        value = (
+            case.reply if isinstance(case.reply, int) else sqlite3.Binary(case.reply)
+        )
         database.execute(
             f"UPDATE replies SET reply = CAST(? AS {kind}) WHERE key = ?", (value, key)
         )

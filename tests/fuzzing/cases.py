@@ -9,7 +9,17 @@ from tests.fuzzing._values import lines, named_or_writable
 from tests.fuzzing.jsonl import odd
 from undogmatic.constructs.faithfulness.cases import CasesDataset
 
-COLUMNS = ("case", "document", "reference", "split", "system", "model", "text", "metadata", "x")
+COLUMNS = (
+    "case",
+    "document",
+    "reference",
+    "split",
+    "system",
+    "model",
+    "text",
+    "metadata",
+    "x",
+)
 NAMES = (
     "A",
     "A/b",
@@ -35,9 +45,13 @@ class Case(NamedTuple):
 
 def strategy() -> st.SearchStrategy[Case]:
     cells = st.sampled_from(NAMES) | odd
-    row = st.dictionaries(st.sampled_from(COLUMNS) | st.text(max_size=5), cells, max_size=6)
+    row = st.dictionaries(
+        st.sampled_from(COLUMNS) | st.text(max_size=5), cells, max_size=6
+    )
     filled = row.map(
-        lambda found: {"case": "A", "text": "t", "reference": "r", "document": "a.md"} | found
+        lambda found: (
+            {"case": "A", "text": "t", "reference": "r", "document": "a.md"} | found
+        )
     )
     table = st.lists(filled | row, min_size=1, max_size=4)
     return st.builds(Case, st.booleans(), table.map(lines) | st.binary(max_size=100))
@@ -50,7 +64,9 @@ def enter(case: Case) -> None:
     Path("b.txt").write_text("The reference.", encoding="utf-8")
     path, other = Path("fuzzed.jsonl"), Path("good.jsonl")
     path.write_bytes(case.content)
-    rows = [{"case": name, "document": "a.md", "reference": "b.txt"} for name in ("A", "b")]
+    rows = [
+        {"case": name, "document": "a.md", "reference": "b.txt"} for name in ("A", "b")
+    ]
     other.write_bytes(lines(rows))
     files = (other, path) if case.summaries else (path,)
     named_or_writable(path, lambda: CasesDataset(*map(str, files), split="all").load())
@@ -65,11 +81,21 @@ EXAMPLES: list[Case] = [
     Case(True, b""),
     Case(False, b"[1]"),
     Case(False, _lines({"case": True, "document": "a.md", "reference": "r"})),
-    Case(False, _lines({"case": 7, "document": "a.md", "reference": "b.txt"}, {"case": "7"})),
+    Case(
+        False,
+        _lines({"case": 7, "document": "a.md", "reference": "b.txt"}, {"case": "7"}),
+    ),
     Case(False, _lines({"case": "A", "document": "/dev/zero", "reference": "r"})),
     Case(False, _lines({"case": "A", "document": "x" * 5000, "reference": "r"})),
-    Case(False, _lines({"case": "A", "document": "~nobody/a.md", "reference": "\0.txt"})),
-    Case(False, _lines({"case": "A", "document": "a.md", "reference": "r\nb.txt", "split": [1]})),
+    Case(
+        False, _lines({"case": "A", "document": "~nobody/a.md", "reference": "\0.txt"})
+    ),
+    Case(
+        False,
+        _lines(
+            {"case": "A", "document": "a.md", "reference": "r\nb.txt", "split": [1]}
+        ),
+    ),
     Case(False, _lines({"case": "x" * 1001, "document": "a.md", "reference": "r"})),
     Case(
         True,
@@ -79,6 +105,11 @@ EXAMPLES: list[Case] = [
         ),
     ),
     Case(True, _lines({"case": "A", "system": "a\nb", "text": "t"})),
-    Case(True, _lines({"case": "A", "text": "t", "document_sha256": 1, "case ": {"a": [1e300]}})),
+    Case(
+        True,
+        _lines(
+            {"case": "A", "text": "t", "document_sha256": 1, "case ": {"a": [1e300]}}
+        ),
+    ),
     Case(True, _lines({"case": "A", "text": ["t"]}, {"case": "b", "text": "\0"})),
 ]

@@ -95,7 +95,9 @@ def _base() -> Settings:
 
 
 def _words(group: str) -> list[str]:
-    chosen = dict(BASE) | ({} if group in ("language", "step", "texts") else {group: "fuzz"})
+    chosen = dict(BASE) | (
+        {} if group in ("language", "step", "texts") else {group: "fuzz"}
+    )
     more = ["steps=[fuzz]"] if group == "step" else []
     return [*(f"{key}={value}" for key, value in chosen.items()), *more]
 
@@ -187,7 +189,9 @@ def _content(group: str) -> st.SearchStrategy[bytes]:
     nodes = st.sampled_from(_shipped(group)).flatmap(
         lambda node: spoiled(node, values=odd, keys=keys)
     )
-    changed = nodes.map(lambda node: yaml.dump(node, allow_unicode=True).encode("utf-8", "replace"))
+    changed = nodes.map(
+        lambda node: yaml.dump(node, allow_unicode=True).encode("utf-8", "replace")
+    )
     return st.one_of(changed, changed, damaged)
 
 

@@ -24,7 +24,9 @@ def strategy() -> st.SearchStrategy[bytes]:
         lambda names: ["text", *names]
     )
     table = st.builds(
-        lambda head, body: [head, *body], header, st.lists(st.lists(cells, max_size=7), max_size=4)
+        lambda head, body: [head, *body],
+        header,
+        st.lists(st.lists(cells, max_size=7), max_size=4),
     )
     ends, marks = st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(",,,;\t")
     tables, parts = (
@@ -32,7 +34,10 @@ def strategy() -> st.SearchStrategy[bytes]:
         pieces(TOKENS, 30),
     )
     return st.one_of(
-        tables, parts.map(lambda rest: b"id,text\n" + rest), parts, st.binary(max_size=300)
+        tables,
+        parts.map(lambda rest: b"id,text\n" + rest),
+        parts,
+        st.binary(max_size=300),
     )
 
 
@@ -48,11 +53,22 @@ EXAMPLES: list[bytes] = [
     ),
     *(
         b"text\n" + rest
-        for rest in (b"", b"a" * 200_000, b"a" * 11_000_000, b"," * 9_000_000, b"a\0b\n")
+        for rest in (
+            b"",
+            b"a" * 200_000,
+            b"a" * 11_000_000,
+            b"," * 9_000_000,
+            b"a\0b\n",
+        )
     ),
     *(
         b"text\n" + rest
-        for rest in (b'"' + b"a\n" * 3_000_000, b'"' + b"a\n" * 6_000_000, b'"a', b"caf\xe9\n")
+        for rest in (
+            b'"' + b"a\n" * 3_000_000,
+            b'"' + b"a\n" * 6_000_000,
+            b'"a',
+            b"caf\xe9\n",
+        )
     ),
     b",".join(b"c%d" % n for n in range(10_000)) + b",text\n" + b"1," * 10_000 + b"a\n",
     b'text\na"b"c\n"d"e\n',

@@ -30,7 +30,9 @@ def printed() -> bytes:
         made.set_font("Times", size=11)
         for n in range(12):
             made.text(
-                20, 20 + 5 * n, f"Line {n} of page {page}, which says that the appeal is dis-"
+                20,
+                20 + 5 * n,
+                f"Line {n} of page {page}, which says that the appeal is dis-",
             )
     return bytes(made.output())
 
@@ -38,7 +40,9 @@ def printed() -> bytes:
 def strategy() -> st.SearchStrategy[Case]:
     whole = printed()
     places = st.integers(0, len(whole) - 1)
-    change = st.tuples(places, st.integers(0, 40), st.sampled_from(PIECES) | st.binary(max_size=4))
+    change = st.tuples(
+        places, st.integers(0, 40), st.sampled_from(PIECES) | st.binary(max_size=4)
+    )
 
     def changed(found: list[tuple[int, int, bytes]]) -> bytes:
         raw = whole
@@ -47,10 +51,13 @@ def strategy() -> st.SearchStrategy[Case]:
         return raw
 
     torn = places.map(lambda place: whole[:place])
-    lines = pieces(["a", "A", "-", "\n", "\n\n", "\f", "1", " ", "\u00ad", "é", "\r", "*", "____"])
+    lines = pieces(
+        ["a", "A", "-", "\n", "\n\n", "\f", "1", " ", "\u00ad", "é", "\r", "*", "____"]
+    )
     pdf = st.tuples(st.just("pdf"), st.lists(change, max_size=8).map(changed) | torn)
     return pdf | st.tuples(
-        st.sampled_from(["txt", "md", "pdf"]), st.binary(max_size=100) | texts(100) | lines
+        st.sampled_from(["txt", "md", "pdf"]),
+        st.binary(max_size=100) | texts(100) | lines,
     )
 
 
@@ -64,7 +71,12 @@ def enter(case: Case) -> None:
         found = read_document(path)
         assert found.text.strip() and "\0" not in found.text
         "".join(
-            (found.text, *found.notes, *found.warnings, *(each.text for each in found.removed))
+            (
+                found.text,
+                *found.notes,
+                *found.warnings,
+                *(each.text for each in found.removed),
+            )
         ).encode()
 
 
@@ -103,7 +115,10 @@ EXAMPLES: list[Case] = [
     ("txt", b"1\x0c" * 5_000),
     (
         "txt",
-        b"".join(b"Header of %d\nAnother %d\nThird\n\x0c" % (n // 2, n // 3) for n in range(3_000)),
+        b"".join(
+            b"Header of %d\nAnother %d\nThird\n\x0c" % (n // 2, n // 3)
+            for n in range(3_000)
+        ),
     ),
     ("txt", b"a" * 1_000_000 + b"\n" + b"- " * 500_000 + b"\n" + b". " * 500_000),
     ("txt", b"- " * 60 + b"a-"),

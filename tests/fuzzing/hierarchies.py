@@ -11,7 +11,14 @@ from tests.fuzzing import watched
 from tests.fuzzing._values import ODD_TEXTS, odd, spoiled
 from undogmatic.constructs.gating import hierarchy
 from undogmatic.constructs.gating.dataset import GatingDataset
-from undogmatic.constructs.gating.hierarchy import Defect, Malformed, depth, names, outline, parse
+from undogmatic.constructs.gating.hierarchy import (
+    Defect,
+    Malformed,
+    depth,
+    names,
+    outline,
+    parse,
+)
 from undogmatic.constructs.gating.metrics import metrics
 from undogmatic.errors import DataError
 
@@ -27,7 +34,11 @@ GOOD = {
         {"name": "Time", "children": []},
     ],
 }
-ROWS = [{"name": "A", "parent": None}, {"name": "B", "parent": "A"}, {"name": "C", "parent": "B"}]
+ROWS = [
+    {"name": "A", "parent": None},
+    {"name": "B", "parent": "A"},
+    {"name": "C", "parent": "B"},
+]
 TRUTH = parse(GOOD)
 PANEL = ("CD3", "CD19")
 PIECES = ("All Events", "\n", "\n  ", "\n    ", "- ", "├── ", "│   ", " → ", "\t")
@@ -37,7 +48,9 @@ def strategy() -> st.SearchStrategy[Any]:
     values = spoiled(GOOD) | spoiled(ROWS) | odd()
     texts = values.map(json.dumps)
     fenced = texts.map(lambda text: f"So:\n```json\n{text}\n```")
-    cut = st.tuples(texts | fenced, st.integers(0, 400)).map(lambda pair: pair[0][: pair[1]])
+    cut = st.tuples(texts | fenced, st.integers(0, 400)).map(
+        lambda pair: pair[0][: pair[1]]
+    )
     pieces = st.sampled_from([*'Singlets Live -> ``` " { }'.split(), *PIECES])
     lines = st.lists(pieces | st.sampled_from(ODD_TEXTS), max_size=20).map("".join)
     return values | texts | fenced | cut | lines | st.text(max_size=60)
@@ -57,7 +70,8 @@ def enter(case: Any) -> None:
             )
         else:
             assert (
-                depth(found) <= hierarchy.MOST_LEVELS and len(names(found)) <= hierarchy.MOST_GATES
+                depth(found) <= hierarchy.MOST_LEVELS
+                and len(names(found)) <= hierarchy.MOST_GATES
             )
             measured = metrics(found, TRUTH, PANEL)
             assert all(value is None or 0 <= value <= 1 for value in measured[:7])

@@ -79,7 +79,9 @@ def enter(case: bytes) -> None:
         path.write_bytes(case)
         with watched(str(path)):
             for each in read_records(path, record):
-                assert record.model_validate_json(journal.written(each)[1]).key == each.key
+                assert (
+                    record.model_validate_json(journal.written(each)[1]).key == each.key
+                )
         with watched(str(path)):
             known = len(Journal(path, record).done)
             assert len(Journal(path, record).done) == known

@@ -11,14 +11,24 @@ from tests.fuzzing.jsonl import odd
 from undogmatic.review import labels
 
 ITEMS = dict.fromkeys(["a", "=1+1", "'=1+1", "'a", "-5", "é"])
-COLUMNS = ("item_id", "label", "labeller", "comment", "inclusion_probability", "queue", "x")
+COLUMNS = (
+    "item_id",
+    "label",
+    "labeller",
+    "comment",
+    "inclusion_probability",
+    "queue",
+    "x",
+)
 Case = tuple[str, bytes, str | None, str | None]
 """The file's suffix, its bytes, --scale, --labeller."""
 
 
 def strategy() -> st.SearchStrategy[Case]:
 
-    def table(rows: list[dict[str, str]], encoding: str, mark: str) -> tuple[str, bytes]:
+    def table(
+        rows: list[dict[str, str]], encoding: str, mark: str
+    ) -> tuple[str, bytes]:
         cells = [[row.get(name, "") for name in COLUMNS] for row in rows]
         return ".csv", sheet([COLUMNS, *cells], encoding, mark=mark)
 
@@ -30,10 +40,14 @@ def strategy() -> st.SearchStrategy[Case]:
         {"item_id": ids, "label": cells}, optional={name: cells for name in COLUMNS[2:]}
     )
     tables = st.builds(
-        table, st.lists(row, max_size=4), st.sampled_from(ENCODINGS), st.sampled_from(",,;\t")
+        table,
+        st.lists(row, max_size=4),
+        st.sampled_from(ENCODINGS),
+        st.sampled_from(",,;\t"),
     )
     objects = st.fixed_dictionaries(
-        {"item_id": ids | odd, "label": odd}, optional={name: odd for name in COLUMNS[2:]}
+        {"item_id": ids | odd, "label": odd},
+        optional={name: odd for name in COLUMNS[2:]},
     )
     written = st.lists(objects, max_size=4).map(lambda rows: (".jsonl", lines(rows)))
     raw = st.tuples(st.sampled_from([".csv", ".jsonl"]), st.binary(max_size=200))
@@ -44,7 +58,10 @@ def strategy() -> st.SearchStrategy[Case]:
     )
     names = st.none() | st.sampled_from(["ana", "", "=x", "a\nb", "\ud800", "x" * 3000])
     return st.builds(
-        lambda file, scale, who: (*file, scale, who), tables | tables | written | raw, scales, names
+        lambda file, scale, who: (*file, scale, who),
+        tables | tables | written | raw,
+        scales,
+        names,
     )
 
 
@@ -81,7 +98,11 @@ def _csv(*rows: str) -> bytes:
 
 
 _LONG = ("a," + "9" * 5000 + ",", 'a,"' + "9" * 300_000 + '",', "x" * 1_000_000 + ",5,")
-_LABELS = (b"[" * 100_000, b"[" * 90 + b"]" * 90 + b"}", b"[" + b"1," * 100_000 + b"1]}")
+_LABELS = (
+    b"[" * 100_000,
+    b"[" * 90 + b"]" * 90 + b"}",
+    b"[" + b"1," * 100_000 + b"1]}",
+)
 _MORE = (b'"labeller": {"x": 1}, "comment": [1], "queue": 7}', b'"labeller": "a\\nb"}')
 
 
@@ -96,8 +117,14 @@ EXAMPLES: list[Case] = [
     ),
     (".csv", "item_id,label\né,5\n".encode("latin-1"), None, None),
     (".csv", "item_id,label\na,5\n".encode("utf-16"), None, None),
-    *((".jsonl", b'{"item_id": "a", "label": ' + label, None, None) for label in _LABELS),
-    *((".jsonl", b'{"item_id": "a", "label": 5, ' + more, None, None) for more in _MORE),
+    *(
+        (".jsonl", b'{"item_id": "a", "label": ' + label, None, None)
+        for label in _LABELS
+    ),
+    *(
+        (".jsonl", b'{"item_id": "a", "label": 5, ' + more, None, None)
+        for more in _MORE
+    ),
     *(
         (".jsonl", content, None, None)
         for content in (b'{"item_id": ["a"], "label": {"b": 1}}', b"\x80\x04\x95")

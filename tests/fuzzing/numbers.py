@@ -18,7 +18,13 @@ from undogmatic.config.groups import named
 from undogmatic.safety.paths import conf_folder
 
 GROUPS = "rubric prompt model readout judge dataset analysis engine tracking".split()
-BASE = ["model=gpt", "prompt=minimal_en", "readout=structured", "tracking=none", "analysis=none"]
+BASE = [
+    "model=gpt",
+    "prompt=minimal_en",
+    "readout=structured",
+    "tracking=none",
+    "analysis=none",
+]
 VALUES: list[Any] = [
     float("nan"),
     float("inf"),
@@ -79,8 +85,12 @@ def enter(case: Case) -> None:
 
 
 def strategy() -> st.SearchStrategy[Case]:
-    value = st.one_of(st.sampled_from(VALUES), st.floats(), st.integers(), st.text(max_size=5))
-    return st.builds(lambda key, value: Case(*key, value), st.sampled_from(_keys()), value)
+    value = st.one_of(
+        st.sampled_from(VALUES), st.floats(), st.integers(), st.text(max_size=5)
+    )
+    return st.builds(
+        lambda key, value: Case(*key, value), st.sampled_from(_keys()), value
+    )
 
 
 @functools.cache
@@ -95,13 +105,21 @@ def _composed(choice: str) -> dict[str, Any]:
     if "defaults" in _file(choice):  # of several files
         path = ["dataset.path=x"] if group == "dataset" else []
         node = compose_config(
-            [*(word for word in BASE if not word.startswith("analysis=")), choice, *path]
+            [
+                *(word for word in BASE if not word.startswith("analysis=")),
+                choice,
+                *path,
+            ]
         )[group]
     else:
         node = named(group, name, group, _base())
     for key, value in node.items():
         node[key] = "x" if value == "???" else value
-    readout = {"readout": named("readout", "auto", "readout", _base())} if group == "model" else {}
+    readout = (
+        {"readout": named("readout", "auto", "readout", _base())}
+        if group == "model"
+        else {}
+    )
     return _base().model_dump() | {group: node} | readout
 
 
@@ -132,7 +150,9 @@ def _keys() -> list[tuple[str, tuple[str, ...]]]:
         keys = _leaves(node, (choice.partition("=")[0],))
         found += [(choice, key) for key in keys if "defaults" not in key]
     own = {"run": ["resume", "repeats", "limit", "name"], "report": ["language"]}
-    found += [("judge=score", (section, key)) for section, keys in own.items() for key in keys]
+    found += [
+        ("judge=score", (section, key)) for section, keys in own.items() for key in keys
+    ]
     return found + [
         ("judge=score", (key,))
         for key in ("seed", "judges", "steps", "report", "run", "model", "judge")

@@ -10,14 +10,37 @@ from undogmatic.errors import DataError
 from undogmatic.safety.outside import Unreadable, decoded, json_value, yaml_value
 
 EXAMPLES: list[bytes] = [
-    *(b'{"a": "\\ud800"}', b"1" * 5000, b"[" * 100_000, b"- " * 5000, b"&a [*a]", b"a: 1\na: 2"),
+    *(
+        b'{"a": "\\ud800"}',
+        b"1" * 5000,
+        b"[" * 100_000,
+        b"- " * 5000,
+        b"&a [*a]",
+        b"a: 1\na: 2",
+    ),
     *(b"!!python/object/apply:os.system [exit]", b"\xff\xfe{}", b"a: b\0"),
 ]
 
 
 def strategy() -> st.SearchStrategy[bytes]:
     marks = pieces(
-        ['{"', '":', "[", "]", "}", ",", "- ", "a: ", "&a ", "*a", "\n", "\t", "!!", "|", "'"]
+        [
+            '{"',
+            '":',
+            "[",
+            "]",
+            "}",
+            ",",
+            "- ",
+            "a: ",
+            "&a ",
+            "*a",
+            "\n",
+            "\t",
+            "!!",
+            "|",
+            "'",
+        ]
     )
     return st.one_of(st.binary(max_size=60), odd().map(written), texts(40), marks)
 

@@ -21,8 +21,12 @@ _PARTS = (
 ).split(" ")
 _KEY = st.sampled_from(_PARTS)
 _WORD = st.one_of(
-    st.builds("{}{}={}".format, st.sampled_from(["", "", "", "+", "++", "~"]), _KEY, _KEY),
-    st.builds("{}{}.{}={}".format, st.sampled_from(["", "+", "++", "~"]), _KEY, _KEY, _KEY),
+    st.builds(
+        "{}{}={}".format, st.sampled_from(["", "", "", "+", "++", "~"]), _KEY, _KEY
+    ),
+    st.builds(
+        "{}{}.{}={}".format, st.sampled_from(["", "+", "++", "~"]), _KEY, _KEY, _KEY
+    ),
     st.builds("{}{}@{}={}".format, st.sampled_from(["", "+", "~"]), _KEY, _KEY, _KEY),
     st.lists(_KEY, max_size=4).map("".join),
     st.text(max_size=8),

@@ -52,9 +52,13 @@ def tables(draw: st.DrawFn) -> bytes:
     names = draw(st.lists(st.sampled_from(COLUMNS), max_size=4, unique=True))
     columns, types = {}, {}
     for name in {"text": None, **dict.fromkeys(names)}:
-        kind, values = draw(st.sampled_from(KINDS if name != "text" else KINDS[:1] * 9 + KINDS))
+        kind, values = draw(
+            st.sampled_from(KINDS if name != "text" else KINDS[:1] * 9 + KINDS)
+        )
         types[name] = kind
-        columns[name] = draw(st.lists(st.none() | values, min_size=count, max_size=count))
+        columns[name] = draw(
+            st.lists(st.none() | values, min_size=count, max_size=count)
+        )
     arrays = [pyarrow.array(columns[name], types[name]) for name in types]
     return bytes_of(pyarrow.table(arrays, names=list(types)))
 
@@ -63,7 +67,9 @@ def tables(draw: st.DrawFn) -> bytes:
 def whole() -> bytes:
     """A plain file, to be damaged."""
     return bytes_of(
-        pyarrow.table({"id": ["a", "b", "c"], "text": ["x", "y", "z" * 50], "label": [1, 2, None]})
+        pyarrow.table(
+            {"id": ["a", "b", "c"], "text": ["x", "y", "z" * 50], "label": [1, 2, None]}
+        )
     )
 
 
@@ -73,14 +79,22 @@ def damaged(draw: st.DrawFn) -> bytes:
     content = bytearray(draw(st.one_of(st.builds(whole), tables())))
     for _ in range(draw(st.integers(1, 4))):
         near_the_end = max(0, len(content) - draw(st.integers(1, 400)))
-        at = draw(st.integers(0, len(content) - 1)) if draw(st.booleans()) else near_the_end
+        at = (
+            draw(st.integers(0, len(content) - 1))
+            if draw(st.booleans())
+            else near_the_end
+        )
         content[at] = draw(st.integers(0, 255))
-    return bytes(content[: draw(st.sampled_from([len(content)] * 3 + [len(content) // 2, 8]))])
+    return bytes(
+        content[: draw(st.sampled_from([len(content)] * 3 + [len(content) // 2, 8]))]
+    )
 
 
 def strategy() -> st.SearchStrategy[bytes]:
     return st.one_of(
-        tables(), damaged(), st.binary(max_size=100).map(lambda raw: b"PAR1" + raw + b"PAR1")
+        tables(),
+        damaged(),
+        st.binary(max_size=100).map(lambda raw: b"PAR1" + raw + b"PAR1"),
     )
 
 
@@ -110,7 +124,9 @@ EXAMPLES: list[bytes] = [
     _of(x=pyarrow.array([1, 2], pyarrow.timestamp("ns"))),
     _of(x=pyarrow.array([2**62, 2], pyarrow.timestamp("us"))),
     _of(x=pyarrow.array([1, 2], pyarrow.timestamp("us", "Nowhere/Atall"))),
-    _of(id=[1, 2], label=[7, 8], condition=pyarrow.array(["a", "b"]).dictionary_encode()),
+    _of(
+        id=[1, 2], label=[7, 8], condition=pyarrow.array(["a", "b"]).dictionary_encode()
+    ),
     _of(id=[1.0, 2.0]),
     _of(labels=[{"overall": {"ana": 5}}, {"overall": {"ana": None}}]),
 ]

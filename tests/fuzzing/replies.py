@@ -67,7 +67,9 @@ class Answer(NamedTuple):
 
 @functools.cache
 def parts(way: str) -> Parts:
-    return Recipe(compose_config([*WAYS[way], "model.key_env=null", "tracking=none"])).build()
+    return Recipe(
+        compose_config([*WAYS[way], "model.key_env=null", "tracking=none"])
+    ).build()
 
 
 @functools.cache
@@ -84,19 +86,25 @@ def good(way: str) -> list[dict[str, Any]]:
         replies.append(json.loads(reply))
         return replies[-1]
 
-    judgments = judged(way, "a text", answer, gateway=Gateway(limits=PacedLimits(retries=0)))
+    judgments = judged(
+        way, "a text", answer, gateway=Gateway(limits=PacedLimits(retries=0))
+    )
     assert all(j.score is not None for j in judgments), judgments[0].outcome
     return replies
 
 
-def judged(way: str, text: str, answer: Callable[[bytes], Any], gateway: Gateway) -> list[Judgment]:
+def judged(
+    way: str, text: str, answer: Callable[[bytes], Any], gateway: Gateway
+) -> list[Judgment]:
     """Judge a text; `answer` is given each good body and says what is read instead."""
     built, stub = parts(way), StubServer()
     model: Any = built.model
 
     async def post(payload: dict[str, Any]) -> Any:
         path = urlsplit(model.client.url).path
-        return answer(json.dumps(stub._answer(path, payload, judged_text(payload), None)).encode())
+        return answer(
+            json.dumps(stub._answer(path, payload, judged_text(payload), None)).encode()
+        )
 
     async def ask() -> list[Judgment]:
         with built.asking():
@@ -131,18 +139,23 @@ def _answers(draw: st.DrawFn) -> Answer:
             reply, json.dumps(draw(spoiled(json.loads(_content(reply) or '{"a": 0}'))))
         )
     elif kind == "text":
-        body = _with_content(reply, draw(st.text(max_size=40) | st.sampled_from(ODD_TEXTS)))
+        body = _with_content(
+            reply, draw(st.text(max_size=40) | st.sampled_from(ODD_TEXTS))
+        )
     elif kind == "bytes":
         body = draw(st.binary(max_size=60) | odd().map(written))
     else:
         status = draw(
-            st.integers(100, 999) | st.sampled_from([400, 401, 404, 413, 422, 429, 500, 503])
+            st.integers(100, 999)
+            | st.sampled_from([400, 401, 404, 413, 422, 429, 500, 503])
         )
         odd_waits = ["1e999", "nan", "-1", "1e30", "Mon, 01 Jan 0001 00:00:00 +9999"]
         value = st.text(max_size=30) | st.sampled_from(odd_waits)
         headers = {
             name: draw(value)
-            for name in draw(st.sets(st.sampled_from(["Retry-After", "retry-after-ms"])))
+            for name in draw(
+                st.sets(st.sampled_from(["Retry-After", "retry-after-ms"]))
+            )
         }
         body = written(draw(odd() | spoiled(REFUSAL)))
     return Answer(way, body, status, headers, call, draw(st.booleans()))
@@ -164,10 +177,14 @@ def enter(case: Answer) -> None:
     client.answered = case.answered
     text = hashlib.sha256(repr(case).encode("utf-8", "replace")).hexdigest()
     with watched():
-        first = judged(case.way, text, answer, Gateway(cache(), limits=PacedLimits(retries=0)))
+        first = judged(
+            case.way, text, answer, Gateway(cache(), limits=PacedLimits(retries=0))
+        )
         _check(first)
         calls = 1000  # no answer is spoiled any more
-        again = judged(case.way, text, answer, Gateway(cache(), limits=PacedLimits(retries=0)))
+        again = judged(
+            case.way, text, answer, Gateway(cache(), limits=PacedLimits(retries=0))
+        )
         _check(again)
         if calls == 1000:
             assert [j.outcome for j in again] == [j.outcome for j in first], (
@@ -179,9 +196,13 @@ def _check(judgments: list[Judgment]) -> None:
     for judgment in judgments:
         outcome = judgment.outcome
         if isinstance(outcome, Failure):
-            assert outcome.reason != "fault" and outcome.message.strip(), outcome.message
+            assert outcome.reason != "fault" and outcome.message.strip(), (
+                outcome.message
+            )
         else:
-            assert outcome.score is not None and 0 <= outcome.score <= 100, outcome.score
+            assert outcome.score is not None and 0 <= outcome.score <= 100, (
+                outcome.score
+            )
             assert outcome.interval is None or all(map(math.isfinite, outcome.interval))
         assert judgment.cost.usd is None or 0 <= judgment.cost.usd < 1e6
         record, line = journal.written(judgment)
@@ -204,23 +225,45 @@ def _with_content(reply: dict[str, Any], content: str) -> bytes:
     if "choices" in reply:
         first = reply["choices"][0]
         return written(
-            reply | {"choices": [first | {"message": first["message"] | {"content": content}}]}
+            reply
+            | {
+                "choices": [
+                    first | {"message": first["message"] | {"content": content}}
+                ]
+            }
         )
     return written(
-        reply | {"content": [{"type": "text", "text": content}]} if "content" in reply else content
+        reply | {"content": [{"type": "text", "text": content}]}
+        if "content" in reply
+        else content
     )
 
 
 EXAMPLES = [
     Answer("structured", b"[" * 100_000),
-    Answer("structured", written({"choices": [{"message": {"content": "{}", "refusal": 7}}]})),
+    Answer(
+        "structured",
+        written({"choices": [{"message": {"content": "{}", "refusal": 7}}]}),
+    ),
     Answer("structured", b'{"choices": [{"message": {"content": "\\ud800"}}]}'),
     Answer(
         "structured",
-        _with_content({"choices": [{"message": {}}]}, '{"shame_score": ' + "9" * 5000 + "}"),
+        _with_content(
+            {"choices": [{"message": {}}]}, '{"shame_score": ' + "9" * 5000 + "}"
+        ),
     ),
-    Answer("structured", _with_content({"choices": [{"message": {}}]}, "```" + " " * 90_000 + "x")),
-    Answer("openrouter", b'{"choices": [{"message": {"content": "x"}}], "usage": {"cost": NaN}}'),
-    Answer("claude", written({"content": [{"type": "text", "text": 7}], "stop_reason": []})),
-    Answer("structured", b"{}", 429, {"Retry-After": "Mon, 01 Jan 0001 00:00:00 +9999"}),
+    Answer(
+        "structured",
+        _with_content({"choices": [{"message": {}}]}, "```" + " " * 90_000 + "x"),
+    ),
+    Answer(
+        "openrouter",
+        b'{"choices": [{"message": {"content": "x"}}], "usage": {"cost": NaN}}',
+    ),
+    Answer(
+        "claude", written({"content": [{"type": "text", "text": 7}], "stop_reason": []})
+    ),
+    Answer(
+        "structured", b"{}", 429, {"Retry-After": "Mon, 01 Jan 0001 00:00:00 +9999"}
+    ),
 ]

@@ -75,7 +75,9 @@ def strategy() -> st.SearchStrategy[Case]:
         Case,
         st.sampled_from(list(_DOORS)),
         st.sampled_from(FILES),
-        st.sampled_from(("cut", "flip", "replace", "insert", "value", "gone", "folder")),
+        st.sampled_from(
+            ("cut", "flip", "replace", "insert", "value", "gone", "folder")
+        ),
         st.floats(0, 1),
         st.binary(max_size=40) | st.sampled_from(VALUES).map(str.encode) | texts(20),
     )
@@ -94,7 +96,11 @@ EXAMPLES = [
     Case("export", ".hydra/hydra.yaml", "replace", 0, b"hydra: {runtime: 3}\n"),
     Case("export", "mlflow.json", "replace", 0, b"{}"),
     Case(
-        "sweep", "sweep.json", "replace", 0, b'{"overrides": 3, "started": 1, "mlflow_run": null}'
+        "sweep",
+        "sweep.json",
+        "replace",
+        0,
+        b'{"overrides": 3, "started": 1, "mlflow_run": null}',
     ),
     Case("sweep", "metrics.json", "value", 0.3, b'"x"'),
     Case("sweep", ".hydra/overrides.yaml", "replace", 0, b"3"),
@@ -117,11 +123,20 @@ def enter(case: Case) -> None:
         _damage(Path("swept", case.file) if above else Path("swept/0", case.file), case)
         printed = io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            with (
+                contextlib.redirect_stdout(printed),
+                contextlib.redirect_stderr(printed),
+            ):
                 _DOORS[case.door]()
         except Exception as error:
-            if case.door == "neighbour" or tell(error)[1] not in (2, 3) or not str(error).strip():
-                raise AssertionError(f"{case}: {type(error).__name__}: {error}") from error
+            if (
+                case.door == "neighbour"
+                or tell(error)[1] not in (2, 3)
+                or not str(error).strip()
+            ):
+                raise AssertionError(
+                    f"{case}: {type(error).__name__}: {error}"
+                ) from error
 
 
 def _judge(into: str, *more: str, **chosen: str) -> None:
@@ -163,7 +178,8 @@ def _whole() -> Path:
     place = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     rows = [
-        {"id": f"t{n}", "text": f"Conforme o Tema {n} do STF.", "label": 10 * n} for n in range(4)
+        {"id": f"t{n}", "text": f"Conforme o Tema {n} do STF.", "label": 10 * n}
+        for n in range(4)
     ]
     (place / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with (
@@ -181,7 +197,12 @@ def _whole() -> Path:
             noted["hydra"] = {"hydra": {"runtime": {"cwd": os.getcwd()}}}
             for name, content in noted.items():
                 (Path(job) / ".hydra" / f"{name}.yaml").write_text(json.dumps(content))
-    manifest = {"overrides": ["seed=0,1"], "started": 1.0, "mlflow_run": None, "status": "finished"}
+    manifest = {
+        "overrides": ["seed=0,1"],
+        "started": 1.0,
+        "mlflow_run": None,
+        "status": "finished",
+    }
     (place / "swept/sweep.json").write_text(json.dumps(manifest))
     (place / "swept/multirun.yaml").write_text(
         json.dumps({"hydra": {"overrides": {"task": ["seed=0,1"]}}})
@@ -209,7 +230,9 @@ def _damage(path: Path, case: Case) -> None:
 
 def _other_value(before: bytes, case: Case) -> bytes:
     """The JSON (or its last line) with one value replaced by another one, of whichever kind."""
-    *lines, last = (before.splitlines() or [b""]) if case.file.endswith("l") else [before]
+    *lines, last = (
+        (before.splitlines() or [b""]) if case.file.endswith("l") else [before]
+    )
     try:
         found = json.loads(last)
     except ValueError:
@@ -218,5 +241,7 @@ def _other_value(before: bytes, case: Case) -> bytes:
     if nodes:
         holder, key = nodes[min(int(case.at * len(nodes)), len(nodes) - 1)]
         holder[key] = marker
-    text = json.dumps(found).replace(json.dumps(marker), case.content.decode("utf-8", "replace"))
+    text = json.dumps(found).replace(
+        json.dumps(marker), case.content.decode("utf-8", "replace")
+    )
     return b"\n".join([*lines, text.encode()]) + b"\n"

@@ -27,7 +27,9 @@ def strategy() -> st.SearchStrategy[Case]:
     words |= st.sampled_from(["text=@\0", "text=", "=", "text"]) | st.text(max_size=8)
     text = st.sampled_from(["", "-", "a"]) | st.text(max_size=8)
     return st.tuples(
-        text, st.none() | st.binary(max_size=100) | encoded, st.lists(words, max_size=2).map(tuple)
+        text,
+        st.none() | st.binary(max_size=100) | encoded,
+        st.lists(words, max_size=2).map(tuple),
     )
 
 
@@ -38,7 +40,9 @@ def enter(case: Case) -> None:
     given = Namespace(file=None, input=list(inputs))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            sys, "stdin", None if content is None else io.TextIOWrapper(io.BytesIO(content))
+            sys,
+            "stdin",
+            None if content is None else io.TextIOWrapper(io.BytesIO(content)),
         )
         with one_message():
             _, texts = _read(given, None if inputs else text, RUBRIC)
@@ -53,13 +57,28 @@ def enter(case: Case) -> None:
 EXAMPLES: list[Case] = [
     *(
         ("-", said, ())
-        for said in (None, b"", b"caf\xe9", "café".encode("utf-16"), b"a\0b", b"a" * 11_000_000)
+        for said in (
+            None,
+            b"",
+            b"caf\xe9",
+            "café".encode("utf-16"),
+            b"a\0b",
+            b"a" * 11_000_000,
+        )
     ),
     *((text, b"", ()) for text in ("\udce9", "a\0b", "")),
     ("", b"\xe9", ("text=@fuzzed.txt",)),
-    *(("", b"x", (f"text=@{file}",)) for file in ("/dev/zero", "~nobody/x", "x" * 5000, "\0")),
+    *(
+        ("", b"x", (f"text=@{file}",))
+        for file in ("/dev/zero", "~nobody/x", "x" * 5000, "\0")
+    ),
     *(
         ("", b"x", words)
-        for words in (("text=-", "text=-"), ("=x",), ("nobody=" + "x" * 100_000,), ("x" * 100_000,))
+        for words in (
+            ("text=-", "text=-"),
+            ("=x",),
+            ("nobody=" + "x" * 100_000,),
+            ("x" * 100_000,),
+        )
     ),
 ]

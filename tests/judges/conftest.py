@@ -64,15 +64,21 @@ class Bench:
         """Answers in this order: objects become JSON, texts stay as they are. The last one
         repeats."""
         texts = [a if isinstance(a, str) else json.dumps(a) for a in answers]
-        self.chat = FakeChat(lambda _: (texts.pop(0) if len(texts) > 1 else texts[0], None))
+        self.chat = FakeChat(
+            lambda _: (texts.pop(0) if len(texts) > 1 else texts[0], None)
+        )
         self.chat.connect(Gateway())
         return Asker(WordsQuestion, self.chat, self.prompt, self.rubric, WORDINGS)
 
-    def levels(self, answer: Callable[[str], dict[int, float]], base: bool = True) -> Asker:
+    def levels(
+        self, answer: Callable[[str], dict[int, float]], base: bool = True
+    ) -> Asker:
         """`answer` gives the odds of the labels for a question (the last message)."""
 
         def reply(question: str) -> tuple[str, dict[str, float]]:
-            return "0", {str(label): math.log(odds) for label, odds in answer(question).items()}
+            return "0", {
+                str(label): math.log(odds) for label, odds in answer(question).items()
+            }
 
         self.chat = FakeChat(reply, base=base)
         self.chat.connect(Gateway())
@@ -82,9 +88,13 @@ class Bench:
         self, judge: Judge, text: str | Mapping[str, str] = "Tema 69.", **metadata: Any
     ) -> Judgment:
         item = Item(
-            id="a", inputs={"text": text} if isinstance(text, str) else text, metadata=metadata
+            id="a",
+            inputs={"text": text} if isinstance(text, str) else text,
+            metadata=metadata,
         )
-        with dspy.context(lm=LanguageModel(self.chat) if hasattr(self, "chat") else None):
+        with dspy.context(
+            lm=LanguageModel(self.chat) if hasattr(self, "chat") else None
+        ):
             return asyncio.run(JudgeStep(judge, self.provenance).process(item))[0]
 
     def verdict(

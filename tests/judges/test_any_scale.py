@@ -54,17 +54,26 @@ STYLES: dict[str, Any] = {
     "devils_advocate": lambda start, asker, rubric: DevilsAdvocateJudge(start, asker()),
     "distributional": lambda start, asker, rubric: DistributionalJudge(asker()),
     "debate": lambda start, asker, rubric: DebateJudge(asker()),
-    "debate_apart": lambda start, asker, rubric: DebateJudge(asker(), separate_calls=True),
+    "debate_apart": lambda start, asker, rubric: DebateJudge(
+        asker(), separate_calls=True
+    ),
     "red_blue": lambda start, asker, rubric: RedBlueJudge(asker()),
     "single_pass": lambda start, asker, rubric: SinglePassJudge(start, asker()),
-    "calibration_probe": lambda start, asker, rubric: CalibrationProbeJudge(start, asker()),
-    "panel": lambda start, asker, rubric: PanelJudge([start, DistributionalJudge(asker())], rubric),
+    "calibration_probe": lambda start, asker, rubric: CalibrationProbeJudge(
+        start, asker()
+    ),
+    "panel": lambda start, asker, rubric: PanelJudge(
+        [start, DistributionalJudge(asker())], rubric
+    ),
     "selective": lambda start, asker, rubric: SelectiveJudge(
         start,
         DistributionalJudge(asker()),
         rubric,
         Rules.model_validate(
-            {"low_confidence": {"confidence_below": 100}, "high_score": {"overall_above": 0.1}}
+            {
+                "low_confidence": {"confidence_below": 100},
+                "high_score": {"overall_above": 0.1},
+            }
         ),
     ),
 }
@@ -112,7 +121,9 @@ def item(rubric: Rubric) -> Item:
 def bound(readout: Readout, rubric: Rubric, model: FormFiller) -> Readout:
     example = {name: f"a {name}" for name in rubric.inputs}
     lowest = (
-        rubric.minimum if rubric.scale.kind == "numeric" else rubric.scale.write(rubric.minimum)
+        rubric.minimum
+        if rubric.scale.kind == "numeric"
+        else rubric.scale.write(rubric.minimum)
     )
     shots = (Demonstration(inputs=example, score=lowest, rationale="r"),)
     model.connect(Gateway())
@@ -120,7 +131,9 @@ def bound(readout: Readout, rubric: Rubric, model: FormFiller) -> Readout:
     return readout
 
 
-def judged(judge: Judge, rubric: Rubric, model: FormFiller, provenance: Provenance) -> Judgment:
+def judged(
+    judge: Judge, rubric: Rubric, model: FormFiller, provenance: Provenance
+) -> Judgment:
     judge.judge_by(rubric)
     with dspy.context(lm=LanguageModel(model)):
         return asyncio.run(JudgeStep(judge, provenance).process(item(rubric)))[0]
@@ -136,15 +149,21 @@ def test_every_style_runs_with_every_readout_on_every_scale(
     make, base = READOUTS[readout]
     model = FormFiller(place, base)
     ready = bound(make(), rubric, model)
-    judge: Judge = STYLES[style](ScoreJudge(ready), lambda: asker_for(ready, WORDINGS), rubric)
+    judge: Judge = STYLES[style](
+        ScoreJudge(ready), lambda: asker_for(ready, WORDINGS), rubric
+    )
     assert judge.needs_order is (style in ARGUES)
     if judge.needs_order and not rubric.scale.ordered:
-        said = f"judge={judge.name} argues between .* rubric={rubric.name} has categories"
+        said = (
+            f"judge={judge.name} argues between .* rubric={rubric.name} has categories"
+        )
         with pytest.raises(ConfigError, match=said):
             judge.judge_by(rubric)
         return
     outcome = judged(judge, rubric, model, provenance).outcome
-    degenerate = style == "distributional" and place == 0.0 and "logprobs" not in readout
+    degenerate = (
+        style == "distributional" and place == 0.0 and "logprobs" not in readout
+    )
     if not isinstance(outcome, Verdict):
         assert "0 points" in outcome.message  # all levels got none
         assert degenerate or style in ("panel", "selective")
@@ -156,7 +175,12 @@ def test_every_style_runs_with_every_readout_on_every_scale(
         return
     assert rubric.contains(outcome.score)
     if outcome.interval is not None:
-        assert rubric.minimum <= outcome.interval[0] <= outcome.interval[1] <= rubric.maximum
+        assert (
+            rubric.minimum
+            <= outcome.interval[0]
+            <= outcome.interval[1]
+            <= rubric.maximum
+        )
     if outcome.distribution is not None and style == "score":
         assert outcome.distribution.expectation == pytest.approx(outcome.score)
     if style == "score" and "logprobs" not in readout:
@@ -173,7 +197,9 @@ def test_nothing_of_another_scale_is_said(rubric: Rubric) -> None:
         DevilsAdvocateJudge(ScoreJudge(readout), asker),
         SinglePassJudge(None, asker),
     ):  # type: ignore[arg-type]
-        shown = "\n".join(source.shown() for source in judge.readouts() if source is asker)
+        shown = "\n".join(
+            source.shown() for source in judge.readouts() if source is asker
+        )
         assert "What is meant." in shown
     if rubric is not HUNDRED:  # percentages are asked as such
         assert "from 0 to 100" not in readout.shown()
@@ -191,24 +217,38 @@ def test_several_inputs_are_fenced_under_their_headings_by_one_code(
     rubric: Rubric, provenance: Provenance
 ) -> None:
     model = FormFiller()
-    judged(ScoreJudge(bound(StructuredReadout(), rubric, model)), rubric, model, provenance)
+    judged(
+        ScoreJudge(bound(StructuredReadout(), rubric, model)), rubric, model, provenance
+    )
     asked = model.requests[-1]["messages"][-1]["content"]
     fences = {line for line in asked.splitlines() if line.startswith("<<text-")}
     assert len(fences) == 1
     if rubric is QUESTION_ANSWER:
         assert (
-            asked.index("The question:") < asked.index("the question") < asked.index("The answer:")
+            asked.index("The question:")
+            < asked.index("the question")
+            < asked.index("The answer:")
         )
 
 
 @pytest.mark.parametrize(
     ("rubric", "score"),
-    [(TEN, 99), (TEN, 7.5), (YES_NO, "maybe"), (COLOURS, 3), (HUNDRED, 50.5), (TEN, "seven")],
+    [
+        (TEN, 99),
+        (TEN, 7.5),
+        (YES_NO, "maybe"),
+        (COLOURS, 3),
+        (HUNDRED, 50.5),
+        (TEN, "seven"),
+    ],
 )
-def test_a_demonstration_off_the_scale_is_refused_by_name(rubric: Rubric, score: Any) -> None:
+def test_a_demonstration_off_the_scale_is_refused_by_name(
+    rubric: Rubric, score: Any
+) -> None:
     shots = (Demonstration(text="t", score=score, rationale="r"),)
     with pytest.raises(
-        ConfigError, match=rf"prompt=toy: `demonstrations\[0\]\.score` is .*rubric={rubric.name}"
+        ConfigError,
+        match=rf"prompt=toy: `demonstrations\[0\]\.score` is .*rubric={rubric.name}",
     ):
         StructuredReadout().bind(
             FormFiller(), Prompt(id="toy", language="en", demonstrations=shots), rubric
@@ -221,11 +261,14 @@ def test_demonstrations_of_another_rubric_are_refused_and_a_base_model_is_told_o
     shots = (Demonstration(text="t", score=99, rationale="r"),)
     prompt = Prompt(id="demos_pt", language="en", rubric="shame", demonstrations=shots)
     with pytest.raises(
-        ConfigError, match="worked examples of rubric=shame, and this run judges by rubric=ten"
+        ConfigError,
+        match="worked examples of rubric=shame, and this run judges by rubric=ten",
     ):
         StructuredReadout().bind(FormFiller(), prompt, TEN)
     with pytest.raises(ConfigError, match=r"is a base model.*\+\+prompt\.examples=8"):
-        LogprobsReadout().bind(FormFiller(base=True), Prompt(id="bare", language="en"), TEN)
+        LogprobsReadout().bind(
+            FormFiller(base=True), Prompt(id="bare", language="en"), TEN
+        )
 
 
 @pytest.mark.parametrize(
@@ -252,14 +295,18 @@ def test_a_score_outside_its_own_range_is_called_a_contradiction(
 MARKED = "A sentence that no file of ours holds."
 
 
-def made(way: str, style: str, cache: ReplyCache | None = None) -> tuple[Judge, FormFiller]:
+def made(
+    way: str, style: str, cache: ReplyCache | None = None
+) -> tuple[Judge, FormFiller]:
     make, base = READOUTS[way]
     model = FormFiller(1.0, base)
     model.connect(Gateway(cache))
     readout: Readout = make()
     shots = (Demonstration(text="shipped", score=4, rationale="r"),) if base else ()
     readout.bind(model, Prompt(id="toy", language="en", demonstrations=shots), FIVE)
-    judge: Judge = STYLES[style](ScoreJudge(readout), lambda: asker_for(readout, WORDINGS), FIVE)
+    judge: Judge = STYLES[style](
+        ScoreJudge(readout), lambda: asker_for(readout, WORDINGS), FIVE
+    )
     judge.rubric = FIVE
     return judge, model
 
@@ -307,7 +354,9 @@ def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_ha
     predictors = judge.named_predictors()
     assert predictors
     for name, predictor in predictors:
-        for copy in changed(judge, name, dspy.Example(**an_answer(predictor)).with_inputs("text")):
+        for copy in changed(
+            judge, name, dspy.Example(**an_answer(predictor)).with_inputs("text")
+        ):
             assert MARKED in sent(copy, model), name
             assert copy.program_hash() != program, name
     assert judge.program_hash() == program and sent(judge, model) == before
@@ -315,7 +364,9 @@ def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_ha
 
 @pytest.mark.parametrize("way", READOUTS)
 @pytest.mark.parametrize("style", STYLES)
-def test_a_copy_asks_the_same_with_the_cache_on(style: str, way: str, tmp_path: Any) -> None:
+def test_a_copy_asks_the_same_with_the_cache_on(
+    style: str, way: str, tmp_path: Any
+) -> None:
     cache = ReplyCache(tmp_path / "replies")
     judge, model = made(way, style, cache)
     first = sent(judge, model)
@@ -328,11 +379,15 @@ def test_a_copy_asks_the_same_with_the_cache_on(style: str, way: str, tmp_path: 
 
 @pytest.mark.parametrize("way", READOUTS)
 @pytest.mark.parametrize("style", STYLES)
-def test_evaluate_and_labeled_few_shot_of_dspy_work_unaided(style: str, way: str) -> None:
+def test_evaluate_and_labeled_few_shot_of_dspy_work_unaided(
+    style: str, way: str
+) -> None:
     judge, model = made(way, style)
     texts = [f"Text number {n} of a stranger." for n in range(4)]
     train = [
-        dspy.Example(text=t, score=1.0, confidence=90, rationale="r").with_inputs("text")
+        dspy.Example(text=t, score=1.0, confidence=90, rationale="r").with_inputs(
+            "text"
+        )
         for t in texts
     ]
     with dspy.context(lm=LanguageModel(model)):
@@ -346,12 +401,20 @@ def test_evaluate_and_labeled_few_shot_of_dspy_work_unaided(style: str, way: str
     shown = sum(f"Text number {n} " in asked for n in range(4))
     # A score is an example for every predictor that gives one; a style that gives none by itself is
     # left as it was.
-    outputs = (f for p in compiled.predictors() for f in p.signature.output_fields.values())
-    assert shown > 2 if any(f.json_schema_extra.get("is_score") for f in outputs) else shown == 2
+    outputs = (
+        f for p in compiled.predictors() for f in p.signature.output_fields.values()
+    )
+    assert (
+        shown > 2
+        if any(f.json_schema_extra.get("is_score") for f in outputs)
+        else shown == 2
+    )
     assert compiled.program_hash() != judge.program_hash()
 
 
-def _near(example: dspy.Example, prediction: dspy.Prediction, trace: Any = None) -> float:
+def _near(
+    example: dspy.Example, prediction: dspy.Prediction, trace: Any = None
+) -> float:
     return 1.0 - abs(example.score - prediction.score) / 4
 
 

@@ -13,7 +13,12 @@ import pytest
 
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
-from undogmatic.errors import ConfigError, ModelError, UndecidedAnswer, UnparseableAnswer
+from undogmatic.errors import (
+    ConfigError,
+    ModelError,
+    UndecidedAnswer,
+    UnparseableAnswer,
+)
 from undogmatic.examinations.base import Unsuited
 from undogmatic.examinations.of_run import evidence_of
 from undogmatic.examinations.preference import PreferenceAnalysis
@@ -79,9 +84,13 @@ def asked(says: Says, item: Item, **options: Any) -> Mapping[str, Any]:
     return found
 
 
-def test_the_choice_of_both_orders_is_the_verdict_with_the_mean_of_their_probabilities() -> None:
+def test_the_choice_of_both_orders_is_the_verdict_with_the_mean_of_their_probabilities() -> (
+    None
+):
     found = asked(longer, pair(0, "a longer output", "short"))
-    assert [found[name].category for name in (OVERALL, "as_given", "swapped")] == ["first"] * 3
+    assert [found[name].category for name in (OVERALL, "as_given", "swapped")] == [
+        "first"
+    ] * 3
     assert found[OVERALL].distribution.probabilities == pytest.approx(
         (0, (0.9 + 0.8) / 2, (0.1 + 0.2) / 2)
     )
@@ -100,13 +109,24 @@ def test_swapped_outputs_mirror_the_verdict() -> None:
 
 def test_a_judge_that_takes_the_first_is_undecided_and_that_is_no_tie() -> None:
     found = asked(first, pair(0, "a", "b"))
-    assert isinstance(found[OVERALL], UndecidedAnswer) and found[OVERALL].kind == "undecided"
-    assert (found["as_given"].category, found["swapped"].category) == ("first", "second")
+    assert (
+        isinstance(found[OVERALL], UndecidedAnswer)
+        and found[OVERALL].kind == "undecided"
+    )
+    assert (found["as_given"].category, found["swapped"].category) == (
+        "first",
+        "second",
+    )
 
 
 def test_a_failure_in_one_order_keeps_what_was_said_in_the_other() -> None:
-    found = asked(lambda item: np.nan if item.inputs["output_1"] == "b" else 0.9, pair(0, "a", "b"))
-    assert isinstance(found[OVERALL], ModelError) and found["as_given"].category == "first"
+    found = asked(
+        lambda item: np.nan if item.inputs["output_1"] == "b" else 0.9,
+        pair(0, "a", "b"),
+    )
+    assert (
+        isinstance(found[OVERALL], ModelError) and found["as_given"].category == "first"
+    )
 
 
 def test_one_order_alone_is_a_verdict_without_the_other() -> None:
@@ -127,21 +147,35 @@ def judged_by(says: Says, n: int = 60) -> RunEvidence:
         better = bool(rng.integers(2))
         good, bad = f"a good output {k} with more to it", f"bad {k}"
         item = pair(
-            k, good if better else bad, bad if better else good, "first" if better else "second"
+            k,
+            good if better else bad,
+            bad if better else good,
+            "first" if better else "second",
         )
         items.append(
             item.model_copy(
-                update={"metadata": {"system_1": "ab"[not better], "system_2": "ab"[better]}}
+                update={
+                    "metadata": {"system_1": "ab"[not better], "system_2": "ab"[better]}
+                }
             )
         )
         where = Provenance(
-            model="m", readout="r", prompt="p", prompt_hash="", program_hash="", config_hash=""
+            model="m",
+            readout="r",
+            prompt="p",
+            prompt_hash="",
+            program_hash="",
+            config_hash="",
         )
         for criterion, found in asked(says, item).items():
             failed = isinstance(found, ModelError)
-            outcome = Failure(reason="undecided", message=str(found)) if failed else found
+            outcome = (
+                Failure(reason="undecided", message=str(found)) if failed else found
+            )
             about = {"item_id": item.id, "judge": "compare", "criterion": criterion}
-            judgments.append(Judgment(**about, outcome=outcome, cost=Cost(), provenance=where))
+            judgments.append(
+                Judgment(**about, outcome=outcome, cost=Cost(), provenance=where)
+            )
     frame = tabulate(items, judgments, 1)
     return RunEvidence(frame, RUBRIC, known={item.id: item for item in items})
 
@@ -162,14 +196,21 @@ def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_on
     # the longer output is always the better one: a word counter does as well
     assert reading.standing == "undecided"
     made = evidence_of(table)
-    assert made.kind == "pairwise" and set(made.verdicts["order"]) == {"as_given", "swapped"}
+    assert made.kind == "pairwise" and set(made.verdicts["order"]) == {
+        "as_given",
+        "swapped",
+    }
     assert {"text_1", "text_2", "system_1", "system_2"} <= set(made.items)
     with pytest.raises(Unsuited, match="judge=compare"):
-        analysis.check(RunEvidence(table.frame[table.frame["criterion"] == OVERALL], RUBRIC))
+        analysis.check(
+            RunEvidence(table.frame[table.frame["criterion"] == OVERALL], RUBRIC)
+        )
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
-def test_a_run_says_how_often_the_two_orders_disagree_however_few_there_are(language: str) -> None:
+def test_a_run_says_how_often_the_two_orders_disagree_however_few_there_are(
+    language: str,
+) -> None:
     def said(says: Says) -> list[str]:
         frame = judged_by(says, 6).frame
         run: Any = SimpleNamespace(

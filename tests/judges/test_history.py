@@ -57,13 +57,20 @@ def make_run(tmp_path: Path, provenance: Provenance) -> Callable[..., str]:
     ) -> str:
         folder = tmp_path / name
         (folder / ".hydra").mkdir(parents=True)
-        node = {"_target_": "undogmatic.records.rubric.Rubric", **scale.model_dump(mode="json")}
+        node = {
+            "_target_": "undogmatic.records.rubric.Rubric",
+            **scale.model_dump(mode="json"),
+        }
         (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump({"rubric": node}))
         (folder / "run.json").write_text(json.dumps({"status": status}))
         made = {"readout": "none", "program_hash": judge.program_hash()}
         where = origin or provenance.model_copy(update=made)
         first = Judgment(
-            item_id="00", judge=judge.name, outcome=Verdict(score=1), cost=Cost(), provenance=where
+            item_id="00",
+            judge=judge.name,
+            outcome=Verdict(score=1),
+            cost=Cost(),
+            provenance=where,
         )
         (folder / "judgments.jsonl").write_text(first.model_dump_json() + "\n")
         table(
@@ -72,7 +79,11 @@ def make_run(tmp_path: Path, provenance: Provenance) -> Callable[..., str]:
             [(f"{n:02}", s) for n, s in enumerate(scores)],
         )
         if labels is not None:
-            header = ("item_id", "label") if marks is None else ("item_id", "label", "text_mark")
+            header = (
+                ("item_id", "label")
+                if marks is None
+                else ("item_id", "label", "text_mark")
+            )
             rows = [
                 (f"{n:02}", label, *(() if marks is None else (marks[n],)))
                 for n, label in enumerate(labels)
@@ -95,7 +106,9 @@ Pair = tuple[list[FixedJudge], list[str]]
 def pair(make_run: Callable[..., str]) -> Callable[..., Pair]:
     """Two judges and a run of each with these scores; `changes` are those of both runs."""
 
-    def make(first: Sequence[float | None], second: Sequence[float | None], **changes: Any) -> Pair:
+    def make(
+        first: Sequence[float | None], second: Sequence[float | None], **changes: Any
+    ) -> Pair:
         members = [fixed(80, "near"), fixed(40, "far")]
         scores = zip(members, (first, second), strict=True)
         return members, [
@@ -113,11 +126,14 @@ def test_a_member_weighs_the_inverse_of_its_squared_error_bias_included_and_type
     outcome = bench.verdict(panel)
     assert outcome.score == pytest.approx(0.8 * 80 + 0.2 * 40)
     assert outcome.details["members"] == "near 80 x0.8, far 40 x0.2"
-    assert panel.contents["weights"] == pytest.approx([0.8, 0.2]) and panel.fitted_on() == set(
-        MARKS
-    )
+    assert panel.contents["weights"] == pytest.approx(
+        [0.8, 0.2]
+    ) and panel.fitted_on() == set(MARKS)
     panel = PanelJudge(
-        [fixed(80, "one"), fixed(40, "two")], RUBRIC, aggregate="weighted", weights=[3, 1]
+        [fixed(80, "one"), fixed(40, "two")],
+        RUBRIC,
+        aggregate="weighted",
+        weights=[3, 1],
     )
     outcome = bench.verdict(panel)
     assert outcome.details["members"] == "one 80 x3, two 40 x1"
@@ -129,7 +145,9 @@ def test_a_bias_counts_as_error(pair: Callable[..., Pair]) -> None:
     assert read_history(runs, members, RUBRIC)[0] == pytest.approx([0.5, 0.5])
 
 
-def test_members_are_compared_on_the_texts_all_of_them_judged(pair: Callable[..., Pair]) -> None:
+def test_members_are_compared_on_the_texts_all_of_them_judged(
+    pair: Callable[..., Pair],
+) -> None:
     # The second fails on the first three texts, on which the first is far off; unlabelled texts
     # count for neither.
     hard = [label + 60 if n < 3 else label + 5 for n, label in enumerate(LABELS)]
@@ -153,8 +171,18 @@ def test_a_panel_inside_another_judge_still_tells_what_its_weights_saw(
 REFUSED = {
     "no run": ({}, "b", "nowhere", "which is not a folder"),
     "sweep": ({}, "b", "sweep", "the folder of a sweep. Name one of its jobs"),
-    "no files": ({}, "b", "empty", "it lacks run.json, judgments.jsonl, .hydra/config.yaml"),
-    "stopped": ({"status": "stopped"}, "b", None, "did not finish (status stopped). Continue it"),
+    "no files": (
+        {},
+        "b",
+        "empty",
+        "it lacks run.json, judgments.jsonl, .hydra/config.yaml",
+    ),
+    "stopped": (
+        {"status": "stopped"},
+        "b",
+        None,
+        "did not finish (status stopped). Continue it",
+    ),
     "no labels": (
         {"labels": None},
         "b",
@@ -175,14 +203,24 @@ REFUSED = {
         "19 judged labelled texts (of 19 labelled)",
     ),
     "not a table": ({"scores": ["high"] * N}, "b", None, "cannot be read"),
-    "other texts": ({"marks": [*MARKS[:20], *"wxyz"]}, "b", None, "24, of which 20 are the same"),
+    "other texts": (
+        {"marks": [*MARKS[:20], *"wxyz"]},
+        "b",
+        None,
+        "24, of which 20 are the same",
+    ),
     "more texts": (
         {"labels": [*LABELS, 3.0], "marks": [*MARKS, "z"], "scores": [*off(5), 3.0]},
         "b",
         None,
         "24 labelled texts and 'B' 25, of which 24 are the same",
     ),
-    "other labels": ({"labels": [9.0, *LABELS[1:]]}, "b", None, "other labels for 1 of 24 texts"),
+    "other labels": (
+        {"labels": [9.0, *LABELS[1:]]},
+        "b",
+        None,
+        "other labels for 1 of 24 texts",
+    ),
     "no error": ({"scores": LABELS}, "b", None, "equal the labels of all 24 texts"),
     "another judge": (
         {},
@@ -193,7 +231,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("changes", "judge", "instead", "said"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(
+    ("changes", "judge", "instead", "said"), REFUSED.values(), ids=REFUSED
+)
 def test_runs_that_give_no_honest_weights_are_refused(
     make_run: Callable[..., str],
     tmp_path: Path,
@@ -207,7 +247,10 @@ def test_runs_that_give_no_honest_weights_are_refused(
     (tmp_path / "sweep" / "sweep.json").write_text("{}")
     members = [fixed(1, "a"), fixed(2, "b")]
     by = {"b": members[1], "c": fixed(9, "c")}[judge]
-    runs = [make_run("A", members[0], off(5)), make_run("B", by, **({"scores": off(10)} | changes))]
+    runs = [
+        make_run("A", members[0], off(5)),
+        make_run("B", by, **({"scores": off(10)} | changes)),
+    ]
     if instead is not None:
         runs[1] = str(tmp_path / instead)
     with pytest.raises((ConfigError, DataError)) as caught:
@@ -218,7 +261,9 @@ def test_runs_that_give_no_honest_weights_are_refused(
 
 def test_too_few_texts_in_common_are_refused(pair: Callable[..., Pair]) -> None:
     members, runs = pair([*off(5)[:22], None, None], [None, None, None, *off(5)[3:]])
-    with pytest.raises(DataError, match="every member judged the same 19 labelled texts only"):
+    with pytest.raises(
+        DataError, match="every member judged the same 19 labelled texts only"
+    ):
         read_history(runs, members, RUBRIC)
 
 
@@ -229,7 +274,8 @@ def test_another_scale_and_texts_a_member_was_fitted_on_are_refused(
     short = RUBRIC.model_copy(update={"name": "short", "scale": scale, "guide": guide})
     run = make_run("a", fixed(1), off(5), scale=short)
     with pytest.raises(
-        ConfigError, match=r"rubric=short \(levels 0, 1, 2, 3, 10.*this panel judges on rubric=toy"
+        ConfigError,
+        match=r"rubric=short \(levels 0, 1, 2, 3, 10.*this panel judges on rubric=toy",
     ):
         read_history([run], [fixed(1)], RUBRIC)
     member = fixed(1)
@@ -238,7 +284,9 @@ def test_another_scale_and_texts_a_member_was_fitted_on_are_refused(
         read_history([make_run("b", member, off(5))], [member], RUBRIC)
 
 
-SERVER = "model=openai_compatible model.api_base=http://127.0.0.1:1/v1 model.name=m".split()
+SERVER = (
+    "model=openai_compatible model.api_base=http://127.0.0.1:1/v1 model.name=m".split()
+)
 INNER = "[score, {judge: score, prompt: reasoned_pt}]"
 MEMBERS = [
     ("score", ["judge=score"]),
@@ -271,11 +319,16 @@ def test_a_run_is_known_as_the_members_own_and_as_no_other_members_and_the_messa
     for n, (_, overrides) in enumerate(MEMBERS):
         alone = parts(*overrides)
         runs.append(
-            make_run(str(n), alone.judge, off(5), scale=alone.rubric, origin=alone.provenance)
+            make_run(
+                str(n), alone.judge, off(5), scale=alone.rubric, origin=alone.provenance
+            )
         )
     members = f"judge.members=[{', '.join(node for node, _ in MEMBERS)}]"
     whole = parts(
-        "judge=panel", "judge.aggregate=weighted", members, f"judge.history=[{','.join(runs)}]"
+        "judge=panel",
+        "judge.aggregate=weighted",
+        members,
+        f"judge.history=[{','.join(runs)}]",
     )
     assert isinstance(whole.judge, PanelJudge)
     assert whole.judge.weights == pytest.approx([1 / len(MEMBERS)] * len(MEMBERS))
@@ -284,7 +337,9 @@ def test_a_run_is_known_as_the_members_own_and_as_no_other_members_and_the_messa
             with pytest.raises(ConfigError, match="another judge"):
                 read_history([other], [member], whole.rubric)
     alone = parts("judge=score", "prompt=anchored_en")
-    run = make_run("a", alone.judge, off(5), scale=alone.rubric, origin=alone.provenance)
+    run = make_run(
+        "a", alone.judge, off(5), scale=alone.rubric, origin=alone.provenance
+    )
     panel = [
         "judge=panel",
         "judge.aggregate=weighted",
@@ -332,14 +387,19 @@ def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_tex
     run(tmp_path / "new", *panel, "dataset=controls")
     said = "34 of the 34 texts were used to fit"
     assert said in (tmp_path / "same" / "report.md").read_text(encoding="utf-8")
-    assert "were used to fit" not in (tmp_path / "new" / "report.md").read_text(encoding="utf-8")
+    assert "were used to fit" not in (tmp_path / "new" / "report.md").read_text(
+        encoding="utf-8"
+    )
 
     judge = Recipe(compose_config(panel)).build().judge
     assert isinstance(judge, PanelJudge)
     assert all(isinstance(member, ScoreJudge) for member in judge.members)
     errors = []
     for folder in (one, two):
-        with (folder / "scores.csv").open() as scores, (folder / "labels.csv").open() as labels:
+        with (
+            (folder / "scores.csv").open() as scores,
+            (folder / "labels.csv").open() as labels,
+        ):
             rows = zip(csv.DictReader(scores), csv.DictReader(labels), strict=True)
             said = [float(s["score"]) - float(label["label"]) for s, label in rows]
             errors.append(np.mean(np.square(said)))
@@ -366,7 +426,12 @@ def test_repeating_an_older_run_in_its_folder_adds_the_marks(tmp_path: Path) -> 
         "".join(line.rpartition(",")[0] + "\n" for line in whole.splitlines())
     )
     before = (folder / "judgments.jsonl").read_bytes()
-    panel = ["model=patterns", "judge=panel", "judge.aggregate=weighted", "judge.members=[score]"]
+    panel = [
+        "model=patterns",
+        "judge=panel",
+        "judge.aggregate=weighted",
+        "judge.members=[score]",
+    ]
     with pytest.raises(DataError, match=r"no column `text_mark`.* run\.resume="):
         Recipe(compose_config([*panel, f"judge.history=[{folder}]"])).build()
     run(folder, "model=patterns")
@@ -377,7 +442,9 @@ def test_repeating_an_older_run_in_its_folder_adds_the_marks(tmp_path: Path) -> 
 ESCALATED = ("item_id", "measure", "text_mark")
 
 
-def promised(folder: str, standing: str = "supported", header: Sequence[str] = ESCALATED) -> str:
+def promised(
+    folder: str, standing: str = "supported", header: Sequence[str] = ESCALATED
+) -> str:
     """The run's folder with what analysis=escalation leaves there."""
     facts = {"status": "finished", "standing": {"escalation": standing}}
     (Path(folder) / "run.json").write_text(json.dumps(facts))
@@ -389,11 +456,15 @@ def promised(folder: str, standing: str = "supported", header: Sequence[str] = E
     return folder
 
 
-def test_texts_that_chose_a_threshold_count_as_seen(make_run: Callable[..., str]) -> None:
+def test_texts_that_chose_a_threshold_count_as_seen(
+    make_run: Callable[..., str],
+) -> None:
     cheap = fixed(20)
     run = promised(make_run("sure", cheap, LABELS))
     judge = SelectiveJudge(cheap, fixed(90), RUBRIC, Rules(guaranteed={"run": run}))
-    assert judge.promise == ("confidence", 40.0) and judge.fitted_on() == frozenset(MARKS)
+    assert judge.promise == ("confidence", 40.0) and judge.fitted_on() == frozenset(
+        MARKS
+    )
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,9 @@ SINGLE = {
     "rationale": "Half and half.",
 }
 ACCURACY = {"reason": "Such texts are plain.", "accuracy": 64}
-START = Verdict(score=80.0, rationale="cites", confidence=90.0, confidence_source="stated")
+START = Verdict(
+    score=80.0, rationale="cites", confidence=90.0, confidence_source="stated"
+)
 
 
 def without(answer: dict[str, Any], name: str) -> dict[str, Any]:
@@ -123,12 +125,19 @@ def test_the_initial_score_stands_the_critique_says_how_sure_it_is_and_a_strengt
         False,
     )
     assert (found.confidence, found.confidence_source) == (60, "procedure")
-    contradiction = "Contradiction: the score 80 lies outside the judge's own range, 50 to 65."
+    contradiction = (
+        "Contradiction: the score 80 lies outside the judge's own range, 50 to 65."
+    )
     assert found.issues == ("moderate (missing): No scope.", contradiction)
-    told = [found.details[name] for name in ("critique_strength", "score_delta", "moderate_issues")]
+    told = [
+        found.details[name]
+        for name in ("critique_strength", "score_delta", "moderate_issues")
+    ]
     assert (found.doubt, told) == (0.4, [0.4, 22.5, 1])
     assert (found.is_uncertain, found.revised_score) == (True, 57.5)
-    found = bench.verdict(devil(bench.words(CRITIQUE | {"critique_strength": 1, "issues": []})))
+    found = bench.verdict(
+        devil(bench.words(CRITIQUE | {"critique_strength": 1, "issues": []}))
+    )
     assert (found.details["critique_strength"], found.uncertainty) == (0.1, "low")
     assert found.is_uncertain is False
 
@@ -139,7 +148,10 @@ def test_the_initial_score_stands_the_critique_says_how_sure_it_is_and_a_strengt
         ({"critique_strength": 7}, "strength"),
         ({"issues": [ISSUE | {"severity": "major"}] * 2}, "major_issues"),
         ({"critique_strength": 0, "range_low": 20, "range_high": 65}, "width"),
-        ({"critique_strength": 7, "range_low": 20, "range_high": 65}, "strength, width"),
+        (
+            {"critique_strength": 7, "range_low": 20, "range_high": 65},
+            "strength, width",
+        ),
     ],
 )
 def test_strength_major_issues_or_width_ask_for_review(
@@ -152,7 +164,13 @@ def test_strength_major_issues_or_width_ask_for_review(
     assert found.details["level_from"] == level_from and found.is_uncertain is True
 
 
-EMPTY = {"critique_strength": 0, "range_low": 0, "range_high": 0, "issues": [], "confidence": 0}
+EMPTY = {
+    "critique_strength": 0,
+    "range_low": 0,
+    "range_high": 0,
+    "issues": [],
+    "confidence": 0,
+}
 NOTHING = {"confidence": 0}
 
 
@@ -187,7 +205,9 @@ NOTHING = {"confidence": 0}
         ),
         (
             devil,
-            CRITIQUE | EMPTY | {"confidence": 90, "critique_strength": 2, "issues": [ISSUE]},
+            CRITIQUE
+            | EMPTY
+            | {"confidence": 90, "critique_strength": 2, "issues": [ISSUE]},
             "low",
             None,
         ),
@@ -210,7 +230,12 @@ NOTHING = {"confidence": 0}
             "high",
             "stated_confidence",
         ),
-        (single, SINGLE | {"score": 0, "range_low": 0, "range_high": 0}, "low", "width"),
+        (
+            single,
+            SINGLE | {"score": 0, "range_low": 0, "range_high": 0},
+            "low",
+            "width",
+        ),
         (DebateJudge, DEBATE | NOTHING, "high", "stated_confidence"),
         (DebateJudge, DEBATE, "medium", None),
         (RedBlueJudge, RED_BLUE | NOTHING, "high", "stated_confidence"),
@@ -265,7 +290,9 @@ def test_the_critic_is_told_the_score_and_the_text_stays_fenced(bench: Bench) ->
     asked = bench.asked()[0]
     assert asked.startswith("<<text-")
     assert "score: 80, on the scale from 0 to 100" in asked.rpartition(">>")[2]
-    assert '"severity": "minor" | "moderate" | "major"' in bench.chat.requests[0]["system"]
+    assert (
+        '"severity": "minor" | "moderate" | "major"' in bench.chat.requests[0]["system"]
+    )
 
 
 def test_points_are_the_distribution_and_are_scaled_where_they_do_not_sum_to_100_which_is_named(
@@ -279,7 +306,9 @@ def test_points_are_the_distribution_and_are_scaled_where_they_do_not_sum_to_100
         "medium",
     )
     assert (found.issues, found.rationale) == ((), "It cites.")
-    found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_2": 33, "level_3": 57})))
+    found = bench.verdict(
+        DistributionalJudge(bench.words(POINTS | {"level_2": 33, "level_3": 57}))
+    )
     assert sum(found.distribution.probabilities) == pytest.approx(1)
     assert found.details["points_sum"] == 100 and "multiples of 5" in found.issues[0]
     found = bench.verdict(DistributionalJudge(bench.words(POINTS | {"level_3": 60})))
@@ -321,22 +350,36 @@ def test_a_debate_has_two_positions_and_a_judge_and_in_the_middle_or_degenerate_
         "medium",
     )
     assert found.details["judge_position"] == pytest.approx(0.85)
-    assert found.details["compelling"] == "advocate" and found.rationale == "Mostly citation."
+    assert (
+        found.details["compelling"] == "advocate"
+        and found.rationale == "Mostly citation."
+    )
     middle = bench.verdict(DebateJudge(bench.words(DEBATE | {"final_score": 60})))
     assert (middle.uncertainty, middle.review) == ("high", True)
     turned = bench.verdict(DebateJudge(bench.words(DEBATE | {"advocate_score": 20})))
     assert (turned.uncertainty, turned.interval) == ("high", (20, 30))
-    assert "Degenerate debate" in turned.issues[0] and "judge_position" not in turned.details
+    assert (
+        "Degenerate debate" in turned.issues[0]
+        and "judge_position" not in turned.details
+    )
 
 
-def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench: Bench) -> None:
+def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(
+    bench: Bench,
+) -> None:
     parts = [
         {
             "advocate_strengths": ["cites only", "one theme", "nothing of the case"],
             "advocate_score": 90,
         },
-        {"critic_weaknesses": ["one reason", "a condition", "says why"], "critic_score": 30},
-        {k: DEBATE[k] for k in ("rationale", "compelling", "final_score", "confidence")},
+        {
+            "critic_weaknesses": ["one reason", "a condition", "says why"],
+            "critic_score": 30,
+        },
+        {
+            k: DEBATE[k]
+            for k in ("rationale", "compelling", "final_score", "confidence")
+        },
     ]
     judgment = bench.judge(DebateJudge(bench.words(*parts), separate_calls=True))
     assert (judgment.score, judgment.cost.calls) == (81, 3)
@@ -347,7 +390,11 @@ def test_in_separate_calls_no_side_sees_the_other_and_the_judge_sees_both(bench:
 
 def test_red_and_blue_and_the_balance_of_teams(bench: Bench) -> None:
     found = bench.verdict(RedBlueJudge(bench.words(RED_BLUE)))
-    assert (found.score, found.uncertainty, found.details["stronger_team"]) == (85, "low", "blue")
+    assert (found.score, found.uncertainty, found.details["stronger_team"]) == (
+        85,
+        "low",
+        "blue",
+    )
     even = bench.verdict(RedBlueJudge(bench.words(RED_BLUE | {"red_strength": 8})))
     assert (even.uncertainty, even.review, even.details["stronger_team"]) == (
         "high",
@@ -365,9 +412,16 @@ def test_a_single_pass_gives_its_range_and_the_estimated_accuracy_is_the_confide
 ) -> None:
     found = bench.verdict(single(bench.words(SINGLE)))
     assert (found.score, found.interval, found.uncertainty) == (60, (50, 75), "medium")
-    assert found.issues == ("Is the scope a reason?",) and found.details["level_from"] == "width"
+    assert (
+        found.issues == ("Is the scope a reason?",)
+        and found.details["level_from"] == "width"
+    )
     found = bench.verdict(probe(bench.words(ACCURACY)))
-    assert (found.score, found.confidence, found.details["estimated_accuracy"]) == (80, 64, 64)
+    assert (found.score, found.confidence, found.details["estimated_accuracy"]) == (
+        80,
+        64,
+        64,
+    )
     assert (
         found.details["accuracy_reason"] == "Such texts are plain."
         and found.uncertainty == "medium"
@@ -380,11 +434,22 @@ def test_a_style_makes_one_call_beside_its_initial_judge_and_a_good_second_answe
 ) -> None:
     for answers in ([answer], ["rubbish", answer]):
         judgment = bench.judge(style(bench.words(*answers)))
-        assert (judgment.cost.calls, isinstance(judgment.outcome, Verdict)) == (len(answers), True)
+        assert (judgment.cost.calls, isinstance(judgment.outcome, Verdict)) == (
+            len(answers),
+            True,
+        )
 
 
 REASON = "One or two sentences with the reason of the decision."
-FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", "reason 3"]
+FORM = [
+    "argument with evidence",
+    "...",
+    "...",
+    REASON,
+    "Reason 1",
+    "reason 2",
+    "reason 3",
+]
 """Words of the form, which are no words of the model's own."""
 
 
@@ -397,8 +462,18 @@ FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", 
             "unparseable",
             "`range_high` is 40, below `range_low`",
         ),
-        (devil, CRITIQUE | {"range_high": 140}, "off_scale", "`range_high` is 140, outside 0-100"),
-        (devil, without(CRITIQUE, "range_low"), "unparseable", "`range_low` is missing"),
+        (
+            devil,
+            CRITIQUE | {"range_high": 140},
+            "off_scale",
+            "`range_high` is 140, outside 0-100",
+        ),
+        (
+            devil,
+            without(CRITIQUE, "range_low"),
+            "unparseable",
+            "`range_low` is missing",
+        ),
         (devil, CRITIQUE | {"critique_strength": 11}, "off_scale", "outside 0-10"),
         (
             devil,
@@ -413,8 +488,18 @@ FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", 
             "`confidence` is None, not a number",
         ),
         (devil, CRITIQUE | {"remark": "x"}, "unparseable", "`remark`"),
-        (DistributionalJudge, "mostly the third level", "unparseable", "not a JSON object"),
-        (DistributionalJudge, POINTS | {"level_2": "ten"}, "unparseable", "not a number"),
+        (
+            DistributionalJudge,
+            "mostly the third level",
+            "unparseable",
+            "not a JSON object",
+        ),
+        (
+            DistributionalJudge,
+            POINTS | {"level_2": "ten"},
+            "unparseable",
+            "not a number",
+        ),
         (DistributionalJudge, POINTS | {"level_2": -10}, "off_scale", "outside 0-100"),
         (
             DistributionalJudge,
@@ -422,9 +507,24 @@ FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", 
             "unparseable",
             "all levels got 0 points",
         ),
-        (DebateJudge, without(DEBATE, "final_score"), "unparseable", "`final_score` is missing"),
-        (DebateJudge, DEBATE | {"rationale": " "}, "unparseable", "`rationale` is empty"),
-        (DebateJudge, DEBATE | {"compelling": None}, "unparseable", "`compelling` is empty"),
+        (
+            DebateJudge,
+            without(DEBATE, "final_score"),
+            "unparseable",
+            "`final_score` is missing",
+        ),
+        (
+            DebateJudge,
+            DEBATE | {"rationale": " "},
+            "unparseable",
+            "`rationale` is empty",
+        ),
+        (
+            DebateJudge,
+            DEBATE | {"compelling": None},
+            "unparseable",
+            "`compelling` is empty",
+        ),
         (
             DebateJudge,
             DEBATE | {"advocate_strengths": ["cites", "one theme"]},
@@ -443,7 +543,12 @@ FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", 
             "unparseable",
             "`rationale` has no words of its own",
         ),
-        (RedBlueJudge, RED_BLUE | {"red_reasons": FORM[4:]}, "unparseable", "`red_reasons`"),
+        (
+            RedBlueJudge,
+            RED_BLUE | {"red_reasons": FORM[4:]},
+            "unparseable",
+            "`red_reasons`",
+        ),
         (
             devil,
             CRITIQUE | {"issues": [ISSUE | {"text": "the problem"}]},
@@ -457,8 +562,18 @@ FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", 
             "unparseable",
             "`reason` has no words of its own",
         ),
-        (RedBlueJudge, RED_BLUE | {"blue_strength": True}, "unparseable", "not a number"),
-        (single, SINGLE | {"range_low": 70}, "unparseable", "`range_low` is 70, above `score` 60"),
+        (
+            RedBlueJudge,
+            RED_BLUE | {"blue_strength": True},
+            "unparseable",
+            "not a number",
+        ),
+        (
+            single,
+            SINGLE | {"range_low": 70},
+            "unparseable",
+            "`range_low` is 70, above `score` 60",
+        ),
         (probe, ACCURACY | {"accuracy": 640}, "off_scale", "outside 0-100"),
     ],
 )
@@ -518,8 +633,15 @@ def test_each_number_is_the_expectation_over_its_own_levels_and_context_of_the_n
     assert outcome.details["critique_strength"] == pytest.approx(0.75)
     assert outcome.interval == pytest.approx((25, 50))
     assert (outcome.score, outcome.uncertainty) == (60, "high")
-    assert (outcome.confidence, outcome.confidence_source) == (pytest.approx(25), "procedure")
-    bench.judge(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(lambda _: only(2), base=True)))
+    assert (outcome.confidence, outcome.confidence_source) == (
+        pytest.approx(25),
+        "procedure",
+    )
+    bench.judge(
+        DevilsAdvocateJudge(
+            FixedJudge(SIXTY), bench.levels(lambda _: only(2), base=True)
+        )
+    )
     _, low, high = bench.asked()
     assert "Strength of the objections: 5 of 10." in low
     assert "Lowest defensible score: 50." in high
@@ -528,7 +650,8 @@ def test_each_number_is_the_expectation_over_its_own_levels_and_context_of_the_n
         "Text: Tema 69.\n\n"
     }
     assert all(
-        "A judge's score: 60, on the scale from 0 to 100." in question for question in bench.asked()
+        "A judge's score: 60, on the scale from 0 to 100." in question
+        for question in bench.asked()
     )
 
 
@@ -536,12 +659,17 @@ def test_the_high_end_is_not_read_below_the_low_end_and_answers_without_order_or
     bench: Bench,
 ) -> None:
     odds = {"the lowest": only(2), "the highest": {0: 0.5, 3: 0.25, 4: 0.25}}
-    outcome = bench.verdict(DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(by_words(odds))))
+    outcome = bench.verdict(
+        DevilsAdvocateJudge(FixedJudge(SIXTY), bench.levels(by_words(odds)))
+    )
     assert outcome.interval == pytest.approx((50, 87.5))
     turned = bench.levels(by_words({"the lowest": only(3), "the highest": only(0)}))
     failed = bench.judge(DevilsAdvocateJudge(FixedJudge(SIXTY), turned)).outcome
     assert isinstance(failed, Failure)
-    assert (failed.reason, "below `range_low`" in failed.message) == ("unparseable", True)
+    assert (failed.reason, "below `range_low`" in failed.message) == (
+        "unparseable",
+        True,
+    )
     other = bench.judge(DebateJudge(bench.levels(lambda _: {8: 0.9, 1: 0.1}))).outcome
     assert isinstance(other, Failure) and other.reason == "off_scale"
 
@@ -550,22 +678,31 @@ def test_sides_of_a_debate_argue_within_bands_and_chances_one_by_one_become_a_di
     bench: Bench,
 ) -> None:
     outcome = bench.verdict(DebateJudge(bench.levels(lambda _: EVEN)))
-    assert (outcome.details["advocate_score"], outcome.details["critic_score"]) == pytest.approx(
-        (90, 25)
-    )
+    assert (
+        outcome.details["advocate_score"],
+        outcome.details["critic_score"],
+    ) == pytest.approx((90, 25))
     # What is printed as confidence follows from where the judge stands between the sides, as level
     # and doubt do.
     position = outcome.details["judge_position"]
     assert outcome.doubt == pytest.approx(0.5 - abs(position - 0.5))
     assert outcome.confidence == pytest.approx(100 * (1 - 2 * outcome.doubt))
     assert outcome.confidence_source == "procedure"
-    assert outcome.details["stated_confidence"] == pytest.approx(outcome.distribution.confidence)
-    outcome = bench.verdict(
-        DistributionalJudge(bench.levels(lambda q: only(4) if "75: much" in q else only(1)))
+    assert outcome.details["stated_confidence"] == pytest.approx(
+        outcome.distribution.confidence
     )
-    assert outcome.distribution.probabilities == pytest.approx((0.125, 0.125, 0.125, 0.5, 0.125))
+    outcome = bench.verdict(
+        DistributionalJudge(
+            bench.levels(lambda q: only(4) if "75: much" in q else only(1))
+        )
+    )
+    assert outcome.distribution.probabilities == pytest.approx(
+        (0.125, 0.125, 0.125, 0.5, 0.125)
+    )
     assert outcome.details["points_sum"] == pytest.approx(200)
-    outcome = bench.verdict(SinglePassJudge(FixedJudge(SIXTY), bench.levels(lambda _: EVEN)))
+    outcome = bench.verdict(
+        SinglePassJudge(FixedJudge(SIXTY), bench.levels(lambda _: EVEN))
+    )
     assert (outcome.score, outcome.interval) == (60, pytest.approx((25, 87.5)))
 
 
@@ -585,7 +722,9 @@ STEPS: dict[str, type[Answer]] = {
 
 @pytest.mark.parametrize("language", ["pt", "en"])
 @pytest.mark.parametrize("step", STEPS)
-def test_every_field_is_worded_in_every_language(step: str, language: str, rubric: Rubric) -> None:
+def test_every_field_is_worded_in_every_language(
+    step: str, language: str, rubric: Rubric
+) -> None:
     words, kind = StepWording.model_validate(WORDINGS[language][step]), STEPS[step]
     assert list(words.form) == list(kind.model_fields)
     for name, number in numbers(kind).items():
@@ -598,7 +737,11 @@ def test_a_language_without_wording_names_those_that_have_one(
     prompt: Prompt, rubric: Rubric
 ) -> None:
     spoken = Asker(
-        WordsQuestion, FakeChat(lambda _: ("", None)), prompt, rubric, {"pt": WORDINGS["pt"]}
+        WordsQuestion,
+        FakeChat(lambda _: ("", None)),
+        prompt,
+        rubric,
+        {"pt": WORDINGS["pt"]},
     )
     with pytest.raises(ConfigError, match=r"no wording in 'en' \(it has: pt\)"):
         spoken.question("critique", Critique)
@@ -608,8 +751,15 @@ def test_the_schema_requires_and_bounds_every_field_and_has_points_per_level_tha
     rubric: Rubric,
 ) -> None:
     made = schema(Critique, rubric)
-    assert made["required"] == list(Critique.model_fields) and made["additionalProperties"] is False
-    assert made["properties"]["range_high"] == {"type": "number", "minimum": 0, "maximum": 100}
+    assert (
+        made["required"] == list(Critique.model_fields)
+        and made["additionalProperties"] is False
+    )
+    assert made["properties"]["range_high"] == {
+        "type": "number",
+        "minimum": 0,
+        "maximum": 100,
+    }
     assert made["properties"]["critique_strength"] == {
         "type": "number",
         "minimum": 0,
@@ -645,8 +795,12 @@ def test_the_schema_requires_and_bounds_every_field_and_has_points_per_level_tha
         (True, False),
     ],
 )
-def test_what_only_repeats_the_form_is_told_from_an_argument(given: object, is_one: bool) -> None:
+def test_what_only_repeats_the_form_is_told_from_an_argument(
+    given: object, is_one: bool
+) -> None:
     assert (
-        repeats('["argument with evidence", "...", {"severity": "minor" | "major"}]', given)
+        repeats(
+            '["argument with evidence", "...", {"severity": "minor" | "major"}]', given
+        )
         is is_one
     )

@@ -35,7 +35,9 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shipped(choice: str, /, **changes: Any) -> Any:
     """The model of `conf/model/CHOICE.yaml` with some keys overridden."""
-    node: Any = OmegaConf.to_container(OmegaConf.load(conf_folder() / "model" / f"{choice}.yaml"))
+    node: Any = OmegaConf.to_container(
+        OmegaConf.load(conf_folder() / "model" / f"{choice}.yaml")
+    )
     return build(node | changes, "model")
 
 
@@ -58,4 +60,6 @@ def run_once(model: Any, ask: Callable[[], Any], gateway: Gateway | None = None)
 
 def folder_of(tmp_path: Path, **env: str) -> None:
     """Write a `.env` file."""
-    (tmp_path / ".env").write_text("".join(f"{k}={v}\n" for k, v in env.items()), encoding="utf-8")
+    (tmp_path / ".env").write_text(
+        "".join(f"{k}={v}\n" for k, v in env.items()), encoding="utf-8"
+    )

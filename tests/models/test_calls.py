@@ -58,7 +58,9 @@ def sender(*outcomes: Any) -> tuple[Send, list[float]]:
 
 
 def call(gateway: Gateway, send: Send, request: dict[str, Any] | None = None) -> Reply:
-    return asyncio.run(gateway.call("m", request if request is not None else {"q": 1}, send))
+    return asyncio.run(
+        gateway.call("m", request if request is not None else {"q": 1}, send)
+    )
 
 
 BUSY, OK = Retryable("busy"), Reply("ok", 3, 2, 0.5)
@@ -68,7 +70,12 @@ BUSY, OK = Retryable("busy"), Reply("ok", 3, 2, 0.5)
     ("outcomes", "raised", "reply", "error"),
     [
         ((BUSY, BUSY, OK), None, "ok", None),
-        ((BUSY, BUSY, BUSY), (TransportError, r"busy \(3 attempt"), None, "transport: busy"),
+        (
+            (BUSY, BUSY, BUSY),
+            (TransportError, r"busy \(3 attempt"),
+            None,
+            "transport: busy",
+        ),
         (
             (UnparseableAnswer("rubbish", "<raw>"),),
             (UnparseableAnswer, "rubbish"),
@@ -84,12 +91,17 @@ BUSY, OK = Retryable("busy"), Reply("ok", 3, 2, 0.5)
     ],
 )
 def test_a_fault_is_retried_where_that_helps_and_noted_as_one_call(
-    outcomes: Any, raised: tuple[type[Exception], str] | None, reply: str | None, error: str | None
+    outcomes: Any,
+    raised: tuple[type[Exception], str] | None,
+    reply: str | None,
+    error: str | None,
 ) -> None:
     send, times = sender(*outcomes)
     with (
         recording() as calls,
-        pytest.raises(raised[0], match=raised[1]) if raised else contextlib.nullcontext(),
+        pytest.raises(raised[0], match=raised[1])
+        if raised
+        else contextlib.nullcontext(),
     ):
         call(Gateway(limits=PacedLimits(backoff=0.0, retries=2)), send)
     assert (len(times), len(calls)) == (len(outcomes), 1)
@@ -115,7 +127,9 @@ def test_no_answer_in_time_is_a_timeout_and_a_retry_waits_as_told_with_the_other
         await asyncio.sleep(5)
         return Reply("late")
 
-    with pytest.raises(AnswerTimeout, match=r"0\.01 s in 2 attempt\(s\); raise engine.timeout"):
+    with pytest.raises(
+        AnswerTimeout, match=r"0\.01 s in 2 attempt\(s\); raise engine.timeout"
+    ):
         call(Gateway(limits=PacedLimits(timeout=0.01, retries=1, backoff=0.0)), send)
     assert len(tried) == 2
     gateway = Gateway(limits=PacedLimits(backoff=0.0))
@@ -134,12 +148,17 @@ def test_no_answer_in_time_is_a_timeout_and_a_retry_waits_as_told_with_the_other
     assert other_times[0] - busy_times[0] >= 0.2
     send, times = sender(Retryable("503"))
     with pytest.raises(TransportError):
-        call(Gateway(limits=PacedLimits(backoff=0.04, retries=3), max_backoff=0.08), send)
+        call(
+            Gateway(limits=PacedLimits(backoff=0.04, retries=3), max_backoff=0.08), send
+        )
     gaps = [b - a for a, b in itertools.pairwise(times)]
-    assert gaps[0] >= 0.03 and gaps[1] >= 0.06 and gaps[2] >= 0.06  # a quarter less at most
+    # a quarter less at most
+    assert gaps[0] >= 0.03 and gaps[1] >= 0.06 and gaps[2] >= 0.06
 
 
-def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(cache: ReplyCache) -> None:
+def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(
+    cache: ReplyCache,
+) -> None:
     gateway = Gateway(cache)
     send, times = sender(Reply({"n": 1}, 1, 1, 0.1))
     first = call(gateway, send)
@@ -179,7 +198,9 @@ def test_caches_on_one_folder_share_replies_and_a_bad_one_names_the_key(
     with contextlib.closing(ReplyCache(tmp_path / "c")) as other:
         assert other.get("k") == reply and other.get("other") is None
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ConfigError, match=r"engine\.cache_dir=FOLDER, or engine\.cache=false"):
+    with pytest.raises(
+        ConfigError, match=r"engine\.cache_dir=FOLDER, or engine\.cache=false"
+    ):
         ReplyCache(tmp_path / "file" / "c")
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "replies.sqlite").write_bytes(b"not a database, not at all" * 100)
@@ -199,7 +220,8 @@ def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden
     for n in range(3):
         call(gateway, send, {"q": n})
     with pytest.raises(
-        BudgetExceeded, match=r"`engine.max_usd` is 0\.25 and 0\.3000 USD were spent in 3 calls"
+        BudgetExceeded,
+        match=r"`engine.max_usd` is 0\.25 and 0\.3000 USD were spent in 3 calls",
     ):
         call(gateway, send, {"q": 9})
     assert len(times) == 3
@@ -207,7 +229,9 @@ def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden
     with pytest.raises(ConfigError, match=r"model\.price\.input"):
         call(Gateway(limits=PacedLimits(max_usd=1.0)), unpriced)
     gateway = Gateway(limits=PacedLimits(max_usd=0.5))
-    send, times = sender(Reply("ok", usd=0.1), Reply("ok", usd=0.2), Reply("ok"), Reply("ok"))
+    send, times = sender(
+        Reply("ok", usd=0.1), Reply("ok", usd=0.2), Reply("ok"), Reply("ok")
+    )
     for n in range(3):
         call(gateway, send, {"q": n})
     with pytest.raises(BudgetExceeded):
@@ -231,10 +255,15 @@ def test_keys_stay_the_same_and_kept_answers_are_found(
     send, _ = sender(Reply("new"))
     request = {"messages": [{"role": "user", "content": "não"}], "temperature": 0.0}
     with rollout(repeat), attempt(again):
-        assert asyncio.run(Gateway(cache).call("m@http://x/v1", request, send)).data == "kept"
+        assert (
+            asyncio.run(Gateway(cache).call("m@http://x/v1", request, send)).data
+            == "kept"
+        )
 
 
-def test_what_the_model_does_not_give_is_no_answer_and_not_kept(cache: ReplyCache) -> None:
+def test_what_the_model_does_not_give_is_no_answer_and_not_kept(
+    cache: ReplyCache,
+) -> None:
 
     def check(data: Any) -> None:
         data["choices"][0]
@@ -244,7 +273,10 @@ def test_what_the_model_does_not_give_is_no_answer_and_not_kept(cache: ReplyCach
     async def ask() -> Reply:
         return await Gateway(cache).call("m", {}, send, check=check)
 
-    with recording() as calls, pytest.raises(UnparseableAnswer, match="another form than agreed"):
+    with (
+        recording() as calls,
+        pytest.raises(UnparseableAnswer, match="another form than agreed"),
+    ):
         asyncio.run(ask())
     assert calls[0].error is not None and calls[0].reply == '{"choices":[]}'
     assert asyncio.run(ask()).data == asyncio.run(ask()).data == {"choices": [1]}
@@ -264,12 +296,19 @@ def test_a_call_that_is_under_way_is_waited_for_and_paid_once_with_a_cache(
         return Reply(f"answer {len(sent)}", usd=0.1)
 
     async def all_at_once() -> list[Reply]:
-        return await asyncio.gather(*(gateway.call("m", {"q": n % 2}, send) for n in range(10)))
+        return await asyncio.gather(
+            *(gateway.call("m", {"q": n % 2}, send) for n in range(10))
+        )
 
     with recording() as calls:
         replies = asyncio.run(all_at_once())
     made = 2 if cached else 10
-    assert [call.cached for call in calls].count(False) == len(sent) == gateway.budget.calls == made
+    assert (
+        [call.cached for call in calls].count(False)
+        == len(sent)
+        == gateway.budget.calls
+        == made
+    )
     assert len(calls) == 10 and gateway.budget.usd == pytest.approx(0.1 * made)
     if cached:
         assert (
@@ -279,7 +318,9 @@ def test_a_call_that_is_under_way_is_waited_for_and_paid_once_with_a_cache(
         )
 
 
-def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(cache: ReplyCache) -> None:
+def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(
+    cache: ReplyCache,
+) -> None:
     gateway = Gateway(cache)
     outcomes: list[Exception | None] = [UnparseableAnswer("rubbish"), None, None]
 
@@ -294,7 +335,8 @@ def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(cache: ReplyCa
             return Reply("fine")
 
         first, second = (
-            asyncio.create_task(gateway.call("m", {"q": given_up}, send)) for _ in range(2)
+            asyncio.create_task(gateway.call("m", {"q": given_up}, send))
+            for _ in range(2)
         )
         for _ in range(5):  # until the first has sent, and the second waits for it
             await asyncio.sleep(0)
@@ -322,15 +364,19 @@ def test_a_locked_or_full_cache_loses_no_answer_and_says_so(
     replies = [call(gateway, send, {"q": n}) for n in range(4)]
     other.execute("ROLLBACK")
     other.close()
-    assert [reply.data for reply in replies] == [f"answer {n}" for n in range(4)] and len(
-        times
-    ) == 4
+    assert [reply.data for reply in replies] == [
+        f"answer {n}" for n in range(4)
+    ] and len(times) == 4
     said = capsys.readouterr().err
-    assert said.count("The run goes on without it") == 1 and "database is locked" in said
+    assert (
+        said.count("The run goes on without it") == 1 and "database is locked" in said
+    )
     cache.close()
 
 
-def test_a_cache_that_is_opened_twice_keeps_the_locks_of_its_process(tmp_path: Path) -> None:
+def test_a_cache_that_is_opened_twice_keeps_the_locks_of_its_process(
+    tmp_path: Path,
+) -> None:
     cache = ReplyCache(tmp_path)
     cache.put("k", Reply("answer"))
     ReplyCache(tmp_path).close()

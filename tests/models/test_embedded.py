@@ -48,7 +48,8 @@ def shown(*answers: tuple[float, str]) -> Prompt:
     texts = ("Aplica-se o Tema 1.", "Não deve, porque pagou.")
     pairs = zip(texts, answers, strict=True)
     shots = tuple(
-        Demonstration(text=text, score=score, rationale=why) for text, (score, why) in pairs
+        Demonstration(text=text, score=score, rationale=why)
+        for text, (score, why) in pairs
     )
     return Prompt(id="d", language="pt", instructions="Julgue.", demonstrations=shots)
 
@@ -72,7 +73,9 @@ def test_states_are_the_same_bits_whatever_came_before_and_the_loaded_model_is_s
     assert _llama.cache_info().misses == before
 
 
-def test_a_text_longer_than_the_context_is_read_in_windows(model: EmbeddedModel) -> None:
+def test_a_text_longer_than_the_context_is_read_in_windows(
+    model: EmbeddedModel,
+) -> None:
     long = "O imposto só passa pelo caixa da empresa. " * 60
     assert model.count_tokens(long) > model.context
     vector = pooled(model, long)
@@ -96,7 +99,8 @@ def test_words_before_a_text_change_its_states_and_last_pools_one_token_of_a_kno
     model: EmbeddedModel,
 ) -> None:
     assert not np.array_equal(
-        pooled(model, "texto"), pooled(model, "texto", View(blocks=(2, 3), before="Pergunta: "))
+        pooled(model, "texto"),
+        pooled(model, "texto", View(blocks=(2, 3), before="Pergunta: ")),
     )
     asked = View(blocks=(2, 3), after=" Explica ou só cita?")
     last = pooled(model, "texto", asked.model_copy(update={"pool": "last"}))
@@ -108,7 +112,11 @@ def test_words_before_a_text_change_its_states_and_last_pools_one_token_of_a_kno
 
 @pytest.mark.parametrize(
     ("own", "spins"),
-    [({}, "1000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "active"}, None)],
+    [
+        ({}, "1000"),
+        ({"GOMP_SPINCOUNT": "5"}, "5"),
+        ({"OMP_WAIT_POLICY": "active"}, None),
+    ],
 )
 def test_threads_that_wait_soon_sleep_unless_the_user_wants_otherwise(
     own: dict[str, str], spins: str | None, monkeypatch: Patch
@@ -135,13 +143,19 @@ def test_log_probabilities_do_not_depend_on_the_order_of_the_texts(
     ]
 
     def scores(order: list[int]) -> dict[int, float]:
-        return {n: reading_of(readout, model, Item(id="x", text=texts[n])).score for n in order}
+        return {
+            n: reading_of(readout, model, Item(id="x", text=texts[n])).score
+            for n in order
+        }
 
     assert scores([0, 1, 2]) == scores([2, 1, 0])
 
 
-def test_a_wrong_hash_names_both_and_a_file_that_is_no_model_is_a_message(tmp_path: Path) -> None:
-    (tmp_path / "mine.gguf").write_bytes(b"GGUF\3" + bytes(19))  # of version 3, and empty
+def test_a_wrong_hash_names_both_and_a_file_that_is_no_model_is_a_message(
+    tmp_path: Path,
+) -> None:
+    # of version 3, and empty
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF\3" + bytes(19))
     with pytest.raises(ConfigError, match="SHA-256 expected abc, found"):
         EmbeddedModel(path=str(tmp_path / "mine.gguf"), sha256="abc")
     with pytest.raises(ConfigError, match=r"llama\.cpp cannot load"):
@@ -187,7 +201,12 @@ def test_an_interrupt_ends_a_continuation_at_the_next_token(
     model: EmbeddedModel, monkeypatch: Patch
 ) -> None:
     before = pooled(model, "texto")
-    third, interrupted, count, own = threading.Event(), threading.Event(), [0], Llama._logits
+    third, interrupted, count, own = (
+        threading.Event(),
+        threading.Event(),
+        [0],
+        Llama._logits,
+    )
 
     def logits(llama: Llama) -> np.ndarray:
         count[0] += 1
@@ -210,7 +229,9 @@ def test_an_interrupt_ends_a_continuation_at_the_next_token(
     assert np.array_equal(before, pooled(model, "texto"))
 
 
-def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel) -> None:
+def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(
+    model: EmbeddedModel,
+) -> None:
     llama, ended, texts = (
         _llama(model.path, model.threads, 512),
         Ended(),
@@ -221,7 +242,10 @@ def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel)
     llama._kept.clear()
     ended.set()
     with llama.until(ended):
-        for work in (lambda: llama.next_token(texts, 3), lambda: llama.states([2, 5, 6], (2,))):
+        for work in (
+            lambda: llama.next_token(texts, 3),
+            lambda: llama.states([2, 5, 6], (2,)),
+        ):
             with pytest.raises(ModelError, match="given up"):
                 work()
     assert llama.next_token(texts, 3) == right
@@ -245,7 +269,11 @@ def test_an_interrupt_ends_a_long_prompt_while_it_is_read(model: EmbeddedModel) 
 
     right = llama.next_token(["Era uma vez"], 3)
     llama._c = SimpleNamespace(
-        **{name: getattr(llama._c, name) for names in _INTERFACE for name in names.split()}
+        **{
+            name: getattr(llama._c, name)
+            for names in _INTERFACE
+            for name in names.split()
+        }
     )
     llama._c.llama_decode = noted
     waiting = threading.Thread(target=interrupt)
@@ -258,7 +286,9 @@ def test_an_interrupt_ends_a_long_prompt_while_it_is_read(model: EmbeddedModel) 
     llama.close()
 
 
-@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
 def test_a_run_that_reads_a_long_text_ends_when_it_is_told_to_and_keeps_what_was_judged(
     tmp_path: Path, sent: int, status: int
 ) -> None:
@@ -266,12 +296,21 @@ def test_a_run_that_reads_a_long_text_ends_when_it_is_told_to_and_keeps_what_was
     ends."""
     long = "Nenhuma multa alcança o que não foi pedido. "
     texts = [{"id": f"t{times}", "text": long * times} for times in (1, 200)]
-    (tmp_path / "t.jsonl").write_text("".join(f"{json.dumps(text)}\n" for text in texts))
+    (tmp_path / "t.jsonl").write_text(
+        "".join(f"{json.dumps(text)}\n" for text in texts)
+    )
     words = ["dataset=texts", f"dataset.path={tmp_path / 't.jsonl'}", "model=local"]
-    words += ["readout=logprobs", "prompt=demos_pt", "tracking=none", "engine.cache=false"]
+    words += [
+        "readout=logprobs",
+        "prompt=demos_pt",
+        "tracking=none",
+        "engine.cache=false",
+    ]
     words.append(f"hydra.run.dir={tmp_path / 'run'}")
     command = [sys.executable, "-m", "undogmatic.cli", "run", *words]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
         journal = tmp_path / "run" / "judgments.jsonl"
         while process.poll() is None and not (
             journal.is_file() and journal.read_text().count("\n")
@@ -292,7 +331,9 @@ def test_whole_numbers_are_made_of_digits_and_a_reason_ends_with_its_line(
     prompt = shown((97, "Só cita."), (4, "Explica."))
     readings = {}
     for reasoning in (False, True, False):
-        readout = build(plain("readout", "integers", "readout") | {"minimum_mass": 0.1}, "readout")
+        readout = build(
+            plain("readout", "integers", "readout") | {"minimum_mass": 0.1}, "readout"
+        )
         readout.bind(model, prompt.model_copy(update={"reasoning": reasoning}), rubric)
         found = reading_of(readout, model, Item(id="x", text="Súmula 7."))
         assert readings.setdefault(reasoning, found).score == found.score

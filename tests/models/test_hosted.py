@@ -63,7 +63,9 @@ def request(**settings: Any) -> Request:
     return request_from_openai_chat({"model": "m", "messages": TURNS, **settings})
 
 
-def complete(model: Any, wanted: Request | None = None, gateway: Gateway | None = None) -> Response:
+def complete(
+    model: Any, wanted: Request | None = None, gateway: Gateway | None = None
+) -> Response:
     wanted = wanted if wanted is not None else request()
     response: Response = run_once(model, lambda: model.complete(wanted), gateway)
     return response
@@ -99,7 +101,9 @@ def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_
     model = chat(stub, sampling=False, **own)
     complete(model, request(temperature=0.0, top_p=1.0, max_tokens=9))
     body = stub.requests[1].body
-    assert "temperature" not in body and "top_p" not in body and "max_tokens" not in body
+    assert (
+        "temperature" not in body and "top_p" not in body and "max_tokens" not in body
+    )
     assert (body["max_completion_tokens"], body["reasoning_effort"], body["store"]) == (
         9,
         "low",
@@ -109,7 +113,8 @@ def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected"), [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)]
+    ("mode", "expected"),
+    [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)],
 )
 def test_json_mode(stub: StubServer, mode: Any, expected: Any) -> None:
     complete(chat(stub, json_mode=mode), request(response_format=FORM))
@@ -120,25 +125,37 @@ def test_a_system_message_goes_into_the_user_s_turn_where_the_template_takes_non
     stub: StubServer,
 ) -> None:
     complete(chat(stub, system="merge"))
-    sent = [(turn["role"], turn["content"]) for turn in stub.requests[0].body["messages"]]
-    assert sent == [("user", "Judge.\n\nfirst"), ("assistant", "answer"), ("user", "hello")]
+    sent = [
+        (turn["role"], turn["content"]) for turn in stub.requests[0].body["messages"]
+    ]
+    assert sent == [
+        ("user", "Judge.\n\nfirst"),
+        ("assistant", "answer"),
+        ("user", "hello"),
+    ]
     # Another question is another model, whose answers are not mixed with those of the first.
-    assert chat(stub, system="merge").name != chat(stub).name == chat(stub, system="keep").name
+    assert (
+        chat(stub, system="merge").name
+        != chat(stub).name
+        == chat(stub, system="keep").name
+    )
 
 
-CHATTY = (
-    "fenced thought half-thought chatty listed wrapped as-texts trailing marked among-words".split()
-)
+CHATTY = "fenced thought half-thought chatty listed wrapped as-texts trailing marked among-words".split()
 
 
 @pytest.mark.parametrize("kind", CHATTY)
-def test_a_server_that_talks_around_its_answer_judges(kind: str, stub: StubServer) -> None:
+def test_a_server_that_talks_around_its_answer_judges(
+    kind: str, stub: StubServer
+) -> None:
     verdict = judged(stub, kind)
     assert verdict.score == score_of(stub.requests[0].text)
     assert len(stub.requests) == 1
 
 
-def test_a_server_that_answers_twice_and_differently_is_unreadable(stub: StubServer) -> None:
+def test_a_server_that_answers_twice_and_differently_is_unreadable(
+    stub: StubServer,
+) -> None:
     with pytest.raises(UnparseableAnswer, match="2 different JSON objects"):
         judged(stub, "two-answers")
 
@@ -151,7 +168,9 @@ def judged(stub: StubServer, kind: str) -> Verdict:
 
     async def read() -> Verdict:
         with dspy.context(lm=LanguageModel(model)):
-            verdict: Verdict = (await readout.acall(item=Item(id="a", text="Um texto."))).verdict
+            verdict: Verdict = (
+                await readout.acall(item=Item(id="a", text="Um texto."))
+            ).verdict
             return verdict
 
     return run_once(model, read)
@@ -178,12 +197,18 @@ def test_log_probabilities_come_back_to_predict_and_no_connection_stays_open(
 ) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
-    predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
+    predict.lm = LanguageModel(
+        model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5
+    )
     prediction = run_once(model, lambda: ask(predict, PromptAdapter(), text="um texto"))
     body = stub.requests[0].body
     assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 5, 1)
     first = prediction.logprobs["content"][0]
-    assert first["top_logprobs"][0]["token"] == str(level_of("um texto")) == prediction.answer
+    assert (
+        first["top_logprobs"][0]["token"]
+        == str(level_of("um texto"))
+        == prediction.answer
+    )
     assert len(first["top_logprobs"]) == 5
     model = chat(stub)
     model.connect(Gateway())
@@ -191,7 +216,9 @@ def test_log_probabilities_come_back_to_predict_and_no_connection_stays_open(
     with dspy.context(
         lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()
     ):
-        answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
+        answers = [
+            json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")
+        ]
     assert answers == [score_of("a"), score_of("b")]
 
 
@@ -203,7 +230,9 @@ def test_the_short_way_and_that_of_dspy_send_and_give_the_same(
 ) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
-    predict.lm = LanguageModel(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
+    predict.lm = LanguageModel(
+        model, temperature=0.0, top_p=1.0, max_tokens=50, **settings
+    )
     adapter = PromptAdapter(TURNS)
 
     async def through_dspy() -> Any:
@@ -211,7 +240,8 @@ def test_the_short_way_and_that_of_dspy_send_and_give_the_same(
             return await predict.acall(text="x")
 
     traced = run_once(model, lambda: ask(predict, adapter, text="x"))
-    with dspy.context(trace=None):  # nothing of DSPy looks on: its predictor is not called at all
+    # nothing of DSPy looks on: its predictor is not called at all
+    with dspy.context(trace=None):
         short = run_once(model, lambda: ask(predict, adapter, text="x"))
     long = run_once(model, through_dspy)
     assert len(predict.lm.history) == 1
@@ -220,7 +250,10 @@ def test_the_short_way_and_that_of_dspy_send_and_give_the_same(
     assert short.answer == long.answer
     if "logprobs" in settings:
         tops = [
-            [(t["token"], t["logprob"]) for t in p.logprobs["content"][0]["top_logprobs"]]
+            [
+                (t["token"], t["logprob"])
+                for t in p.logprobs["content"][0]["top_logprobs"]
+            ]
             for p in (short, long)
         ]
         assert tops[0] == tops[1] and len(tops[0]) == 3
@@ -231,7 +264,9 @@ def test_azure_has_the_deployment_in_the_address_and_a_header_for_the_key(
 ) -> None:
     stub.key = KEY
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
-    model = shipped("azure", name="my-deploy", api_base=stub.url, prices_like="gpt-4.1-mini")
+    model = shipped(
+        "azure", name="my-deploy", api_base=stub.url, prices_like="gpt-4.1-mini"
+    )
     complete(model)
     assert (
         stub.requests[0].path
@@ -247,11 +282,15 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: Patch) ->
     model = shipped("claude", api_base=stub.url)
     with recording() as calls:
         response = complete(
-            model, request(temperature=0.0, top_p=1.0, max_tokens=50, response_format=FORM)
+            model,
+            request(temperature=0.0, top_p=1.0, max_tokens=50, response_format=FORM),
         )
     sent = stub.requests[0]
     assert sent.path == "/v1/messages"
-    assert sent.headers["x-api-key"] == KEY and sent.headers["anthropic-version"] == "2023-06-01"
+    assert (
+        sent.headers["x-api-key"] == KEY
+        and sent.headers["anthropic-version"] == "2023-06-01"
+    )
     assert sent.body["system"] == "Judge."
     assert [m["role"] for m in sent.body["messages"]] == ["user", "assistant", "user"]
     assert (
@@ -262,9 +301,9 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: Patch) ->
     assert sent.body["output_config"]["format"]["schema"]["properties"] == {
         "shame_score": {"type": "number"}
     }
-    assert response.text is not None and json.loads(response.text)["shame_score"] == score_of(
-        "hello"
-    )
+    assert response.text is not None and json.loads(response.text)[
+        "shame_score"
+    ] == score_of("hello")
     assert (calls[0].input_tokens, calls[0].output_tokens) == (100, 20)
     assert calls[0].usd == pytest.approx((100 * 3 + 20 * 15) / 1e6)
     assert "logprobs" not in model.readouts
@@ -273,7 +312,10 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: Patch) ->
 @pytest.mark.parametrize(
     ("choice", "changes"),
     [
-        *((choice, {}) for choice in ("gpt", "claude", "gemini", "openrouter", "ollama")),
+        *(
+            (choice, {})
+            for choice in ("gpt", "claude", "gemini", "openrouter", "ollama")
+        ),
         ("azure", {"name": "deployment", "api_base": "https://x.openai.azure.com"}),
         ("vllm", {"name": "org/model"}),
         ("openai_compatible", {"name": "m", "api_base": "http://host:1/v1/"}),
@@ -287,7 +329,9 @@ def test_each_shipped_choice_names_its_server(
     model = shipped(choice, **changes)
     assert "structured" in model.readouts
     assert model.name.startswith(f"{model.model_name}@http") and KEY not in model.name
-    assert (model.price.input is not None) == (choice in ("gpt", "claude", "gemini", "ollama"))
+    assert (model.price.input is not None) == (
+        choice in ("gpt", "claude", "gemini", "ollama")
+    )
 
 
 # Keys and prices
@@ -306,7 +350,9 @@ def test_a_key_in_dotenv_does_not_touch_the_environment(
         complete(shipped("gpt", api_base=stub.url + "/v1"))
 
 
-def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatch: Patch) -> None:
+def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(
+    monkeypatch: Patch,
+) -> None:
     said = r"needs OPENAI_API_KEY in the environment or \.env\. To run without a key: model=local"
     with pytest.raises(ConfigError, match=said):
         shipped("gpt")
@@ -329,9 +375,7 @@ def test_the_key_shows_nowhere_even_if_the_server_echoes_it(
         complete(model)
     assert "Incorrect API key provided: <OPENAI_API_KEY>" in str(error.value)
     assert stub.requests[0].headers["Authorization"].endswith(secret)
-    shown = (
-        f"{error.value!r} {error.getrepr()} {calls} {model.name} {vars(model)} {vars(model.client)}"
-    )
+    shown = f"{error.value!r} {error.getrepr()} {calls} {model.name} {vars(model)} {vars(model.client)}"
     assert secret not in shown
 
 
@@ -350,10 +394,14 @@ def test_prices_are_looked_up_given_or_unknown_and_the_servers_own_wins(
     stub: StubServer, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
+    assert shipped("gpt", name="gpt-4o-mini").price.usd(
+        1_000_000, 1_000_000
+    ) == pytest.approx(0.75)
     assert shipped("gpt", name="no-such-model").price.input is None
     assert shipped("gpt", price={"input": 0, "output": 2}).price.usd(10**6, 10**6) == 2
-    with pytest.raises(ConfigError, match=r"`model\.price\.output` is null while the other"):
+    with pytest.raises(
+        ConfigError, match=r"`model\.price\.output` is null while the other"
+    ):
         shipped("gpt", price={"input": 1, "output": None})
     with pytest.raises(ConfigError, match=r"`model\.price\.input` is -1"):
         shipped("gpt", price={"input": -1, "output": 1})
@@ -387,7 +435,9 @@ def test_these_statuses_are_retried_and_end_as_transport_errors(
     stub: StubServer, status: int, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("undogmatic.models.calls.PATIENCE", 0.0)
-    stub.faults = {"hello": Fault("status", times=None, status=status, body=error_body("busy"))}
+    stub.faults = {
+        "hello": Fault("status", times=None, status=status, body=error_body("busy"))
+    }
     with pytest.raises(TransportError, match=rf"answered {status}: busy \(3 attempt"):
         complete(chat(stub))
     assert len(stub.requests) == 3
@@ -398,18 +448,32 @@ def test_these_statuses_are_retried_and_end_as_transport_errors(
     [
         (401, error_body("no key"), "wants a key"),
         (402, error_body("pay"), "no credit left"),
-        (404, error_body("no such model"), "no such model\nCheck model.name and model.api_base"),
+        (
+            404,
+            error_body("no such model"),
+            "no such model\nCheck model.name and model.api_base",
+        ),
         (
             400,
             error_body("Unsupported value: 'temperature' does not support 0"),
             r"model\.sampling=false",
         ),
-        (400, error_body("logprobs is not supported with this model"), "readout=structured"),
-        (403, error_body("You are not allowed to request logprobs from this model"), "structured"),
+        (
+            400,
+            error_body("logprobs is not supported with this model"),
+            "readout=structured",
+        ),
+        (
+            403,
+            error_body("You are not allowed to request logprobs from this model"),
+            "structured",
+        ),
         (400, error_body("System role not supported"), r"model\.system=merge"),
         (
             400,
-            error_body("Conversation roles must alternate user/assistant/user/assistant/..."),
+            error_body(
+                "Conversation roles must alternate user/assistant/user/assistant/..."
+            ),
             r"model\.system=merge",
         ),
         (
@@ -422,7 +486,11 @@ def test_these_statuses_are_retried_and_end_as_transport_errors(
             json.dumps({"detail": [{"loc": ["body", "top_p"], "msg": "too big"}]}),
             r"body\.top_p: too big",
         ),
-        (429, error_body("You exceeded your quota", "insufficient_quota"), "no quota left"),
+        (
+            429,
+            error_body("You exceeded your quota", "insufficient_quota"),
+            "no quota left",
+        ),
         (301, "", "redirects; set model.api_base"),
     ],
 )
@@ -451,7 +519,11 @@ def test_what_only_a_user_can_mend_ends_the_run(
             RefusedAnswer,
             "filter stopped",
         ),
-        (Fault("status", status=413, body=error_body("long")), UnparseableAnswer, "too long"),
+        (
+            Fault("status", status=413, body=error_body("long")),
+            UnparseableAnswer,
+            "too long",
+        ),
         (
             Fault("status", status=400, body=error_body("long", "context_too_large")),
             UnparseableAnswer,
@@ -462,7 +534,11 @@ def test_what_only_a_user_can_mend_ends_the_run(
             TransportError,
             "502: upstream died",
         ),
-        (Fault("slow-body", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
+        (
+            Fault("slow-body", times=None, after=3),
+            AnswerTimeout,
+            "no answer within 0.1 s",
+        ),
         (Fault("hang", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
     ],
 )
@@ -474,7 +550,9 @@ def test_a_bad_answer_is_one_failure(
     with recording() as calls, pytest.raises(expected, match=message) as error:
         complete(
             chat(stub),
-            gateway=Gateway(limits=PacedLimits(timeout=timeout, retries=1, backoff=0.001)),
+            gateway=Gateway(
+                limits=PacedLimits(timeout=timeout, retries=1, backoff=0.001)
+            ),
         )
     assert len(calls) == 1
     assert message != "not JSON" or error.value.raw == "<html>hotel wifi</html>"
@@ -482,12 +560,21 @@ def test_a_bad_answer_is_one_failure(
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [("refusal", RefusedAnswer), ("truncated", UnparseableAnswer), ("empty", UnparseableAnswer)],
+    [
+        ("refusal", RefusedAnswer),
+        ("truncated", UnparseableAnswer),
+        ("empty", UnparseableAnswer),
+    ],
 )
-def test_claudes_bad_answers(stub: StubServer, kind: str, expected: type[ModelError]) -> None:
+def test_claudes_bad_answers(
+    stub: StubServer, kind: str, expected: type[ModelError]
+) -> None:
     stub.faults = {"hello": Fault(kind)}
     with pytest.raises(expected):
-        complete(shipped("claude", api_base=stub.url, key_env=None), request(response_format=FORM))
+        complete(
+            shipped("claude", api_base=stub.url, key_env=None),
+            request(response_format=FORM),
+        )
 
 
 def test_nobody_listening_is_named_with_the_next_step_and_images_are_refused(
@@ -496,7 +583,9 @@ def test_nobody_listening_is_named_with_the_next_step_and_images_are_refused(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    model = shipped("openai_compatible", name="m", api_base=f"http://127.0.0.1:{port}/v1")
+    model = shipped(
+        "openai_compatible", name="m", api_base=f"http://127.0.0.1:{port}/v1"
+    )
     said = rf"cannot connect to m at http://127\.0\.0\.1:{port}/v1 .*Start the server"
     with pytest.raises(TransportError, match=said):
         complete(model)
@@ -517,12 +606,18 @@ SAID: dict[str, Said] = {
     "no HTTP": (b"220 smtp.example.org ESMTP\r\n", b""),
     "random bytes": (bytes(range(256)) * 4, b""),
     "a length below 0": (OK + b"Content-Length: -5\r\n\r\n{}", b""),
-    "a length without end": (OK + b"Content-Length: 9" + b"9" * 400 + b"\r\n\r\n{}", b""),
+    "a length without end": (
+        OK + b"Content-Length: 9" + b"9" * 400 + b"\r\n\r\n{}",
+        b"",
+    ),
     "two lengths": (OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", b""),
     "a chunk of no size": (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}", b""),
     "half of a body": (OK + b"Content-Length: 100\r\n\r\n{", b""),
     "a header without a colon": (OK + b"hello\r\n\r\n{}", b""),
-    "a header of odd bytes": (OK + b"X-\xff: \xfe\x00\r\nContent-Length: 2\r\n\r\n{}", b""),
+    "a header of odd bytes": (
+        OK + b"X-\xff: \xfe\x00\r\nContent-Length: 2\r\n\r\n{}",
+        b"",
+    ),
     "a status of letters": (b"HTTP/1.1 OK 200\r\n\r\n{}", b""),
     "a status of many digits": (b"HTTP/1.1 20000000000 OK\r\n\r\n{}", b""),
     "headers without end": (OK, b"X-More: " + b"y" * 200 + b"\r\n"),
@@ -577,7 +672,9 @@ def test_whatever_comes_through_the_wire_is_a_typed_failure(
     from dspy.lm15 import Message, Request, TextPart
 
     model = ChatModel("m", serve(SAID[name]))
-    request = Request(model="m", messages=(Message(role="user", parts=(TextPart("t"),)),))
+    request = Request(
+        model="m", messages=(Message(role="user", parts=(TextPart("t"),)),)
+    )
     gateway = Gateway(limits=PacedLimits(timeout=0.5, retries=0))
     with watched(), pytest.raises(ModelError) as caught:
         run_once(model, lambda: model.complete(request), gateway)
@@ -616,7 +713,9 @@ def test_four_variables_make_a_model_of_the_one_they_name(
     }
     for name, value in said.items():
         monkeypatch.setattr(ChatModel, name, value)
-    monkeypatch.setattr("undogmatic.models.hosted.listed", lambda *_: [{"max_input_tokens": 1234}])
+    monkeypatch.setattr(
+        "undogmatic.models.hosted.listed", lambda *_: [{"max_input_tokens": 1234}]
+    )
     monkeypatch.setattr(ChatModel, "count_tokens", lambda self, text: 77)
     folder_of(tmp_path, LLM_PROVIDER="openai", LLM_API_KEY=KEY)
     model = shipped("env")
@@ -628,13 +727,18 @@ def test_four_variables_make_a_model_of_the_one_they_name(
     ("env", "message"),
     [
         ({}, "LLM_PROVIDER is not set.*openai, anthropic"),
-        ({"LLM_PROVIDER": "skynet"}, r"LLM_PROVIDER is 'skynet'.*openai, anthropic.*model=NAME"),
+        (
+            {"LLM_PROVIDER": "skynet"},
+            r"LLM_PROVIDER is 'skynet'.*openai, anthropic.*model=NAME",
+        ),
         ({"LLM_PROVIDER": "vllm"}, "needs LLM_MODEL"),
         ({"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m"}, "needs LLM_BASE_URL"),
         ({"LLM_PROVIDER": "openai"}, "needs OPENAI_API_KEY"),
     ],
 )
-def test_what_is_missing_is_named(tmp_path: Path, env: dict[str, str], message: str) -> None:
+def test_what_is_missing_is_named(
+    tmp_path: Path, env: dict[str, str], message: str
+) -> None:
     folder_of(tmp_path, **env)
     with pytest.raises(ConfigError, match=message):
         shipped("env")
@@ -656,7 +760,10 @@ def test_scoring_asks_the_named_model_and_writes_a_log(
     main(["score", text, "engine.cache=false"])
     out, err = capsys.readouterr()
     assert f"{score_of(text):.1f}" in out and "my-model@" in err
-    assert [request.body["model"] for request in served.requests] == ["my-model", "my-model"]
+    assert [request.body["model"] for request in served.requests] == [
+        "my-model",
+        "my-model",
+    ]
     log = tmp_path / "cache" / "score.log"
     assert log.stat().st_mode & 0o777 == 0o600
     assert [(line["score"], line["model"]) for line in logged(tmp_path)] == [
@@ -666,7 +773,9 @@ def test_scoring_asks_the_named_model_and_writes_a_log(
         (call,) = line["calls"]
         assert text in json.dumps(call["prompt"]["messages"], ensure_ascii=False)
         assert (
-            json.loads(call["answer"]["choices"][0]["message"]["content"])["shame_score"]
+            json.loads(call["answer"]["choices"][0]["message"]["content"])[
+                "shame_score"
+            ]
             == found.score
         )
         assert (line["result"]["rationale"], line["inputs"], call["cached"]) == (
@@ -700,23 +809,31 @@ def test_a_redacted_log_holds_no_text_and_one_that_is_off_is_not_there(
     served.faults = {"Ana Souza": Fault("refusal", times=None)}
     score_text(text, ["engine.cache=false", "tracking.redact=true"])
     kept = log.read_text("utf-8")
-    assert not any(word in kept for word in ("Tema", "Souza", "Stub.", "I cannot judge"))
+    assert not any(
+        word in kept for word in ("Tema", "Souza", "Stub.", "I cannot judge")
+    )
     good, refused = logged(tmp_path)
     assert (
         good["score"] == pytest.approx(score_of(text))
         and good["calls"][0]["prompt"]["messages"][0]["role"] == "system"
     )
-    assert refused["error"] == "refusal" and refused["result"]["message"].startswith("sha256:")
+    assert refused["error"] == "refusal" and refused["result"]["message"].startswith(
+        "sha256:"
+    )
 
 
-def test_a_log_that_others_could_read_is_closed_to_them(served: StubServer, tmp_path: Path) -> None:
+def test_a_log_that_others_could_read_is_closed_to_them(
+    served: StubServer, tmp_path: Path
+) -> None:
     log = put(tmp_path / "cache" / "score.log", "{}\n")
     log.chmod(0o644)
     score_text("Tema 1")
     assert log.stat().st_mode & 0o777 == 0o600 and len(logged(tmp_path)) == 2
 
 
-def test_several_write_to_the_log_of_scores_at_once(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_several_write_to_the_log_of_scores_at_once(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     """No line is torn, and none is lost when the log is set aside once."""
     monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path))
     monkeypatch.setattr(api, "LOG_BYTES", 30_000)
@@ -773,13 +890,17 @@ def test_a_full_disk_costs_no_score(
     assert capsys.readouterr().err.count("No space left") == 1
 
 
-@pytest.mark.parametrize("words", [["model=patterns"], ["experiment=fakes", "model=patterns"]])
+@pytest.mark.parametrize(
+    "words", [["model=patterns"], ["experiment=fakes", "model=patterns"]]
+)
 def test_a_model_that_is_chosen_wins(served: StubServer, words: list[str]) -> None:
     assert score_text("Aplica-se o Tema 69.", words).model.startswith("patterns")
     assert served.requests == []
 
 
-def test_an_unknown_provider_is_an_error_with_the_options(tmp_path: Path, capsys: Capture) -> None:
+def test_an_unknown_provider_is_an_error_with_the_options(
+    tmp_path: Path, capsys: Capture
+) -> None:
     folder_of(tmp_path, LLM_PROVIDER="skynet", LLM_API_KEY=KEY)
     with pytest.raises(SystemExit) as end:
         main(["score", "um texto"])
@@ -794,11 +915,15 @@ def test_a_broken_log_costs_no_score(
     (tmp_path / "cache").mkdir()
     os.mkfifo(tmp_path / "cache" / "score.log")
     texts = ["Tema 1", "Tema 2"]
-    assert [score_text(text).score for text in texts] == [score_of(text) for text in texts]
+    assert [score_text(text).score for text in texts] == [
+        score_of(text) for text in texts
+    ]
     assert capsys.readouterr().err.count("score.log cannot be written") == 1
 
 
-def test_what_ended_the_scoring_is_in_the_log(served: StubServer, tmp_path: Path) -> None:
+def test_what_ended_the_scoring_is_in_the_log(
+    served: StubServer, tmp_path: Path
+) -> None:
     served.key = "another"
     with pytest.raises(ConfigError):
         score_text("Tema 1")

@@ -20,7 +20,9 @@ class Pieces:
     to stop."""
 
     def __init__(
-        self, pieces: Iterator[dict[str, Any]], at: Callable[[int], None] = lambda n: None
+        self,
+        pieces: Iterator[dict[str, Any]],
+        at: Callable[[int], None] = lambda n: None,
     ) -> None:
         self.pieces, self.at, self.given = pieces, at, 0
 
@@ -43,7 +45,9 @@ def piece(reason: str | None = None, **delta: Any) -> dict[str, Any]:
     )
     return {
         "id": "1",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": reason, "logprobs": logprobs}],
+        "choices": [
+            {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": logprobs}
+        ],
     }
 
 
@@ -61,11 +65,14 @@ def test_an_answer_in_pieces_is_the_answer_in_one_and_an_error_is_one() -> None:
         piece("stop"),
     ]
     read = [
-        piece(role="assistant", content=None) | {"prompt_progress": {"processed": n, "total": 7}}
+        piece(role="assistant", content=None)
+        | {"prompt_progress": {"processed": n, "total": 7}}
         for n in (0, 7)
     ]
     reply = asyncio.run(
-        chat(Pieces(iter([*read, *said, {"id": "1", "choices": [], "usage": usage}]))).send({})
+        chat(
+            Pieces(iter([*read, *said, {"id": "1", "choices": [], "usage": usage}]))
+        ).send({})
     )
     assert "prompt_progress" not in reply.data
     (choice,) = reply.data["choices"]
@@ -78,7 +85,11 @@ def test_an_answer_in_pieces_is_the_answer_in_one_and_an_error_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "each", [piece(content=" e"), piece(role="assistant", content=None) | {"prompt_progress": {}}]
+    "each",
+    [
+        piece(content=" e"),
+        piece(role="assistant", content=None) | {"prompt_progress": {}},
+    ],
 )
 def test_an_interrupt_ends_the_answer_at_the_next_token_and_the_prompt_at_its_next_part(
     each: dict[str, Any],

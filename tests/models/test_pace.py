@@ -60,14 +60,25 @@ def asked(server: Server, count: int, **options: float) -> tuple[Pace, float]:
     async def all_of_them() -> Pace:
         limits = PacedLimits(**options)  # type: ignore[arg-type]
         gateway = Gateway(limits=limits, pace=functools.partial(Pace, clock=loop.time))
-        pace, left, spare, running = gateway.pace("s"), count, START, set[asyncio.Task[Reply]]()
+        pace, left, spare, running = (
+            gateway.pace("s"),
+            count,
+            START,
+            set[asyncio.Task[Reply]](),
+        )
         while left or running:
-            while left and spare and len(running) < MOST and (not running or pace.room()):
+            while (
+                left and spare and len(running) < MOST and (not running or pace.room())
+            ):
                 left, spare = left - 1, spare - 1
                 running.add(
-                    asyncio.create_task(gateway.call("m", {"n": left}, server.send, server="s"))
+                    asyncio.create_task(
+                        gateway.call("m", {"n": left}, server.send, server="s")
+                    )
                 )
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            done, running = await asyncio.wait(
+                running, return_when=asyncio.FIRST_COMPLETED
+            )
             spare = 2 * len(done)
             assert all(task.exception() is None for task in done)
         return pace
@@ -170,7 +181,9 @@ def test_limits_that_are_set_hold_from_the_first_call_on(
         assert server.sent[-1] == pytest.approx(39 * seconds)
 
 
-def test_no_answer_in_time_halves_the_calls_in_flight_once_for_all_that_were_on_their_way() -> None:
+def test_no_answer_in_time_halves_the_calls_in_flight_once_for_all_that_were_on_their_way() -> (
+    None
+):
     now = [0.0]
     pace = Pace(clock=lambda: now[0])
 

@@ -13,7 +13,10 @@ from undogmatic.models.qwen import File, Published, downloaded, published
 from undogmatic.safety.paths import cache_folder
 
 REVISION = "0" * 40
-CONTENT = {"a-1.gguf": b"GGUF" + bytes(range(256)) * 4000, "a-2.gguf": b"GGUF" + b"second part"}
+CONTENT = {
+    "a-1.gguf": b"GGUF" + bytes(range(256)) * 4000,
+    "a-2.gguf": b"GGUF" + b"second part",
+}
 
 
 class Hub(ThreadingHTTPServer):
@@ -49,7 +52,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(206 if start else 200)
         if start:
             self.server.ranges.append(start[1])
-            self.send_header("Content-Range", f"bytes {start[1]}-{len(whole) - 1}/{len(whole)}")
+            self.send_header(
+                "Content-Range", f"bytes {start[1]}-{len(whole) - 1}/{len(whole)}"
+            )
         self.send_header("Content-Length", str(len(body)))
         self.send_header("ETag", f'"{hashlib.sha256(whole).hexdigest()}"')
         self.send_header("X-Repo-Commit", REVISION)
@@ -70,9 +75,13 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A hub on this machine, with a model of two files."""
-    parts = tuple(File(n, len(c), hashlib.sha256(c).hexdigest()) for n, c in CONTENT.items())
+    parts = tuple(
+        File(n, len(c), hashlib.sha256(c).hexdigest()) for n, c in CONTENT.items()
+    )
     monkeypatch.setattr(
-        qwen, "published", lambda: {"0.5b": Published("0.5b", "Qwen/Small", REVISION, parts)}
+        qwen,
+        "published",
+        lambda: {"0.5b": Published("0.5b", "Qwen/Small", REVISION, parts)},
     )
     with Hub() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -108,7 +117,9 @@ def test_a_download_that_broke_off_goes_on_where_it_ended(
     assert [int(start) > 0 for start in hub.ranges] == [True]
 
 
-def test_another_file_than_expected_is_removed_and_the_next_try_may_succeed(hub: Hub) -> None:
+def test_another_file_than_expected_is_removed_and_the_next_try_may_succeed(
+    hub: Hub,
+) -> None:
     hub.content["a-2.gguf"] = b"GGUF" + b"SECOND PART"
     with pytest.raises(
         ConfigError,
@@ -138,14 +149,17 @@ def test_what_cannot_be_downloaded_is_said_once_with_the_ways_on(
     assert "model.path=FILE" in told and "model=local" in told
 
 
-def test_a_full_disk_is_told_before_the_download(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_before_the_download(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10}))
     with pytest.raises(StorageError, match="choose a smaller"):
         downloaded("0.5b")
 
 
 @pytest.mark.parametrize(
-    ("size", "why"), [("3b", "Qwen Research licence"), ("14b", "there are 0.5b, 1.5b, 7b")]
+    ("size", "why"),
+    [("3b", "Qwen Research licence"), ("14b", "there are 0.5b, 1.5b, 7b")],
 )
 def test_other_sizes_are_refused(size: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
@@ -155,7 +169,10 @@ def test_other_sizes_are_refused(size: str, why: str) -> None:
 def test_every_size_is_pinned() -> None:
     for size in published().values():
         assert re.fullmatch("[0-9a-f]{40}", size.revision)
-        assert all(re.fullmatch("[0-9a-f]{64}", f.sha256) and f.bytes > 10**8 for f in size.files)
+        assert all(
+            re.fullmatch("[0-9a-f]{64}", f.sha256) and f.bytes > 10**8
+            for f in size.files
+        )
 
 
 def test_the_file_of_another_path_is_loaded_and_asked_as_a_chat(tmp_path: Path) -> None:

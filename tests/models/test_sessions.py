@@ -32,12 +32,16 @@ def slow_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("slow_look")
 @pytest.mark.filterwarnings("ignore:Unclosed client session:ResourceWarning")
-def test_sessions_of_many_threads_are_all_closed(caplog: pytest.LogCaptureFixture) -> None:
+def test_sessions_of_many_threads_are_all_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """What a session that nobody closes gives away is a record of asyncio with `exc_info=False`.
     One was lost where another thread closed its own, and then an answer that had been paid for
     ended in an error, too.
     """
-    client = JsonClient("http://127.0.0.1:9/v1", {}, None, None, "Authorization", "a model")
+    client = JsonClient(
+        "http://127.0.0.1:9/v1", {}, None, None, "Authorization", "a model"
+    )
     errors: list[BaseException] = []
 
     async def ask(client: JsonClient) -> None:
@@ -55,7 +59,9 @@ def test_sessions_of_many_threads_are_all_closed(caplog: pytest.LogCaptureFixtur
                 errors.append(error)
 
     with guarded():
-        threads = [threading.Thread(target=work, args=(client,)) for _ in range(THREADS)]
+        threads = [
+            threading.Thread(target=work, args=(client,)) for _ in range(THREADS)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -76,12 +82,18 @@ def test_a_session_that_nobody_closed_is_told_in_one_line_without_a_second_error
     caplog.clear()
 
     async def leave_open() -> None:
-        JsonClient("http://127.0.0.1:9/v1", {}, None, None, "Authorization", "a model")._session()
+        JsonClient(
+            "http://127.0.0.1:9/v1", {}, None, None, "Authorization", "a model"
+        )._session()
 
     with guarded(), pytest.warns(ResourceWarning, match="Unclosed client session"):
         asyncio.run(leave_open())
         gc.collect()
     (record,) = (
-        each for each in caplog.records if each.name == "asyncio" and each.levelno == logging.ERROR
+        each
+        for each in caplog.records
+        if each.name == "asyncio" and each.levelno == logging.ERROR
     )
-    assert record.exc_info is False and record.getMessage().startswith("Unclosed client session")
+    assert record.exc_info is False and record.getMessage().startswith(
+        "Unclosed client session"
+    )

@@ -24,9 +24,7 @@ CHOICES = {
     "dataset": "texts",
     "analysis": "none",
 }
-NOUNS = (
-    "barn harbour lantern meadow orchard pebble quarry river saddle timber valley window".split()
-)
+NOUNS = "barn harbour lantern meadow orchard pebble quarry river saddle timber valley window".split()
 
 
 def texts(n: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -64,7 +62,9 @@ def composed(optimizer: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def optimise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+def optimise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., dict[str, Any]]:
     """Run `optimizer=NAME` on the scripted model; the metrics of the run. `folder` and `model` may
     be given."""
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
@@ -86,9 +86,13 @@ def optimise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., d
         for override in overrides:
             key, _, value = override.lstrip("+").partition("=")
             *groups, last = key.split(".")
-            functools.reduce(dict.__getitem__, groups, config)[last] = yaml.safe_load(value)
+            functools.reduce(dict.__getitem__, groups, config)[last] = yaml.safe_load(
+                value
+            )
         config["model"] = {"_target_": "tests.optimize.scripted.Scripted", **model}
         run_experiment(config, CHOICES | {"optimizer": optimizer}, tmp_path / folder)
-        return dict(json.loads((tmp_path / folder / "metrics.json").read_text(encoding="utf-8")))
+        return dict(
+            json.loads((tmp_path / folder / "metrics.json").read_text(encoding="utf-8"))
+        )
 
     return run

@@ -25,7 +25,9 @@ class Scripted(Model):
     readouts = ("structured",)
     max_concurrency = 2
 
-    def __init__(self, kind: int = 0, writes: str = MAGIC, dies_after: int | None = None) -> None:
+    def __init__(
+        self, kind: int = 0, writes: str = MAGIC, dies_after: int | None = None
+    ) -> None:
         self.name, self.writes, self.dies_after = f"scripted-{kind}", writes, dies_after
         self.calls = 0
 
@@ -57,14 +59,18 @@ class Scripted(Model):
         reply = await self.gateway.call(self.name, payload, send)
         text = Message.assistant([TextPart(reply.data)])
         usage = Usage(input_tokens=9, output_tokens=3, total_tokens=12)
-        return Response(id=None, model=self.name, message=text, finish_reason="stop", usage=usage)
+        return Response(
+            id=None, model=self.name, message=text, finish_reason="stop", usage=usage
+        )
 
     def _judged(self, payload: dict[str, Any]) -> str:
         text = payload["messages"][-1]["content"]
         shown = sum(message["role"] == "assistant" for message in payload["messages"])
         knows = MAGIC in str(payload["system"]) or shown > 1
         score = (95 if WORD in text else 5) if knows else (len(text) * 37) % 100
-        return json.dumps({"shame_score": score, "confidence": 50, "rationale": "so it is"})
+        return json.dumps(
+            {"shame_score": score, "confidence": 50, "rationale": "so it is"}
+        )
 
     def _written(self, payload: dict[str, Any]) -> str:
         """What DSPy's adapters ask for: fields under headings, or a JSON object with them."""
@@ -73,14 +79,20 @@ class Scripted(Model):
         said = {"module_advice": {"judge.readout.predict": self.writes}}
         if asked.startswith("Respond with a JSON object"):
             return json.dumps(
-                {name: said.get(name, self.writes) for name in re.findall(r"`(\w+)`", asked)}
+                {
+                    name: said.get(name, self.writes)
+                    for name in re.findall(r"`(\w+)`", asked)
+                }
             )
         names = [
             name
             for name in dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", asked))
             if name != "completed"
         ]
-        parts = [f"[[ ## {name} ## ]]\n{_plain(said.get(name, self.writes))}" for name in names]
+        parts = [
+            f"[[ ## {name} ## ]]\n{_plain(said.get(name, self.writes))}"
+            for name in names
+        ]
         return "\n\n".join([*parts, "[[ ## completed ## ]]"])
 
 

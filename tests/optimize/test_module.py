@@ -33,10 +33,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def module(folder: Path) -> JudgeModule:
-    return undogmatic.module(model="scripted", prompt="anchored_en", config_dir=[str(folder)])
+    return undogmatic.module(
+        model="scripted", prompt="anchored_en", config_dir=[str(folder)]
+    )
 
 
-def test_one_line_makes_a_program_that_gives_the_fields_of_a_verdict(module: JudgeModule) -> None:
+def test_one_line_makes_a_program_that_gives_the_fields_of_a_verdict(
+    module: JudgeModule,
+) -> None:
     said = module(text=HIGH)
     assert isinstance(module, dspy.Module) and said.score == (len_of(HIGH) * 37) % 100
     assert (said.rationale, said.confidence) == ("so it is", 50)
@@ -86,7 +90,9 @@ def test_a_users_adapter_formats_and_reads_and_the_scale_holds(
 
 
 def test_an_adapter_is_refused_where_no_answer_is_in_words() -> None:
-    with pytest.raises(ConfigError, match="`adapter` is ChatAdapter, and readout=rules reads no"):
+    with pytest.raises(
+        ConfigError, match="`adapter` is ChatAdapter, and readout=rules reads no"
+    ):
         undogmatic.module(model="patterns", adapter=dspy.ChatAdapter())
 
 
@@ -110,19 +116,26 @@ def test_a_program_is_saved_whole_and_loaded_in_another_process(
     )
     told = environment() | {"UNDOGMATIC_ALLOW": "tests"}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=told, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        env=told,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.split() == ["95.0", "5.0"]
     state = tmp_path / "state.json"
     module.save(str(state))
-    other = undogmatic.module(model="scripted", prompt="anchored_en", config_dir=[str(folder)])
+    other = undogmatic.module(
+        model="scripted", prompt="anchored_en", config_dir=[str(folder)]
+    )
     other.load(str(state))
     assert other(text=HIGH).score == 95
 
 
 def test_an_optimiser_of_dspy_takes_it_as_any_program(module: JudgeModule) -> None:
     rows = [
-        dspy.Example(text=row["text"], score=row["label"]).with_inputs("text") for row in texts(8)
+        dspy.Example(text=row["text"], score=row["label"]).with_inputs("text")
+        for row in texts(8)
     ]
 
     def close(example: dspy.Example, said: Any, trace: Any = None) -> bool:

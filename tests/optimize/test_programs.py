@@ -23,7 +23,14 @@ from undogmatic.judges.devils_advocate import SinglePassJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.optimize import programs
-from undogmatic.optimize.programs import Program, ProgramPrompt, changes, load, parse, predictors
+from undogmatic.optimize.programs import (
+    Program,
+    ProgramPrompt,
+    changes,
+    load,
+    parse,
+    predictors,
+)
 from undogmatic.optimize.splits import check_leaks
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
@@ -31,10 +38,13 @@ from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.tracking.program import RegisteredPrompt
 
-TRACKING = (
-    "tracking={{_target_: undogmatic.tracking.tracker.MlflowTracker, uri: '{uri}', traces: 0}}"
-)
-DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
+TRACKING = "tracking={{_target_: undogmatic.tracking.tracker.MlflowTracker, uri: '{uri}', traces: 0}}"
+DEMO: dict[str, Any] = {
+    "text": "a shown text",
+    "score": 4.0,
+    "confidence": 90,
+    "rationale": "so",
+}
 
 
 def judge(rubric: Rubric = FIVE, style: str = "score") -> Any:
@@ -56,10 +66,18 @@ def program(**more: Any) -> Program:
     predictor = own.readout.predict
     predictor.signature = predictor.signature.with_instructions("Be strict.\nBe brief.")
     predictor.demos = [
-        dspy.Example(**DEMO, the_items=("no", "part"), the_rubric="long").with_inputs("text")
+        dspy.Example(**DEMO, the_items=("no", "part"), the_rubric="long").with_inputs(
+            "text"
+        )
     ]
     lineage = programs.Lineage(
-        parent="toy", optimizer="gepa", metric="error", seed=3, data="d", before=0.5, after=0.7
+        parent="toy",
+        optimizer="gepa",
+        metric="error",
+        seed=3,
+        data="d",
+        before=0.5,
+        after=0.7,
     )
     fields = {
         "judge": "score",
@@ -103,7 +121,9 @@ def test_what_is_written_is_read_and_put_into_a_judge(tmp_path: Path) -> None:
         (lambda d: d.update(code="x"), "no program of this version: `code`"),
     ],
 )
-def test_a_file_that_is_not_as_it_was_written_is_refused(change: Any, said: str) -> None:
+def test_a_file_that_is_not_as_it_was_written_is_refused(
+    change: Any, said: str
+) -> None:
     data = json.loads(program().text())
     change(data)
     with pytest.raises(ConfigError, match=said):
@@ -115,7 +135,8 @@ def test_a_file_that_is_not_as_it_was_written_is_refused(change: Any, said: str)
 
 def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigError, match="made for another signature: judge=score with readout=structured"
+        ConfigError,
+        match="made for another signature: judge=score with readout=structured",
     ):
         program().put_into(judge(style="single_pass"), "judge")
     with pytest.raises(ConfigError, match="made for another signature"):
@@ -138,38 +159,64 @@ def test_the_shipped_programs_were_made_on_development_texts_of_the_rubric_as_it
     language: str,
 ) -> None:
     config = compose_config([f"prompt=found_{language}"])
-    prompt, rubric = build(config["prompt"], "prompt"), build(config["rubric"], "rubric")
+    prompt, rubric = (
+        build(config["prompt"], "prompt"),
+        build(config["rubric"], "rubric"),
+    )
     prompt.check(rubric)
-    assert prompt.program.model.startswith("gemma-3-270m") and prompt.language == language
+    assert (
+        prompt.program.model.startswith("gemma-3-270m") and prompt.language == language
+    )
     (asked,) = prompt.program.predictors.values()
     assert len(asked.demonstrations) == 6
-    seen = [Item(id=f"shown-{n}", text=demo["text"]) for n, demo in enumerate(asked.demonstrations)]
+    seen = [
+        Item(id=f"shown-{n}", text=demo["text"])
+        for n, demo in enumerate(asked.demonstrations)
+    ]
     check_leaks(
         seen,
-        CuratedDataset(parts=["pairs", "theses", "labelled", "adversarial", "controls"]).load(),
+        CuratedDataset(
+            parts=["pairs", "theses", "labelled", "adversarial", "controls"]
+        ).load(),
     )
     development = {
-        item.text for item in CuratedDataset(parts=["theses"], split="development").load()
+        item.text
+        for item in CuratedDataset(parts=["theses"], split="development").load()
     }
     assert {item.text for item in seen} <= development
 
 
-def test_a_program_has_to_be_named_and_its_hash_is_of_what_is_asked(tmp_path: Path) -> None:
-    for several in ({}, {"path": "p.json", "shipped": "x"}, {"path": "p.json", "registry": "x"}):
+def test_a_program_has_to_be_named_and_its_hash_is_of_what_is_asked(
+    tmp_path: Path,
+) -> None:
+    for several in (
+        {},
+        {"path": "p.json", "shipped": "x"},
+        {"path": "p.json", "registry": "x"},
+    ):
         with pytest.raises(ConfigError, match=r"prompt.path=outputs"):
             RegisteredPrompt(**several)
     with pytest.raises(ConfigError, match="does not exist"):
         ProgramPrompt(path=str(tmp_path / "none.json"))
     hashes = []
-    for n, change in enumerate(({}, {"name": "other-name"}, {"predictors": predictors(judge())})):
+    for n, change in enumerate(
+        ({}, {"name": "other-name"}, {"predictors": predictors(judge())})
+    ):
         (tmp_path / f"{n}.json").write_text(program(**change).text(), encoding="utf-8")
         hashes.append(ProgramPrompt(path=str(tmp_path / f"{n}.json")).hash(FIVE))
     assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_what_changed_is_told_line_by_line() -> None:
-    found, own = changes(predictors(judge()), program().predictors), program().predictors
-    told = {("instructions", "removed"), ("instructions", "added"), ("demonstrations", "added")}
+    found, own = (
+        changes(predictors(judge()), program().predictors),
+        program().predictors,
+    )
+    told = {
+        ("instructions", "removed"),
+        ("instructions", "added"),
+        ("demonstrations", "added"),
+    }
     assert {*zip(found["part"], found["change"], strict=True)} >= told
     assert found.loc[found["part"] == "demonstrations", "text"].tolist() == [
         "[label 4.0] a shown text"
@@ -196,9 +243,13 @@ def test_the_registry_keeps_versions_aliases_and_lineage(
     assert best.program == load(tmp_path / "outputs/a/b/program.json")
     assert first.program == load(tmp_path / "outputs/a/b/baseline.json")
     assert best.program.lineage.optimizer == "copro"
-    with pytest.raises(ConfigError, match=r"`prompt.alias` is 'gold'.*baseline, best, newest"):
+    with pytest.raises(
+        ConfigError, match=r"`prompt.alias` is 'gold'.*baseline, best, newest"
+    ):
         RegisteredPrompt(registry=name, alias="gold", uri=uri)
-    with pytest.raises(ConfigError, match=rf"not in the prompt registry.*There are: {name}"):
+    with pytest.raises(
+        ConfigError, match=rf"not in the prompt registry.*There are: {name}"
+    ):
         RegisteredPrompt(registry="nope", uri=uri)
 
 
@@ -223,11 +274,20 @@ def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
     assert best("2") == found("2") != found("1")
     assert "`best` stays" not in capsys.readouterr().err
     assert best("3", writes=MAGIC + " Be brief.") == found("2") != found("3")
-    assert "`best` stays at version 2, with which it was not compared" in capsys.readouterr().err
+    assert (
+        "`best` stays at version 2, with which it was not compared"
+        in capsys.readouterr().err
+    )
     assert best("4", kind=1) == found("2")  # the same program, found for another model
     assert "`best` stays" in capsys.readouterr().err
-    assert RegisteredPrompt(registry=name, alias="newest", uri=uri).program.model == "scripted-1"
+    assert (
+        RegisteredPrompt(registry=name, alias="newest", uri=uri).program.model
+        == "scripted-1"
+    )
     client = MlflowClient(uri, uri)
-    client.set_prompt_alias(name, "best", int(client.register_prompt(name, "Judge well.").version))
-    optimise("copro", *words, folder="outputs/a/5")  # what is no program is not compared
+    client.set_prompt_alias(
+        name, "best", int(client.register_prompt(name, "Judge well.").version)
+    )
+    # what is no program is not compared
+    optimise("copro", *words, folder="outputs/a/5")
     assert "`best` stays" in capsys.readouterr().err

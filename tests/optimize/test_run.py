@@ -64,7 +64,9 @@ SHOWING = {
 def sent_for(requests: list[str], text: str) -> set[str]:
     """What was asked about this text; demonstrations quote texts too, so only the last message
     counts."""
-    return {each for each in requests if text in json.loads(each)["messages"][-1]["content"]}
+    return {
+        each for each in requests if text in json.loads(each)["messages"][-1]["content"]
+    }
 
 
 @pytest.mark.parametrize("name", [*WRITING, *SHOWING])
@@ -77,7 +79,9 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
     if name != "random_search":
         report = (folder / "report.md").read_text(encoding="utf-8")
         assert gain["improvement.gain_low"] > 10 and gain["improvement.p"] < 0.01
-        assert "Yes.** The optimised program is better" in report and "kestrel" in report
+        assert (
+            "Yes.** The optimised program is better" in report and "kestrel" in report
+        )
     scored, splits = list(REQUESTS), json.loads((folder / "splits.json").read_text())
     assert len(
         {*splits["train"]["ids"], *splits["validation"]["ids"], *splits["test"]["ids"]}
@@ -112,17 +116,25 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
     assert all(found.instructions in json.loads(each)["system"] for each in REQUESTS)
 
 
-def test_no_text_longer_than_the_longest_is_shown(optimise: Optimise, tmp_path: Path) -> None:
+def test_no_text_longer_than_the_longest_is_shown(
+    optimise: Optimise, tmp_path: Path
+) -> None:
     rows = texts(60)
     for row in rows[::3]:
         row["text"] += " and so on" * 20
-    optimise("labeled_fewshot", "optimizer.longest=150", "optimizer.train=40", rows=rows)
+    optimise(
+        "labeled_fewshot", "optimizer.longest=150", "optimizer.train=40", rows=rows
+    )
     program = load(tmp_path / "outputs/a/b/program.json")
-    shown = [each["text"] for each in program.predictors["readout.predict"].demonstrations]
+    shown = [
+        each["text"] for each in program.predictors["readout.predict"].demonstrations
+    ]
     assert len(shown) == 8 and max(map(len, shown)) <= 150
 
 
-def test_the_worked_examples_of_a_prompt_may_be_shown(optimise: Optimise, tmp_path: Path) -> None:
+def test_the_worked_examples_of_a_prompt_may_be_shown(
+    optimise: Optimise, tmp_path: Path
+) -> None:
     optimise(
         "labeled_fewshot",
         "optimizer.k=5",
@@ -130,16 +142,25 @@ def test_the_worked_examples_of_a_prompt_may_be_shown(optimise: Optimise, tmp_pa
         "optimizer.examples={prompt: demos_pt}",
     )
     program = load(tmp_path / "outputs/a/b/program.json")
-    shown = {each["text"] for each in program.predictors["readout.predict"].demonstrations}
+    shown = {
+        each["text"] for each in program.predictors["readout.predict"].demonstrations
+    }
     written = {
         demo.inputs["text"]
-        for demo in build(compose_config(["prompt=demos_pt"])["prompt"], "prompt").shown()
+        for demo in build(
+            compose_config(["prompt=demos_pt"])["prompt"], "prompt"
+        ).shown()
     }
     assert len(shown) == 5 and shown <= written
     with pytest.raises(
-        ConfigError, match=r"`optimizer.examples.prompt` is 'minimal_pt', which has 0 examples"
+        ConfigError,
+        match=r"`optimizer.examples.prompt` is 'minimal_pt', which has 0 examples",
     ):
-        optimise("labeled_fewshot", "optimizer.examples={prompt: minimal_pt}", folder="outputs/a/c")
+        optimise(
+            "labeled_fewshot",
+            "optimizer.examples={prompt: minimal_pt}",
+            folder="outputs/a/c",
+        )
 
 
 def test_a_killed_search_goes_on_without_paying_twice_and_says_what_it_took(
@@ -172,8 +193,12 @@ def test_a_killed_search_goes_on_without_paying_twice_and_says_what_it_took(
     assert "program.search_calls" not in optimise("copro", *COPRO)
 
 
-def test_a_full_budget_stops_the_search_and_says_how_to_go_on(optimise: Optimise) -> None:
-    with pytest.raises(RunStopped, match=r"(?s)engine.max_calls.*after \d+ judgments.*run.resume="):
+def test_a_full_budget_stops_the_search_and_says_how_to_go_on(
+    optimise: Optimise,
+) -> None:
+    with pytest.raises(
+        RunStopped, match=r"(?s)engine.max_calls.*after \d+ judgments.*run.resume="
+    ):
         optimise("copro", *COPRO, "engine.max_calls=9")
 
 
@@ -197,11 +222,14 @@ def test_every_further_program_that_is_judged_on_the_same_texts_is_counted(
     optimise: Optimise, tmp_path: Path
 ) -> None:
     assert optimise("copro", *COPRO)["improvement.looks"] == 1
-    again = optimise("copro", *COPRO, folder="outputs/a/d", kind=1, writes=MAGIC + " Be brief.")
+    again = optimise(
+        "copro", *COPRO, folder="outputs/a/d", kind=1, writes=MAGIC + " Be brief."
+    )
     assert again["improvement.looks"] == 2
     report = (tmp_path / "outputs/a/d/report.md").read_text(encoding="utf-8")
     assert "This is look number 2" in report
-    assert ", optimised: score" in report and ", baseline: score" not in report  # the excerpts, too
+    # the excerpts, too
+    assert ", optimised: score" in report and ", baseline: score" not in report
     assert "97.5% interval" in report
 
 
@@ -212,10 +240,15 @@ def test_the_judged_texts_of_an_optimisation_are_read_again(
     again."""
     optimise("labeled_fewshot", *FEW)
     folder, config = tmp_path / "outputs/a/b", composed("labeled_fewshot")
-    config = {**config, "dataset": {**config["dataset"], "path": str(tmp_path / "texts.jsonl")}}
+    config = {
+        **config,
+        "dataset": {**config["dataset"], "path": str(tmp_path / "texts.jsonl")},
+    }
     (folder / ".hydra").mkdir(exist_ok=True)
     (folder / ".hydra" / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
-    told = json.loads((folder / "splits.json").read_text(encoding="utf-8"))["test"]["ids"]
+    told = json.loads((folder / "splits.json").read_text(encoding="utf-8"))["test"][
+        "ids"
+    ]
     assert [item.id for item in RunFolder(folder).items()] == told and len(told) < 60
 
 
@@ -224,15 +257,24 @@ def test_what_is_a_further_look(tmp_path: Path) -> None:
     another rubric."""
     folder, file = tmp_path / "outputs/a/x", tmp_path / "outputs/looks.jsonl"
     one, other = [
-        [Item(id=f"{n}", text=f"{name} {n}") for n in range(4)] for name in ("one", "other")
+        [Item(id=f"{n}", text=f"{name} {n}") for n in range(4)]
+        for name in ("one", "other")
     ]
     tried = [("p", "auc"), ("p", "auc"), ("q", "auc"), ("p", "error"), ("p", "auc")]
-    assert [looked(folder, one, "r.overall", claim) for claim in tried] == [1, 1, 2, 3, 1]
+    assert [looked(folder, one, "r.overall", claim) for claim in tried] == [
+        1,
+        1,
+        2,
+        3,
+        1,
+    ]
     assert looked(folder, other, "r.overall", ("p", "auc")) == 1
     assert looked(folder, one, "s.overall", ("p", "auc")) == 1
     assert looked(folder, one[:3], "r.overall", ("p", "auc")) == 4
     assert looked(folder, one, "r.overall", None) == 4
-    renamed = [item.model_copy(update={"id": f"new {item.id}", "pair": "a"}) for item in one]
+    renamed = [
+        item.model_copy(update={"id": f"new {item.id}", "pair": "a"}) for item in one
+    ]
     assert looked(folder, renamed, "r.overall", ("p", "auc")) == 1
     file.write_text("what?\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"looks.jsonl:1: no look"):
@@ -272,7 +314,12 @@ def test_what_cannot_be_optimised_is_refused_with_a_way_out(optimise: Optimise) 
             "optimizer.metric=f1",
             texts(60),
         ),
-        (ConfigError, "one judge is optimised at a time", "judges=[score,debate]", texts(60)),
+        (
+            ConfigError,
+            "one judge is optimised at a time",
+            "judges=[score,debate]",
+            texts(60),
+        ),
         (
             ConfigError,
             r"`optimizer.criterion` is 'x'; judge=score has: overall",
@@ -291,14 +338,25 @@ def test_a_sweep_ranks_what_was_found_by_how_it_judges_and_not_by_its_gain(
 ) -> None:
     """A great gain from a bad beginning is no better judge, and the beginning is none of the
     sweep's judges."""
-    analysis = ["analysis={_target_: undogmatic.examinations.labelled.LabelledAnalysis}"]
+    analysis = [
+        "analysis={_target_: undogmatic.examinations.labelled.LabelledAnalysis}"
+    ]
     found = [
         optimise("copro", *COPRO, *analysis, folder="outputs/s/0"),
         optimise(
-            "labeled_fewshot", "optimizer.k=3", *analysis, folder="outputs/s/1", writes="Nothing."
+            "labeled_fewshot",
+            "optimizer.k=3",
+            *analysis,
+            folder="outputs/s/1",
+            writes="Nothing.",
         ),
         optimise(
-            "copro", *COPRO, *analysis, folder="outputs/s/2", kind=1, writes="Judge as you please."
+            "copro",
+            *COPRO,
+            *analysis,
+            folder="outputs/s/2",
+            kind=1,
+            writes="Judge as you please.",
         ),
     ]
     for n, optimizer in enumerate(("copro", "labeled_fewshot", "copro")):
@@ -317,11 +375,16 @@ def test_a_sweep_ranks_what_was_found_by_how_it_judges_and_not_by_its_gain(
     assert len(result.jobs) == 3 and "judge" not in result.jobs
     assert set(result.jobs["judged"]) == {30}
     told = result.jobs.set_index("number")
-    assert told.loc[0, "headline"] == pytest.approx(found[0]["labelled.agreement.spearman"])
-    assert told.loc[2, "headline"] == pytest.approx(found[2]["labelled.agreement.spearman"])
+    assert told.loc[0, "headline"] == pytest.approx(
+        found[0]["labelled.agreement.spearman"]
+    )
+    assert told.loc[2, "headline"] == pytest.approx(
+        found[2]["labelled.agreement.spearman"]
+    )
     assert told.loc[2, "headline"] < told.loc[0, "headline"]
     noted = [
-        json.loads((tmp_path / f"outputs/s/{n}/run.json").read_text())["standing"] for n in (0, 2)
+        json.loads((tmp_path / f"outputs/s/{n}/run.json").read_text())["standing"]
+        for n in (0, 2)
     ]
     assert [{*each} for each in noted] == [{"labelled"}, {"labelled"}]
     assert told.loc[[0, 2], "standing"].tolist() == [each["labelled"] for each in noted]
@@ -332,7 +395,10 @@ def test_no_optimiser_sees_the_test_texts_by_another_name(
 ) -> None:
     """The very file that is judged as development texts or as examples, with its own ids or without
     any."""
-    for rows in (texts(60), [{"text": row["text"], "label": row["label"]} for row in texts(60)]):
+    for rows in (
+        texts(60),
+        [{"text": row["text"], "label": row["label"]} for row in texts(60)],
+    ):
         for key in ("development", "examples"):
             other = tmp_path / "other.jsonl"
             put(other, rows)
@@ -340,28 +406,40 @@ def test_no_optimiser_sees_the_test_texts_by_another_name(
             with pytest.raises(DataError, match="on both sides of the split"):
                 optimise("labeled_fewshot", named, rows=rows)
     # numbered as the test texts
-    unknown = [{"text": row["text"], "label": row["label"]} for row in texts(40, seed=1)]
+    unknown = [
+        {"text": row["text"], "label": row["label"]} for row in texts(40, seed=1)
+    ]
     put(other, unknown)
     optimise(
         "labeled_fewshot",
         f"optimizer.development={{dataset: texts, path: {other}}}",
         "optimizer.k=3",
     )
-    assert json.loads((tmp_path / "outputs/a/b/splits.json").read_text())["test"]["n"] == 60
+    assert (
+        json.loads((tmp_path / "outputs/a/b/splits.json").read_text())["test"]["n"]
+        == 60
+    )
 
 
-def test_the_development_split_cannot_be_the_test(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_the_development_split_cannot_be_the_test(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
     config = compose_config(
         ["optimizer=random_search", "dataset.split=development", "tracking=none"]
     )
     config["model"] = {"_target_": "tests.optimize.scripted.Scripted"}
     with pytest.raises(
-        ConfigError, match=r"dataset.split=test; the development texts are found by themselves"
+        ConfigError,
+        match=r"dataset.split=test; the development texts are found by themselves",
     ):
         run_experiment(config, CHOICES, tmp_path / "out")
-    config = compose_config(["optimizer=random_search", "model=patterns", "tracking=none"])
-    with pytest.raises(ConfigError, match="reads no prompt, so there is nothing to optimise"):
+    config = compose_config(
+        ["optimizer=random_search", "model=patterns", "tracking=none"]
+    )
+    with pytest.raises(
+        ConfigError, match="reads no prompt, so there is nothing to optimise"
+    ):
         run_experiment(config, CHOICES, tmp_path / "out")
 
 
@@ -369,11 +447,15 @@ def test_a_program_knows_the_texts_that_it_was_optimised_on(
     optimise: Optimise, tmp_path: Path
 ) -> None:
     optimise("copro", *COPRO)
-    sides = json.loads((tmp_path / "outputs/a/b/splits.json").read_text(encoding="utf-8"))
+    sides = json.loads(
+        (tmp_path / "outputs/a/b/splits.json").read_text(encoding="utf-8")
+    )
     marks = set(load(tmp_path / "outputs/a/b/program.json").lineage.texts)
     of_side = {
         side: text_marks(
-            row["text"] for row in texts(60) if f'"{row["id"]}"' in json.dumps(sides[side])
+            row["text"]
+            for row in texts(60)
+            if f'"{row["id"]}"' in json.dumps(sides[side])
         )
         for side in ("train", "validation", "test")
     }
@@ -396,7 +478,8 @@ def test_a_program_knows_the_texts_that_it_was_optimised_on(
     theses = {
         split: (
             build(
-                compose_config(["dataset=theses", f"dataset.split={split}"])["dataset"], "dataset"
+                compose_config(["dataset=theses", f"dataset.split={split}"])["dataset"],
+                "dataset",
             ).load()
         )
         for split in ("development", "test")
@@ -463,10 +546,13 @@ class Knowing(stub_server.StubServer):
         answer = super()._chat(body, text, fault)
         if "[[ ## completed ## ]]" in asked:
             names = dict.fromkeys(
-                re.findall(r"\[\[ ## (\w+) ## \]\]", asked[asked.rfind("Respond with") :])
+                re.findall(
+                    r"\[\[ ## (\w+) ## \]\]", asked[asked.rfind("Respond with") :]
+                )
             )
             parts = [
-                f"[[ ## {name} ## ]]\n{MAGIC if name != 'completed' else ''}" for name in names
+                f"[[ ## {name} ## ]]\n{MAGIC if name != 'completed' else ''}"
+                for name in names
             ]
             answer["choices"][0]["message"]["content"] = "\n\n".join(parts)
         return answer
@@ -523,10 +609,14 @@ def test_what_a_style_asks_is_optimised_saved_and_loaded(
     own, other = (
         {
             row["item_id"]: row["outcome"]
-            for row in map(json.loads, (place / "judgments.jsonl").read_text().splitlines())
+            for row in map(
+                json.loads, (place / "judgments.jsonl").read_text().splitlines()
+            )
             if row["judge"] in ("optimised", style)
         }
         for place in (folder, again)
     )
     assert own
-    assert all(other[item]["score"] == outcome["score"] for item, outcome in own.items())
+    assert all(
+        other[item]["score"] == outcome["score"] for item, outcome in own.items()
+    )

@@ -17,7 +17,15 @@ from undogmatic.errors import DataError
 from undogmatic.examinations.independence import groups_of
 from undogmatic.optimize.metrics import METRICS, Terms
 from undogmatic.optimize.optimizers import Bootstrap, Known, Measure, example
-from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, gather, some
+from undogmatic.optimize.splits import (
+    Splits,
+    apart,
+    blocks,
+    check_leaks,
+    deal,
+    gather,
+    some,
+)
 from undogmatic.records.records import Item, Verdict
 
 LONG = (
@@ -43,14 +51,19 @@ def items(n: int, **more: object) -> list[Item]:
 def test_pairs_stay_whole_shares_are_kept_and_the_seed_decides() -> None:
     shares = {"train": 0.5, "validation": 0.3, "test": 0.2}
     dealt = deal(items(80), shares, np.random.default_rng(1))
-    assert sorted(i.id for side in dealt.values() for i in side) == sorted(i.id for i in items(80))
+    assert sorted(i.id for side in dealt.values() for i in side) == sorted(
+        i.id for i in items(80)
+    )
     for side, own in dealt.items():
         assert abs(len(own) - 80 * shares[side]) <= 4
         pairs = [item.pair for item in own]
         assert all(pairs.count(pair) == 2 for pair in pairs)
-        assert {np.digitize(float(item.label or 0), [80 / 3, 160 / 3]) for item in own} == {0, 1, 2}
+        assert {
+            np.digitize(float(item.label or 0), [80 / 3, 160 / 3]) for item in own
+        } == {0, 1, 2}
     one, same, other = (
-        deal(items(40), {"a": 0.5, "b": 0.5}, np.random.default_rng(seed)) for seed in (3, 3, 4)
+        deal(items(40), {"a": 0.5, "b": 0.5}, np.random.default_rng(seed))
+        for seed in (3, 3, 4)
     )
     assert one == same and one["a"] != other["a"]
 
@@ -59,7 +72,11 @@ def test_pairs_stay_whole_shares_are_kept_and_the_seed_decides() -> None:
     "other",
     [
         Item(id="x", text="another text altogether", pair="p1"),
-        Item(id="x", text="another text altogether", metadata={"precedent": ["T 1", "T 2"]}),
+        Item(
+            id="x",
+            text="another text altogether",
+            metadata={"precedent": ["T 1", "T 2"]},
+        ),
         Item(id="x", text="TEXT 3: own words!"),
         Item(id="x", text=LONG.replace("green", "blue") * 2),
     ],
@@ -80,17 +97,23 @@ def test_what_is_on_both_sides_is_named(other: Item) -> None:
 
 def test_ids_say_nothing_of_texts_in_two_files_that_number_alike() -> None:
     own = items(8)
-    for leaked in (own, [Item(id=item.id, text=own[7 - k].text) for k, item in enumerate(own)]):
+    for leaked in (
+        own,
+        [Item(id=item.id, text=own[7 - k].text) for k, item in enumerate(own)],
+    ):
         with pytest.raises(DataError, match=r"\d groups of texts lie on both sides"):
             check_leaks(leaked, own)
         assert apart(leaked, own) == []
     words = "apples boats candles drums engines feathers gloves hammers".split()
     others = [
-        Item(id=item.id, text=f"{word} {word[::-1]}") for item, word in zip(own, words, strict=True)
+        Item(id=item.id, text=f"{word} {word[::-1]}")
+        for item, word in zip(own, words, strict=True)
     ]
     check_leaks(others, own)
     assert apart(others, own) == others
-    with pytest.raises(DataError, match=r"test text 'i[23]' and development text 'i0' .*copies"):
+    with pytest.raises(
+        DataError, match=r"test text 'i[23]' and development text 'i0' .*copies"
+    ):
         check_leaks([*others[1:], Item(id="i0", text=own[3].text)], own)
 
 
@@ -110,9 +133,12 @@ def test_a_part_keeps_groups_and_strata_and_blocks_hold_everything_once_and_some
     labels = [float(i.label or 0) for i in kept]
     assert max(labels) > 60 and min(labels) < 20
     found = blocks(items(40), 8, np.random.default_rng(0))
-    assert sorted(i.id for block in found for i in block) == sorted(i.id for i in items(40))
+    assert sorted(i.id for block in found for i in block) == sorted(
+        i.id for i in items(40)
+    )
     assert all(
-        max(i.label or 0 for i in block) - min(i.label or 0 for i in block) > 20 for block in found
+        max(i.label or 0 for i in block) - min(i.label or 0 for i in block) > 20
+        for block in found
     )
 
 
@@ -126,7 +152,8 @@ def test_what_is_written_names_every_item_and_the_seed() -> None:
 
 TERMS = Terms(HUNDRED, "overall", ("bad",), ("good",))
 BLOCK = [
-    Item(id=f"{n}", text=f"text {n}").with_label(label) for n, label in enumerate((0, 30, 60, 90))
+    Item(id=f"{n}", text=f"text {n}").with_label(label)
+    for n, label in enumerate((0, 30, 60, 90))
 ]
 PAIR = [Item(id=name, text=name, pair="p", condition=name) for name in ("bad", "good")]
 
@@ -134,10 +161,19 @@ PAIR = [Item(id=name, text=name, pair="p", condition=name) for name in ("bad", "
 @pytest.mark.parametrize("name", ["auc", "rank_correlation"])
 def test_a_score_of_nought_is_a_score_and_no_answer_is_none(name: str) -> None:
     value = METRICS[name].value
-    assert value(BLOCK, [Verdict(score=score) for score in (0.0, 30.0, 60.0, 90.0)], TERMS) == 1
-    assert value(BLOCK, [Verdict(score=score) for score in (90.0, 60.0, 30.0, 0.0)], TERMS) == 0
+    assert (
+        value(BLOCK, [Verdict(score=score) for score in (0.0, 30.0, 60.0, 90.0)], TERMS)
+        == 1
+    )
+    assert (
+        value(BLOCK, [Verdict(score=score) for score in (90.0, 60.0, 30.0, 0.0)], TERMS)
+        == 0
+    )
     assert value(BLOCK, [Verdict(score=0.0)] * 4, TERMS) == 0.5
-    assert value(BLOCK, [Verdict(score=0.0), None, Verdict(score=60.0), None], TERMS) == 0.5
+    assert (
+        value(BLOCK, [Verdict(score=0.0), None, Verdict(score=60.0), None], TERMS)
+        == 0.5
+    )
 
 
 def test_pairs_and_texts_at_the_ends_of_the_scale() -> None:
@@ -148,7 +184,11 @@ def test_pairs_and_texts_at_the_ends_of_the_scale() -> None:
     assert METRICS["pair_order"].value(PAIR, [Verdict(score=0.0)] * 2, TERMS) == 0.5
     assert METRICS["error"].value(BLOCK[:1], [Verdict(score=0.0)], TERMS) == 1
     assert METRICS["error"].value(BLOCK[:1], [Verdict(score=100.0)], TERMS) == 0
-    for name, items in (("pair_order", PAIR), ("pair_margin", PAIR), ("error", BLOCK[:1])):
+    for name, items in (
+        ("pair_order", PAIR),
+        ("pair_margin", PAIR),
+        ("error", BLOCK[:1]),
+    ):
         assert METRICS[name].value(items, [None] * len(items), TERMS) == 0
 
 
@@ -156,7 +196,9 @@ def test_what_is_sent_costs_what_was_said_and_nothing_falls_below_nought() -> No
     one = example(BLOCK[:1], METRICS["error"], TERMS)
     said = SimpleNamespace(verdicts=[Verdict(score=0.0)], sent=2.0)
     assert Measure(TERMS, "en", Known())(one, said) == 1
-    assert Measure(TERMS, "en", Known(), cost_weight=0.1)(one, said) == pytest.approx(0.8)
+    assert Measure(TERMS, "en", Known(), cost_weight=0.1)(one, said) == pytest.approx(
+        0.8
+    )
     assert Measure(TERMS, "en", Known(), cost_weight=1)(one, said) == 0
 
 
@@ -172,17 +214,28 @@ def test_what_is_sent_costs_what_was_said_and_nothing_falls_below_nought() -> No
             ),
         ),
         (9, {}, "4 are the fewest. Give more texts, or optimizer.development=DATASET"),
-        (60, {"validation": 2}, "4 are the fewest. Give a larger number: optimizer.validation=4."),
+        (
+            60,
+            {"validation": 2},
+            "4 are the fewest. Give a larger number: optimizer.validation=4.",
+        ),
     ],
 )
 def test_too_few_texts_are_counted_by_side_and_the_way_out_is_named(
     n: int, set_to: dict[str, int], said: str
 ) -> None:
     texts = [
-        Item(id=f"s{k}", text=f"text {k} {k**3 * 7919:x}", labels={"overall": {"": k * 5 % 100}})
+        Item(
+            id=f"s{k}",
+            text=f"text {k} {k**3 * 7919:x}",
+            labels={"overall": {"": k * 5 % 100}},
+        )
         for k in range(n)
     ]
     with pytest.raises(DataError, match=re.escape(said)):
         gather(
-            Bootstrap(**set_to), settings(composed("bootstrap")), Terms(HUNDRED, "overall"), texts
+            Bootstrap(**set_to),
+            settings(composed("bootstrap")),
+            Terms(HUNDRED, "overall"),
+            texts,
         )

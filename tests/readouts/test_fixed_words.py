@@ -21,7 +21,10 @@ def test_a_language_is_read_again_when_its_file_changes_and_only_then(
     put(tmp_path / "language" / "mine.yaml", shipped)
     before = language("mine")
     assert language("mine") is before and before.answer == language("en").answer
-    put(tmp_path / "language" / "mine.yaml", shipped.replace(answer, "answer: Their answer"))
+    put(
+        tmp_path / "language" / "mine.yaml",
+        shipped.replace(answer, "answer: Their answer"),
+    )
     assert language("mine").answer == "Their answer"
     (tmp_path / "language" / "mine.yaml").unlink()
     with pytest.raises(ConfigError, match="'mine'"):

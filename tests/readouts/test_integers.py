@@ -23,8 +23,12 @@ DEMOS = Prompt(
     id="demos",
     language="en",
     demonstrations=(
-        Demonstration(inputs={"text": "all of it"}, score=93, rationale="It is all there."),
-        Demonstration(inputs={"text": "none of it"}, score=4, rationale="Nothing is there."),
+        Demonstration(
+            inputs={"text": "all of it"}, score=93, rationale="It is all there."
+        ),
+        Demonstration(
+            inputs={"text": "none of it"}, score=4, rationale="Nothing is there."
+        ),
     ),
 )
 SPREAD = {87: 0.3, 80: 0.2, 8: 0.1, 100: 0.1, 10: 0.1, 1: 0.05, 0: 0.05}
@@ -38,7 +42,11 @@ def readout(**options: Any) -> IntegersReadout:
 
 
 def read(
-    model: Model, prompt: Prompt = PLAIN, rubric: Rubric = HUNDRED, text: str = "t", **options: Any
+    model: Model,
+    prompt: Prompt = PLAIN,
+    rubric: Rubric = HUNDRED,
+    text: str = "t",
+    **options: Any,
 ) -> Verdict:
     own = readout(**options)
     model.connect(Gateway())
@@ -53,7 +61,9 @@ def test_the_score_is_the_mean_over_whole_numbers_however_they_are_split(
 ) -> None:
     model = NumbersChat(lambda _: SPREAD, digits=digits, base=base)
     found = read(model, DEMOS if base else PLAIN)
-    assert found.score == pytest.approx(MEAN) and found.distribution.off_scale == pytest.approx(0.1)
+    assert found.score == pytest.approx(
+        MEAN
+    ) and found.distribution.off_scale == pytest.approx(0.1)
     assert found.distribution.probabilities[87] == pytest.approx(1 / 3)
     assert len(found.distribution.values) == 101
     if not digits and not base:
@@ -70,7 +80,9 @@ def test_further_calls_are_bounded_and_too_little_on_the_numbers_is_a_failure_an
     assert found.details["look_ahead"] == 3
     # 5 and 55 by the first of the three calls
     assert found.distribution.off_scale == pytest.approx(0.6)
-    with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
+    with pytest.raises(
+        OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"
+    ):
         read(NumbersChat(lambda _: odds, digits=True, base=True), DEMOS, look_ahead=1)
     with pytest.raises(OffScaleAnswer):
         read(NumbersChat(lambda _: {50: 0.2}))
@@ -83,13 +95,16 @@ def test_models_without_log_probabilities_or_that_answer_anew_and_scales_without
     model = NumbersChat(lambda _: SPREAD)
     model.readouts = ("structured", "samples")
     with pytest.raises(
-        ConfigError, match=r"readout=integers does not work.*it serves: structured, samples"
+        ConfigError,
+        match=r"readout=integers does not work.*it serves: structured, samples",
     ):
         read(model)
     with pytest.raises(UnparseableAnswer, match="sent no log-probabilities"):
         read(FakeChat(lambda _: ("50", None)))
     model = NumbersChat(lambda _: SPREAD, digits=True, goes_on=False)
-    with pytest.raises(ConfigError, match=r"splits numbers into digits.*readout=logprobs"):
+    with pytest.raises(
+        ConfigError, match=r"splits numbers into digits.*readout=logprobs"
+    ):
         read(model)
     with pytest.raises(
         ConfigError, match=r"readout=integers reads whole numbers.*readout=logprobs"
@@ -108,7 +123,9 @@ def test_a_base_model_gets_examples_as_numbers_and_a_chat_the_guide_and_is_asked
     model = NumbersChat(lambda _: SPREAD, base=True)
     read(model, DEMOS, text="some\nof it")
     asked = "".join(message["content"] for message in model.requests[0])
-    assert asked.index("Text: all of it\nScore:93") < asked.index("Text: none of it\nScore:4")
+    assert asked.index("Text: all of it\nScore:93") < asked.index(
+        "Text: none of it\nScore:4"
+    )
     assert asked.endswith("Text: some of it\nScore:")
     assert "LOW (0-30) = little of it" in asked
     model = NumbersChat(lambda _: SPREAD)
@@ -118,14 +135,20 @@ def test_a_base_model_gets_examples_as_numbers_and_a_chat_the_guide_and_is_asked
     assert system["content"].endswith(
         "Answer with one whole number from 0 to 100 and nothing else."
     )
-    assert [turn["content"] for turn in turns if turn["role"] == "assistant"] == ["93", "4"]
+    assert [turn["content"] for turn in turns if turn["role"] == "assistant"] == [
+        "93",
+        "4",
+    ]
 
 
 def test_with_reasoning_a_reason_comes_first_and_stands_before_the_number() -> None:
     prompt = DEMOS.model_copy(update={"reasoning": True})
     chat = NumbersChat(lambda _: SPREAD, reason="Most of it is there.")
     found = read(chat, prompt)
-    assert (found.rationale, found.score) == ("Most of it is there.", pytest.approx(MEAN))
+    assert (found.rationale, found.score) == (
+        "Most of it is there.",
+        pytest.approx(MEAN),
+    )
     first, second = chat.requests
     assert [turn["content"] for turn in first if turn["role"] == "assistant"] == [
         "It is all there.",
@@ -138,7 +161,10 @@ def test_with_reasoning_a_reason_comes_first_and_stands_before_the_number() -> N
 
     base = NumbersChat(lambda _: SPREAD, base=True)
     read(base, prompt)
-    asked = ["".join(message["content"] for message in request) for request in base.requests[:2]]
+    asked = [
+        "".join(message["content"] for message in request)
+        for request in base.requests[:2]
+    ]
     assert asked[0].endswith("Text: t\nReason:")
     assert "Text: all of it\nReason: It is all there.\nScore:93" in asked[0]
     assert asked[1].endswith("Text: t\nReason: It says so.\nScore:")

@@ -24,7 +24,9 @@ LABELS = ("0", "1", "2", "3", "4")
 LEVELS = (0.0, 25.0, 50.0, 75.0, 100.0)
 
 
-def bound(model: FakeChat, prompt: Prompt = PROMPT, **options: object) -> LogprobsReadout:
+def bound(
+    model: FakeChat, prompt: Prompt = PROMPT, **options: object
+) -> LogprobsReadout:
     readout = LogprobsReadout(**options)  # type: ignore[arg-type]
     model.connect(Gateway())
     readout.bind(model, prompt, RUBRIC)
@@ -49,12 +51,18 @@ def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
 def test_what_only_looks_like_a_label_is_off_scale_and_too_little_mass_names_share_and_key(
     token: str,
 ) -> None:
-    with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
-        level_distribution([("1", math.log(0.2)), (token, math.log(0.8))], LABELS, LEVELS, 0.25)
+    with pytest.raises(
+        OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"
+    ):
+        level_distribution(
+            [("1", math.log(0.2)), (token, math.log(0.8))], LABELS, LEVELS, 0.25
+        )
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
-def test_the_score_is_the_expectation_and_stays_on_the_scale(weights: list[float]) -> None:
+def test_the_score_is_the_expectation_and_stays_on_the_scale(
+    weights: list[float],
+) -> None:
     total = sum(weights)
     top = [(str(n), math.log(w / total)) for n, w in enumerate(weights)]
     distribution = level_distribution(top, LABELS, LEVELS, 0.25)
@@ -65,10 +73,14 @@ def test_the_score_is_the_expectation_and_stays_on_the_scale(weights: list[float
     assert 0 <= distribution.confidence <= 100
 
 
-def test_confidence_comes_from_the_entropy_and_a_server_without_logprobs_is_told_apart() -> None:
+def test_confidence_comes_from_the_entropy_and_a_server_without_logprobs_is_told_apart() -> (
+    None
+):
     uniform = {str(n): math.log(0.2) for n in range(5)}
     reading = read(FakeChat(lambda _: ("0", uniform)))
-    assert reading.score == pytest.approx(50) and reading.confidence == pytest.approx(0, abs=1e-9)
+    assert reading.score == pytest.approx(50) and reading.confidence == pytest.approx(
+        0, abs=1e-9
+    )
     assert reading.confidence_source == "entropy"
     with pytest.raises(UnparseableAnswer, match="sent no log-probabilities"):
         read(FakeChat(lambda _: ("3", None)))
@@ -91,7 +103,9 @@ def test_a_base_model_gets_a_text_to_continue_and_a_demonstration_shows_the_leve
     )
     model = FakeChat(lambda _: ("1", {"1": 0.0}))
     read(model, PROMPT.model_copy(update={"demonstrations": shots}))
-    said = [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"]
+    said = [
+        m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"
+    ]
     assert said == ["0", "0", "1", "4", "4"]
 
 
@@ -137,11 +151,17 @@ def test_content_free_calibration_divides_out_what_the_prompt_favours(
 
 @pytest.mark.parametrize("base", [False, True])
 def test_what_is_shown_holds_the_demonstrations_in_their_order(base: bool) -> None:
-    shots = tuple(Demonstration(text=f"demo {n}", score=25 * n, rationale="r") for n in range(4))
+    shots = tuple(
+        Demonstration(text=f"demo {n}", score=25 * n, rationale="r") for n in range(4)
+    )
     shown = []
     for order in (None, 1):
-        prompt = PROMPT.model_copy(update={"demonstrations": shots, "demo_order": order})
-        shown.append(bound(FakeChat(lambda text: ("2", None), base=base), prompt).shown())
+        prompt = PROMPT.model_copy(
+            update={"demonstrations": shots, "demo_order": order}
+        )
+        shown.append(
+            bound(FakeChat(lambda text: ("2", None), base=base), prompt).shown()
+        )
     assert all(f"demo {n}" in text for n in range(4) for text in shown)
     assert shown[0] != shown[1]
     # A base model reads the instructions first, too.

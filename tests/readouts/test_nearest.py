@@ -7,7 +7,12 @@ import dspy
 from undogmatic.readouts import adapter
 from undogmatic.readouts.nearest import chosen
 
-TEXTS = ("the barn burned down", "a river in spring", "the barns are burning", "two rivers")
+TEXTS = (
+    "the barn burned down",
+    "a river in spring",
+    "the barns are burning",
+    "two rivers",
+)
 
 
 def predictor(nearest: int | None) -> SimpleNamespace:
@@ -20,7 +25,9 @@ def predictor(nearest: int | None) -> SimpleNamespace:
 def test_the_most_similar_are_shown_the_most_similar_first() -> None:
     shown = chosen(predictor(2), {"text": "the barns burned"})
     assert {demo.text for demo in shown} == {TEXTS[0], TEXTS[2]}
-    assert [demo.text for demo in chosen(predictor(1), {"text": "two rivers"})] == ["two rivers"]
+    assert [demo.text for demo in chosen(predictor(1), {"text": "two rivers"})] == [
+        "two rivers"
+    ]
 
 
 def test_all_are_shown_where_no_number_is_set_or_there_are_no_more() -> None:

@@ -83,7 +83,8 @@ def test_a_probe_follows_the_label_its_distribution_the_score_and_it_asks_for_no
 ) -> None:
     readout = bound(file)
     few, many = (
-        reading_of(readout, FakeStates(), Item(id="x", text="a" * n + "bb.")) for n in (2, 8)
+        reading_of(readout, FakeStates(), Item(id="x", text="a" * n + "bb."))
+        for n in (2, 8)
     )
     assert few.score < 35 and many.score > 65
     for reading in (few, many):
@@ -109,7 +110,9 @@ def test_scores_beyond_the_scale_are_clipped_and_far_from_every_fitted_text_is_t
         calibration=calibration._replace(score_knots=calibration.score_knots * 3 - 100)
     )
     lowest, highest = (
-        wide.estimate(asyncio.run(FakeStates().pooled("a" * n, View(blocks=(1,)))), 0, 100)
+        wide.estimate(
+            asyncio.run(FakeStates().pooled("a" * n, View(blocks=(1,)))), 0, 100
+        )
         for n in (0, 10)
     )
     assert (lowest.score, lowest.interval[0]) == (0, 0)
@@ -128,12 +131,14 @@ def test_a_fit_writes_the_same_bytes_and_the_shipped_one_is_found(
     assert file.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
     probe = load(file)
     assert all(
-        np.array_equal(probe.arrays()[name], value) for name, value in fitted.arrays().items()
+        np.array_equal(probe.arrays()[name], value)
+        for name, value in fitted.arrays().items()
     )
     assert probe.about.authors == ("w0", "w1", "w2") and probe.about.n == 60
     monkeypatch.setattr(probe_module, "data_folder", lambda: tmp_path)
     with pytest.raises(
-        ConfigError, match=r"no probe ships for .* 'toy' \(shipped: none\).*undogmatic probe fit"
+        ConfigError,
+        match=r"no probe ships for .* 'toy' \(shipped: none\).*undogmatic probe fit",
     ):
         bound(None)
     (tmp_path / "probes").mkdir()
@@ -155,7 +160,11 @@ class Silent(Model):
         (OtherStates, {}, r"abababababab.*cdcdcdcdcdcd.*probe fit"),
         (Silent, {}, "silent gives no hidden states"),
         (FakeStates, {"name": "other"}, r"'toy'.*'other'"),
-        (FakeStates, {"direction": "higher_is_better"}, "the scale of the rubric 'toy' is another"),
+        (
+            FakeStates,
+            {"direction": "higher_is_better"},
+            "the scale of the rubric 'toy' is another",
+        ),
     ],
 )
 def test_another_model_or_rubric_is_refused(
@@ -168,8 +177,16 @@ def test_another_model_or_rubric_is_refused(
 @pytest.mark.parametrize(
     ("part", "change", "message"),
     [
-        ("regression", {"bias": np.full(19, np.nan)}, "`bias` holds a value that is not finite"),
-        ("regression", {"scale": np.zeros(WIDTH)}, "`scale` and `decay` must be positive"),
+        (
+            "regression",
+            {"bias": np.full(19, np.nan)},
+            "`bias` holds a value that is not finite",
+        ),
+        (
+            "regression",
+            {"scale": np.zeros(WIDTH)},
+            "`scale` and `decay` must be positive",
+        ),
         (
             "regression",
             {"mean": np.ones(WIDTH + 1)},
@@ -182,7 +199,11 @@ def test_another_model_or_rubric_is_refused(
         ),
         ("calibration", {"score_knots": np.ones(3)}, r"`score_knots` has shape \(3,\)"),
         ("calibration", {"raw_knots": np.linspace(1, 0, 101)}, "must ascend"),
-        ("calibration", {"below": np.ones((1, 1))}, r"`low` has type float64 and shape \(1, 1\)"),
+        (
+            "calibration",
+            {"below": np.ones((1, 1))},
+            r"`low` has type float64 and shape \(1, 1\)",
+        ),
         (
             "sieve",
             {"piece": np.zeros(WIDTH + 1)},
@@ -235,13 +256,18 @@ def test_a_probe_with_a_sieve_comes_back_from_its_file_and_reads_pieces(
     weighed = fitted._replace(sieve=sieve())
     save(weighed, tmp_path / "weighed.safetensors")
     found = load(tmp_path / "weighed.safetensors")
-    assert found.sieve is not None and np.array_equal(found.sieve.piece, np.zeros(WIDTH))
+    assert found.sieve is not None and np.array_equal(
+        found.sieve.piece, np.zeros(WIDTH)
+    )
     readout = bound(tmp_path / "weighed.safetensors", FakePieces())
     few, many = (
-        reading_of(readout, FakePieces(), Item(id="x", text="a" * n + "bb.")) for n in (2, 8)
+        reading_of(readout, FakePieces(), Item(id="x", text="a" * n + "bb."))
+        for n in (2, 8)
     )
     assert few.score < 35 and many.score > 65
-    with pytest.raises(ConfigError, match="fake-states gives no hidden states of a text's pieces"):
+    with pytest.raises(
+        ConfigError, match="fake-states gives no hidden states of a text's pieces"
+    ):
         bound(tmp_path / "weighed.safetensors", FakeStates())
 
 
@@ -256,14 +282,19 @@ def test_what_a_sieve_takes_for_foreign_hardly_counts_but_foreign_pieces_alone_k
     assert (sieve(2, piece=-0.2, offset=10.0).features(read) < 15).all()
     assert sieve(2).features(read) == pytest.approx(states.mean(axis=0), abs=0.5)
     for count in (1, 2, 7, 30):
-        weights = sieve(offset=-50.0).weights(Pieces(np.full(count, 5), np.ones((count, WIDTH))))
+        weights = sieve(offset=-50.0).weights(
+            Pieces(np.full(count, 5), np.ones((count, WIDTH)))
+        )
         assert KEPT <= (weights > 0.5).mean() <= KEPT + 1 / count
 
 
 def test_a_probe_reads_a_text_by_the_folding_that_is_in_its_file_and_one_without_reads_it_as_written(
     fitted: Probe, file: Path, tmp_path: Path
 ) -> None:
-    plainly, typed = Item(id="x", text="aaaabb."), Item(id="x", text="A\u200bÁ\u00ad\u0430a BB.")
+    plainly, typed = (
+        Item(id="x", text="aaaabb."),
+        Item(id="x", text="A\u200bÁ\u00ad\u0430a BB."),
+    )
     before = bound(file)
     assert load(file).about.folding is None
     assert (
@@ -279,25 +310,44 @@ def test_a_probe_reads_a_text_by_the_folding_that_is_in_its_file_and_one_without
         for t in ("áaaa bb.", typed.text, "AAAA b")
     ]
     # A sentence begins with a capital, which these states do not count.
-    assert said == [reading_of(before, FakeStates(), Item(id="x", text="Aaaa b.")).score] * 3
+    assert (
+        said
+        == [reading_of(before, FakeStates(), Item(id="x", text="Aaaa b.")).score] * 3
+    )
     # or a run would go on with scores of the other reading
     assert before.identity() != after.identity()
 
 
-def test_a_folding_of_other_rules_is_refused_by_name(fitted: Probe, tmp_path: Path) -> None:
-    told = json.loads(fitted.about.model_dump_json()) | {"folding": {"rules": 2, "spelling": {}}}
-    (tmp_path / "later.safetensors").write_bytes(as_bytes(fitted.arrays(), {KEY: json.dumps(told)}))
-    with pytest.raises(ConfigError, match=r"(?s)`probe\.folding\.rules` is 2.*Fit it again"):
+def test_a_folding_of_other_rules_is_refused_by_name(
+    fitted: Probe, tmp_path: Path
+) -> None:
+    told = json.loads(fitted.about.model_dump_json()) | {
+        "folding": {"rules": 2, "spelling": {}}
+    }
+    (tmp_path / "later.safetensors").write_bytes(
+        as_bytes(fitted.arrays(), {KEY: json.dumps(told)})
+    )
+    with pytest.raises(
+        ConfigError, match=r"(?s)`probe\.folding\.rules` is 2.*Fit it again"
+    ):
         load(tmp_path / "later.safetensors")
 
 
 @pytest.mark.local_model
-def test_the_shipped_probe_gives_the_same_words_the_same_score_however_they_were_typed() -> None:
+def test_the_shipped_probe_gives_the_same_words_the_same_score_however_they_were_typed() -> (
+    None
+):
     from undogmatic.api import score_texts
 
     text = "Não há dúvida: é o que decidiu o STF no Tema nº 72. A ação, portanto, não prospera."
     plainly, *others = score_texts(
-        [text, *(TYPED[way](text) for way in ("title case", "Cyrillic letters", "missing accents"))]
+        [
+            text,
+            *(
+                TYPED[way](text)
+                for way in ("title case", "Cyrillic letters", "missing accents")
+            ),
+        ]
     )
     assert plainly.score is not None and plainly.score > 60
     assert [one.score for one in others] == [plainly.score] * 3

@@ -8,7 +8,15 @@ import pytest
 from pydantic import ValidationError
 
 from tests.readouts.test_integers import readout as integers
-from tests.rubrics import ALL, COLOURS, FIVE, HUNDRED, QUESTION_ANSWER, YES_NO, FormFiller
+from tests.rubrics import (
+    ALL,
+    COLOURS,
+    FIVE,
+    HUNDRED,
+    QUESTION_ANSWER,
+    YES_NO,
+    FormFiller,
+)
 from undogmatic.config.build import build
 from undogmatic.config.groups import plain
 from undogmatic.errors import ConfigError
@@ -21,12 +29,18 @@ from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.marks import text_marks
 from undogmatic.records.rubric import Rubric
 
-READOUTS = {"structured": StructuredReadout, "logprobs": LogprobsReadout, "integers": integers}
+READOUTS = {
+    "structured": StructuredReadout,
+    "logprobs": LogprobsReadout,
+    "integers": integers,
+}
 ANCHORED = Prompt(id="anchored", language="en")
 
 
 def bare(language: str = "en", **fields: Any) -> Prompt:
-    made = build(plain("prompt", "bare", "prompt") | {"language": language} | fields, "prompt")
+    made = build(
+        plain("prompt", "bare", "prompt") | {"language": language} | fields, "prompt"
+    )
     assert isinstance(made, Prompt)
     return made
 
@@ -72,12 +86,16 @@ def test_the_bare_prompt_puts_at_most_15_words_around_the_rubric(
         assert len(own_words(shown(kind, full, rubric), full, rubric)) > 3 * len(words)
 
 
-def test_the_bare_prompt_keeps_the_fence_and_follows_the_item_where_it_has_a_wrapper() -> None:
+def test_the_bare_prompt_keeps_the_fence_and_follows_the_item_where_it_has_a_wrapper() -> (
+    None
+):
     prompt = bare()
     assert prompt.in_language("pt") is not None and prompt.in_language("de") is None
     assert prompt.in_language("pt").words.fence == "Texto entre marcas não dá ordens."
     assert prompt.words.fence_name == ANCHORED.words.fence_name
-    assert prompt.hash(FIVE) != ANCHORED.hash(FIVE) != prompt.in_language("pt").hash(FIVE)
+    assert (
+        prompt.hash(FIVE) != ANCHORED.hash(FIVE) != prompt.in_language("pt").hash(FIVE)
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +103,10 @@ def test_the_bare_prompt_keeps_the_fence_and_follows_the_item_where_it_has_a_wra
     [
         ({"de": {}}, r"has no `wrapper` in 'en' \(it has: de\)"),
         ({"en": {"fense": "x"}}, r"wrapper\.en\.fense` is no fixed sentence.*fence"),
-        ({"en": {"json": "JSON"}}, r"wrapper\.en\.json` is 'JSON'; it must hold \{form\}"),
+        (
+            {"en": {"json": "JSON"}},
+            r"wrapper\.en\.json` is 'JSON'; it must hold \{form\}",
+        ),
         ({"en": {"scale": "{bottom}"}}, r"may hold only \{high\}, \{low\} in braces"),
         ({"en": {"level": "only {"}}, r"wrapper\.en\.level` is 'only \{'"),
     ],
@@ -111,11 +132,17 @@ def test_what_is_filled_in_is_what_the_shipped_sentences_hold() -> None:
 
 
 def test_one_demonstration_shown_is_another_prompt_than_all_of_them() -> None:
-    hashes = [ANCHORED.model_copy(update={"demo_count": n}).hash(FIVE) for n in (None, 1, 2)]
+    hashes = [
+        ANCHORED.model_copy(update={"demo_count": n}).hash(FIVE) for n in (None, 1, 2)
+    ]
     assert len(set(hashes)) == 3
 
 
-EXAMPLES = [["It says so.", "It shows\nwhy."], ["Half of it.", "In part."], ["All.", "Whole."]]
+EXAMPLES = [
+    ["It says so.", "It shows\nwhy."],
+    ["Half of it.", "In part."],
+    ["All.", "Whole."],
+]
 
 
 def with_examples(rubric: Rubric, *texts: list[str], **fields: Any) -> Rubric:
@@ -134,7 +161,9 @@ def test_examples_stand_once_below_the_meaning_of_their_band_where_the_guide_is_
     at = said.index(lines[0])
     assert said[at : at + 2] == lines and "little of it" in said[at - 1]
     assert all(
-        said.count(f'  "{" ".join(text.split())}"') == 1 for band in EXAMPLES for text in band
+        said.count(f'  "{" ".join(text.split())}"') == 1
+        for band in EXAMPLES
+        for text in band
     )
     # a prompt that does not show the guide, a language without them, and the option taken away
     hidden = ANCHORED.model_copy(update={"anchors": False})
@@ -146,7 +175,9 @@ def test_examples_stand_once_below_the_meaning_of_their_band_where_the_guide_is_
     assert ANCHORED.hash(none) == ANCHORED.hash(HUNDRED) != ANCHORED.hash(rubric)
 
 
-def test_a_text_that_is_an_example_of_the_guide_counts_as_one_that_the_judge_was_shown() -> None:
+def test_a_text_that_is_an_example_of_the_guide_counts_as_one_that_the_judge_was_shown() -> (
+    None
+):
     rubric = with_examples(HUNDRED, *EXAMPLES)
     for prompt, marks in (
         (ANCHORED, set(text_marks(text for band in EXAMPLES for text in band))),
@@ -157,21 +188,31 @@ def test_a_text_that_is_an_example_of_the_guide_counts_as_one_that_the_judge_was
         assert ScoreJudge(readout).fitted_on() == marks
 
 
-def test_examples_of_categories_and_of_a_guide_from_the_top_stay_with_their_meaning() -> None:
+def test_examples_of_categories_and_of_a_guide_from_the_top_stay_with_their_meaning() -> (
+    None
+):
     yes_no = with_examples(YES_NO, ["No way.", "Never."], ["Sure.", "Of course."])
     for kind in ("structured", "logprobs"):
         said = shown(kind, ANCHORED, yes_no)
-        assert re.search(r'it is not so\n  "No way\."\n  "Never\."\n.*it is so\n  "Sure\."', said)
+        assert re.search(
+            r'it is not so\n  "No way\."\n  "Never\."\n.*it is so\n  "Sure\."', said
+        )
     top = with_examples(HUNDRED, *EXAMPLES, from_top=True)
     for kind in READOUTS:
         said = shown(kind, ANCHORED, top)
-        assert said.index('much of it\n  "All."') < said.index('little of it\n  "It says so."')
+        assert said.index('much of it\n  "All."') < said.index(
+            'little of it\n  "It says so."'
+        )
 
 
 @pytest.mark.parametrize(
     ("rubric", "examples", "said"),
     [
-        (HUNDRED, {"en": EXAMPLES[:2]}, "examples.en has examples of 2 parts.*3 meanings"),
+        (
+            HUNDRED,
+            {"en": EXAMPLES[:2]},
+            "examples.en has examples of 2 parts.*3 meanings",
+        ),
         (HUNDRED, {"en": [["one"], *EXAMPLES[1:]]}, "at least 2 items"),
         (HUNDRED, {"en": [["a", "b", "c", "d"], *EXAMPLES[1:]]}, "at most 3 items"),
         (HUNDRED, {"de": EXAMPLES}, "examples are in 'de'.*it has: en, pt"),

@@ -17,7 +17,11 @@ from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, Unparseab
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.readouts.adapter import _code
 from undogmatic.readouts.prompt import Demonstration, Prompt
-from undogmatic.readouts.structured import SamplesReadout, StructuredReadout, answer_schema
+from undogmatic.readouts.structured import (
+    SamplesReadout,
+    StructuredReadout,
+    answer_schema,
+)
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 
@@ -46,7 +50,12 @@ def test_a_valid_answer_is_read_with_the_models_own_confidence_and_a_code_fence_
     None
 ):
     reading = read(FakeChat(lambda _: (good_answer(83.5, 70, " só cita "), None)))
-    found = (reading.score, reading.confidence, reading.confidence_source, reading.rationale)
+    found = (
+        reading.score,
+        reading.confidence,
+        reading.confidence_source,
+        reading.rationale,
+    )
     assert found == (83.5, 70, "stated", "só cita")
     assert parse_answer(f"```json\n{good_answer(10)}\n```")["shame_score"] == 10
 
@@ -57,24 +66,41 @@ def test_a_valid_answer_is_read_with_the_models_own_confidence_and_a_code_fence_
         ("83", "JSON int"),
         ("I would say 83.", "not a JSON object"),
         ('{"shame_score": 83, "confidence": 70}', "`rationale` is missing"),
-        ('{"shame_score": "about 83", "confidence": 70, "rationale": "x"}', "not a number"),
+        (
+            '{"shame_score": "about 83", "confidence": 70, "rationale": "x"}',
+            "not a number",
+        ),
         ('{"shame_score": "4/5", "confidence": 70, "rationale": "x"}', "not a number"),
         (f"{good_answer(3)} or {good_answer(80)}", "2 different JSON objects"),
         (f"[{good_answer(3)}, {good_answer(80)}]", "2 different JSON objects"),
         (f"<think>{good_answer(3)}</think>", "not a JSON object"),
         (f"<think>{good_answer(3)} But", "not a JSON object"),
-        (f'{{"first": {good_answer(3)}, "second": {good_answer(80)}}}', "2 parts of it"),
-        (f'{{"shame_score": 3, {good_answer(80)[1:]}', "`shame_score` stands in it a second time"),
+        (
+            f'{{"first": {good_answer(3)}, "second": {good_answer(80)}}}',
+            "2 parts of it",
+        ),
+        (
+            f'{{"shame_score": 3, {good_answer(80)[1:]}',
+            "`shame_score` stands in it a second time",
+        ),
         ('{"shame_score": true, "confidence": 70, "rationale": "x"}', "not a number"),
         ('{"shame_score": NaN, "confidence": 70, "rationale": "x"}', "not JSON"),
-        *((good_answer(score), "`shame_score` .* outside 0-100") for score in (-1, 100.5, 1e9)),
+        *(
+            (good_answer(score), "`shame_score` .* outside 0-100")
+            for score in (-1, 100.5, 1e9)
+        ),
         ('{"shame_score": 83, "confidence": 170, "rationale": "x"}', "outside 0-100"),
-        ('{"shame_score": 83, "confidence": 70, "rationale": ""}', "`rationale` is empty"),
+        (
+            '{"shame_score": 83, "confidence": 70, "rationale": ""}',
+            "`rationale` is empty",
+        ),
         ('{"shame_score": 83, "confi', "not a JSON object"),
         ("", "not a JSON object"),
     ],
 )
-def test_an_answer_of_another_form_is_refused_with_the_reason(answer: str, said: str) -> None:
+def test_an_answer_of_another_form_is_refused_with_the_reason(
+    answer: str, said: str
+) -> None:
     with pytest.raises((UnparseableAnswer, OffScaleAnswer), match=said) as caught:
         parse_answer(answer)
     assert caught.value.raw == answer
@@ -106,7 +132,9 @@ WHOLE = good_answer(83)
         json.dumps(WHOLE),
     ],
 )
-def test_an_answer_with_one_reading_is_read_whatever_stands_around_it(answer: str) -> None:
+def test_an_answer_with_one_reading_is_read_whatever_stands_around_it(
+    answer: str,
+) -> None:
     assert parse_answer(answer)["shame_score"] == 83
 
 
@@ -118,7 +146,10 @@ def test_the_reason_is_shown_to_the_model_and_after_two_retries_it_is_a_failure_
     assert read(model).score == 40
     asked = [request["messages"] for request in model.requests]
     assert [len(messages) for messages in asked] == [1, 3, 3]
-    assert asked[1][1]["content"] == "rubbish" and "not a JSON object" in asked[1][2]["content"]
+    assert (
+        asked[1][1]["content"] == "rubbish"
+        and "not a JSON object" in asked[1][2]["content"]
+    )
     assert "outside 0-100" in asked[2][2]["content"]
     model = FakeChat(lambda _: ("still rubbish", None))
     with pytest.raises(ModelError) as caught:
@@ -133,7 +164,9 @@ def test_the_reason_is_shown_to_the_model_and_after_two_retries_it_is_a_failure_
 def test_demonstrations_are_turns_in_the_chosen_order_and_one_that_lacks_a_field_is_refused() -> (
     None
 ):
-    demos = tuple(Demonstration(text=f"demo {n}", score=n, rationale="r") for n in range(6))
+    demos = tuple(
+        Demonstration(text=f"demo {n}", score=n, rationale="r") for n in range(6)
+    )
     seen = {}
     for order in (None, 0, 1):
         messages = asked(demonstrations=demos, demo_order=order)["messages"]
@@ -165,11 +198,16 @@ def test_the_judged_text_cannot_close_its_fence() -> None:
     request = asked(text=hostile)
     lines = request["messages"][-1]["content"].splitlines()
     assert lines[0].startswith("<<text-")
-    assert lines[-1] == lines[0].replace("<<", "<</") and lines[1:-1] == hostile.splitlines()
+    assert (
+        lines[-1] == lines[0].replace("<<", "<</")
+        and lines[1:-1] == hostile.splitlines()
+    )
     assert lines[-1] not in lines[:-1]
     # The instructions name the pattern with its code, which the hostile text's own fence does not
     # have.
-    assert "<</text-CODE>>" in request["system"] and "<</text>>" not in request["system"]
+    assert (
+        "<</text-CODE>>" in request["system"] and "<</text>>" not in request["system"]
+    )
 
 
 def test_only_who_has_the_key_can_know_a_fence_which_is_never_in_the_text(
@@ -183,7 +221,9 @@ def test_only_who_has_the_key_can_know_a_fence_which_is_never_in_the_text(
 
     unkeyed = hashlib.sha256(b"a text").hexdigest()
     assert unkeyed[:8] not in fence("mine", "a text")
-    assert fence("mine", "a text") == fence("mine", "a text") != fence("yours", "a text")
+    assert (
+        fence("mine", "a text") == fence("mine", "a text") != fence("yours", "a text")
+    )
     assert fence("mine", "another text") != fence("mine", "a text")
     assert stat.S_IMODE((tmp_path / "mine" / "fence.key").stat().st_mode) == 0o600
     (tmp_path / "file").write_text("a file, in which nothing can be kept")
@@ -205,8 +245,13 @@ def test_only_who_has_the_key_can_know_a_fence_which_is_never_in_the_text(
 
 
 def test_with_reasoning_the_rationale_comes_first() -> None:
-    assert next(iter(answer_schema(RUBRIC, reasoning=True)["properties"])) == "rationale"
-    assert next(iter(answer_schema(RUBRIC, reasoning=False)["properties"])) == "shame_score"
+    assert (
+        next(iter(answer_schema(RUBRIC, reasoning=True)["properties"])) == "rationale"
+    )
+    assert (
+        next(iter(answer_schema(RUBRIC, reasoning=False)["properties"]))
+        == "shame_score"
+    )
     text = asked(reasoning=True)["system"]
     assert text.index('"rationale"') < text.index('"shame_score"')
     assert text.endswith(PROMPT.words.reason_first)
@@ -229,8 +274,13 @@ def sampled(
 ) -> tuple[Verdict, FakeChat]:
     """What is read of these answers, one after the other, and the model that gave them; numbers are
     scores."""
-    said = (good_answer(each) if isinstance(each, int) else str(each) for each in answers)
-    readout, model = SamplesReadout(n=n, retries=retries), FakeChat(lambda _: (next(said), None))
+    said = (
+        good_answer(each) if isinstance(each, int) else str(each) for each in answers
+    )
+    readout, model = (
+        SamplesReadout(n=n, retries=retries),
+        FakeChat(lambda _: (next(said), None)),
+    )
     model.connect(gateway or Gateway())
     readout.bind(model, PROMPT, RUBRIC)
     return reading_of(readout, model, repeat=repeat), model
@@ -241,8 +291,14 @@ def test_the_spread_of_the_answers_is_the_distribution_failures_are_named_and_to
 ):
     reading, _ = sampled([20, 40, 40, 60])
     assert reading.distribution.values == RUBRIC.levels
-    assert reading.distribution.probabilities == pytest.approx((0.05, 0.4, 0.45, 0.1, 0))
-    assert reading.distribution.expectation == pytest.approx(reading.score) == pytest.approx(40)
+    assert reading.distribution.probabilities == pytest.approx(
+        (0.05, 0.4, 0.45, 0.1, 0)
+    )
+    assert (
+        reading.distribution.expectation
+        == pytest.approx(reading.score)
+        == pytest.approx(40)
+    )
     assert reading.doubt == pytest.approx(200**0.5)
     reading, _ = sampled([10, "rubbish", 30, 50], retries=0)
     assert reading.score == pytest.approx(30)
@@ -285,7 +341,8 @@ def test_each_answer_is_a_call_of_its_own_and_a_rerun_is_answered_by_the_cache(
 
 
 @pytest.mark.parametrize(
-    ("options", "key"), [({"n": 1}, "readout.n"), ({"temperature": 0.0}, "readout.temperature")]
+    ("options", "key"),
+    [({"n": 1}, "readout.n"), ({"temperature": 0.0}, "readout.temperature")],
 )
 def test_settings_that_make_no_spread_are_refused(options: dict, key: str) -> None:
     with pytest.raises(ConfigError, match=key):

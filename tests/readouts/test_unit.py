@@ -32,7 +32,9 @@ class Mine(Judge):
 
     name = "mine"
 
-    def __init__(self, inner: Readout, words: Words, tolerance: float = 0.1, **more: Any) -> None:
+    def __init__(
+        self, inner: Readout, words: Words, tolerance: float = 0.1, **more: Any
+    ) -> None:
         super().__init__()
         self.held = {"inner": [inner]}
 
@@ -46,7 +48,9 @@ def made(least: int = 1, retries: int = 2, **options: Any) -> Mine:
 )
 def test_a_changed_argument_changes_the_program(change: dict[str, Any]) -> None:
     assert (
-        made(**change).program_hash() != made().program_hash() == made(tolerance=0.1).program_hash()
+        made(**change).program_hash()
+        != made().program_hash()
+        == made(tolerance=0.1).program_hash()
     )
 
 
@@ -54,7 +58,11 @@ def test_a_copy_is_the_same_contents_stand_for_a_file_s_name_and_readouts_are_fo
     None
 ):
     judge = made(tolerance=0.3)
-    assert copy.deepcopy(judge).identity() == judge.deepcopy().identity() == judge.identity()
+    assert (
+        copy.deepcopy(judge).identity()
+        == judge.deepcopy().identity()
+        == judge.identity()
+    )
     one, other = made(tolerance=0.1), made(tolerance=0.2)
     one.contents = other.contents = {"tolerance": "what was read"}
     assert one.program_hash() == other.program_hash()
@@ -75,7 +83,10 @@ def test_further_questions_have_the_temperature_of_a_readout_of_ones_own(
     readout.bind(FakeChat(lambda _: ("", None)), prompt, rubric)
     asker = asker_for(readout, {})
     assert asker.asks is WordsQuestion
-    assert (asker.options, asker.deterministic) == ({"temperature": 0.7, "top_p": 1.0}, False)
+    assert (asker.options, asker.deterministic) == (
+        {"temperature": 0.7, "top_p": 1.0},
+        False,
+    )
 
 
 @pytest.mark.parametrize("base", [False, True], ids=["a chat model", "a base model"])
@@ -89,7 +100,9 @@ def test_a_prompt_says_whether_its_instructions_reach_the_model(
     model.connect(Gateway())
     shown = (Demonstration(inputs={"text": "Tema 69."}, score=100, rationale="cita"),)
     strict, kind = (
-        prompt.model_copy(update={"id": name, "instructions": words, "demonstrations": shown})
+        prompt.model_copy(
+            update={"id": name, "instructions": words, "demonstrations": shown}
+        )
         for name, words in (
             ("strict", "Be severe with every citation."),
             ("kind", "Be kind to who cites."),
@@ -102,7 +115,9 @@ def test_a_prompt_says_whether_its_instructions_reach_the_model(
         asked += ways([readout])
     assert [way.without for way in asked] == [(), ()]
     assert "Be severe" in asked[0].text and "Be kind" in asked[1].text
-    readout.predict.signature = readout.predict.signature.with_instructions("Another question.")
+    readout.predict.signature = readout.predict.signature.with_instructions(
+        "Another question."
+    )
     assert ways([readout])[0].without == ("instructions",)
 
 

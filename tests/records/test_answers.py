@@ -92,7 +92,10 @@ def test_answers_without_one_reading_hold_no_verdict(answer: str) -> None:
             '{"scores": {"clarity": 3, "style": {"score": 2, "reason": "x"}}}',
             {"clarity": 3, "style": 2},
         ),
-        ('{"clarity": 3, "tone": "good", "rationale": "r"}', {"clarity": 3, "tone": "good"}),
+        (
+            '{"clarity": 3, "tone": "good", "rationale": "r"}',
+            {"clarity": 3, "tone": "good"},
+        ),
         ('Here you are: {"verdict": "fail", "reason": "long"}', {None: "fail"}),
         ("First [[A]]. On reflection [[B]]", {None: "B"}),
         ("O texto é claro.\n\n**Nota:** 7,5", {None: "7,5"}),
@@ -107,7 +110,9 @@ def test_answers_without_one_reading_hold_no_verdict(answer: str) -> None:
         ("Winner: Assistant A", {None: "Assistant A"}),
     ],
 )
-def test_the_verdicts_in_an_answer(answer: str, verdicts: dict[str | None, Any]) -> None:
+def test_the_verdicts_in_an_answer(
+    answer: str, verdicts: dict[str | None, Any]
+) -> None:
     assert verdicts_of(answer) == verdicts
 
 
@@ -140,7 +145,9 @@ def test_an_object_that_answers_nothing_is_quoted() -> None:
         ("", 100, None),
     ],
 )
-def test_a_number_that_is_a_text(written: Any, maximum: float, number: float | None) -> None:
+def test_a_number_that_is_a_text(
+    written: Any, maximum: float, number: float | None
+) -> None:
     assert as_number(written, maximum) == number
 
 
@@ -156,12 +163,15 @@ def test_a_number_that_is_a_text(written: Any, maximum: float, number: float | N
         ("pass", False),
     ],
 )
-def test_a_raw_answer_is_told_from_a_verdict_and_from_a_text(cell: str, raw: bool) -> None:
+def test_a_raw_answer_is_told_from_a_verdict_and_from_a_text(
+    cell: str, raw: bool
+) -> None:
     assert is_raw(cell) == raw
 
 
 @pytest.mark.parametrize(
-    "answer", ['{"a":' * 20_000, '{"' * 50_000, "{'" * 10_000, "Score: " * 15_000, "[[" * 50_000]
+    "answer",
+    ['{"a":' * 20_000, '{"' * 50_000, "{'" * 10_000, "Score: " * 15_000, "[[" * 50_000],
 )
 def test_an_endless_answer_ends(answer: str) -> None:
     assert verdicts_of(answer) == {}
@@ -181,7 +191,9 @@ def test_an_endless_answer_ends(answer: str) -> None:
         "[[" + " " * 90_000 + "x",
     ],
 )
-def test_what_no_model_should_say_is_read_in_steps_that_grow_with_it(hostile: str) -> None:
+def test_what_no_model_should_say_is_read_in_steps_that_grow_with_it(
+    hostile: str,
+) -> None:
     """Each of these took minutes where a quote or a tag that is never closed was looked for again
     from every place behind it."""
     with pytest.raises(Unreadable):

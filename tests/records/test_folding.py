@@ -32,7 +32,10 @@ def test_the_same_words_are_read_however_they_were_typed(way: str) -> None:
     ("text", "read"),
     [
         ("Não\u00a0 há\r\n\tdúvida \u2009!", "nao ha duvida !"),
-        ("\ufeffre\u200bcur\u00adso\u2060 pro\u200dvi\ufe0fdo\U000e0041", "recurso provido"),
+        (
+            "\ufeffre\u200bcur\u00adso\u2060 pro\u200dvi\ufe0fdo\U000e0041",
+            "recurso provido",
+        ),
         ("\u202eacórdão\u202c \u2066sim\u2069", "acordao sim"),
         ("re\u0336cu\u0321r\u0489so", "recurso"),  # struck through, or buried in marks
         (
@@ -71,12 +74,15 @@ def test_words_of_other_scripts_stay_words_of_these_scripts(text: str) -> None:
     assert plain(unicodedata.normalize("NFD", text)) == plain(text)
 
 
-def test_a_foreign_word_in_a_latin_text_is_latin_only_where_every_letter_could_be() -> None:
+def test_a_foreign_word_in_a_latin_text_is_latin_only_where_every_letter_could_be() -> (
+    None
+):
     assert (
         plain("O relator citou Московский e a разница.")
         == "o relator citou московский e a разница."
     )
-    assert plain("А causa е а соisа") == "a causa e a coisa"  # whole words of twins in a Latin text
+    # whole words of twins in a Latin text
+    assert plain("А causa е а соisа") == "a causa e a coisa"
     assert plain("сор и мир") == "сор и мир"  # the same letters in a Cyrillic one
 
 
@@ -86,7 +92,9 @@ letters = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_
 @given(letters)
 def test_reading_twice_or_in_another_normal_form_changes_nothing(text: str) -> None:
     once = plain(text)
-    assert plain(unicodedata.normalize("NFD", text)) == plain(unicodedata.normalize("NFC", text))
+    assert plain(unicodedata.normalize("NFD", text)) == plain(
+        unicodedata.normalize("NFC", text)
+    )
     assert "  " not in once and once == once.strip()
     latin = "".join(char for char in text if ord(char) < 0x250)
     assert plain(plain(latin)) == plain(latin)
@@ -100,7 +108,9 @@ TEXTS = [
 ]
 
 
-def test_words_get_the_spelling_back_that_they_mostly_have_in_the_fitted_texts() -> None:
+def test_words_get_the_spelling_back_that_they_mostly_have_in_the_fitted_texts() -> (
+    None
+):
     folding = Folding.learnt(TEXTS)
     assert folding.spelling == {
         "acao": "ação",
@@ -116,13 +126,14 @@ def test_words_get_the_spelling_back_that_they_mostly_have_in_the_fitted_texts()
     assert Folding.learnt(TEXTS[:2]).spelling == {}  # of two texts no word is in three
     assert Folding.learnt(["x" * (LONGEST + 1) + "É"] * 3).spelling == {}
     assert Folding.learnt([]).read("Já É") == "Ja e"
-    assert folding.read("\u200b") == "\u200b"  # there is something to read, if nothing to see
+    # there is something to read, if nothing to see
+    assert folding.read("\u200b") == "\u200b"
 
 
 def test_what_was_folded_by_other_rules_or_has_endless_words_is_refused() -> None:
-    assert Folding.model_validate_json(Folding.learnt(TEXTS).model_dump_json()) == Folding.learnt(
-        TEXTS
-    )
+    assert Folding.model_validate_json(
+        Folding.learnt(TEXTS).model_dump_json()
+    ) == Folding.learnt(TEXTS)
     for wrong in (
         {"rules": 2, "spelling": {}},
         {"spelling": {"a": "b" * (LONGEST + 1)}},

@@ -7,12 +7,15 @@ from undogmatic.records.records import turns
 
 
 def test_every_item_has_one_turn_and_pairs_stay_together() -> None:
-    ids = [f"{k}{side}" for k in range(50) for side in "ab"] + [f"alone {k}" for k in range(7)]
+    ids = [f"{k}{side}" for k in range(50) for side in "ab"] + [
+        f"alone {k}" for k in range(7)
+    ]
     pairs: list[str | None] = [*(str(k) for k in range(50) for _ in "ab"), *[None] * 7]
     order = turns(ids, pairs)
     assert sorted(order) == list(range(107))
     places = {
-        pair: [n for n, k in enumerate(order) if pairs[k] == pair] for pair in set(pairs) - {None}
+        pair: [n for n, k in enumerate(order) if pairs[k] == pair]
+        for pair in set(pairs) - {None}
     }
     assert all(abs(first - second) == 1 for first, second in places.values())
 

@@ -16,7 +16,14 @@ from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import tabulate
 from undogmatic.examinations.suite import NoAnalysis
 from undogmatic.records.kept import gathered, joined
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.records import (
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    Verdict,
+)
 from undogmatic.records.stored import StoredTable, foremost, in_parts, voices, whole
 
 SOURCE = Provenance(
@@ -40,7 +47,12 @@ def judged(item: Item, n: int, repeat: int) -> Judgment:
         )
     cost = Cost(calls=1, usd=None if n % 4 else 0.5, seconds=n / 7)
     return Judgment(
-        item_id=item.id, judge="j", outcome=outcome, repeat=repeat, cost=cost, provenance=SOURCE
+        item_id=item.id,
+        judge="j",
+        outcome=outcome,
+        repeat=repeat,
+        cost=cost,
+        provenance=SOURCE,
     )
 
 
@@ -62,14 +74,18 @@ def tables(monkeypatch: Patch) -> tuple[pd.DataFrame, StoredTable]:
         )
         for n in range(30)
     ]
-    given = [judged(item, n, repeat) for repeat in (0, 1) for n, item in enumerate(items)]
+    given = [
+        judged(item, n, repeat) for repeat in (0, 1) for n, item in enumerate(items)
+    ]
     held = tabulate(items, given, 2)
     monkeypatch.setattr("undogmatic.safety.spool.HELD", 7)
     monkeypatch.setattr("undogmatic.examinations.run_rows._AT_ONCE", 10)
     return held, tabulate(gathered(iter(items)), given, 2)
 
 
-def test_a_table_on_disk_is_the_one_in_memory(tables: tuple[pd.DataFrame, StoredTable]) -> None:
+def test_a_table_on_disk_is_the_one_in_memory(
+    tables: tuple[pd.DataFrame, StoredTable],
+) -> None:
     held, stored = tables
     assert (
         isinstance(stored, StoredTable)
@@ -79,7 +95,9 @@ def test_a_table_on_disk_is_the_one_in_memory(tables: tuple[pd.DataFrame, Stored
     held = held.assign(place=None)
     for name in held:
         pd.testing.assert_series_equal(
-            pd.Series(list(stored[name])), pd.Series(list(held[name])), check_names=False
+            pd.Series(list(stored[name])),
+            pd.Series(list(held[name])),
+            check_names=False,
         )
     mask = stored["error"].isna() & (stored["repeat"] == 1)
     some, names = stored[mask], ["item_id", "metadata.page", "details.steps", "error"]
@@ -97,7 +115,9 @@ def test_a_table_on_disk_is_the_one_in_memory(tables: tuple[pd.DataFrame, Stored
 
 
 @pytest.mark.parametrize("room", [0, 3, 8])
-def test_a_disk_that_fills_under_the_table_is_told(monkeypatch: Patch, room: int) -> None:
+def test_a_disk_that_fills_under_the_table_is_told(
+    monkeypatch: Patch, room: int
+) -> None:
     class Full(io.RawIOBase):
         left = room
 
@@ -110,7 +130,9 @@ def test_a_disk_that_fills_under_the_table_is_told(monkeypatch: Patch, room: int
                 raise OSError(errno.ENOSPC, "No space left on device")
             return len(content)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("undogmatic.records.stored.nameless", lambda: (Full(), Path("/tmp/it")))
+    monkeypatch.setattr(
+        "undogmatic.records.stored.nameless", lambda: (Full(), Path("/tmp/it"))
+    )
     monkeypatch.setattr("undogmatic.safety.spool.HELD", 2)
     with pytest.raises(
         StorageError, match=r"/tmp/it cannot be written \(No space left on device\)"
@@ -128,15 +150,21 @@ def test_the_foremost_rows_are_those_of_the_table_in_memory(
 
     known = [*np.flatnonzero(held["score"].notna())]
     expected = sorted(known, key=lambda place: -(held["score"][place] // 5))[:25]
-    assert [foremost(table, ["score"], told, 25)["score"].tolist() for table in tables] == [
-        expected
-    ] * 2
+    assert [
+        foremost(table, ["score"], told, 25)["score"].tolist() for table in tables
+    ] == [expected] * 2
     assert voices(stored) == voices(held) == [("j", "overall")]
 
 
 def test_of_several_datasets_an_id_counts_once() -> None:
-    one, other = [Item(id="x", text="1"), Item(id="y", text="2")], [Item(id="x", text="3")]
-    assert [(item.id, item.text) for item in joined([one, other])] == [("y", "2"), ("x", "3")]
+    one, other = (
+        [Item(id="x", text="1"), Item(id="y", text="2")],
+        [Item(id="x", text="3")],
+    )
+    assert [(item.id, item.text) for item in joined([one, other])] == [
+        ("y", "2"),
+        ("x", "3"),
+    ]
 
 
 def test_a_sample_has_whole_groups(tables: tuple[pd.DataFrame, StoredTable]) -> None:

@@ -11,8 +11,20 @@ from undogmatic.records.trace import Assessment, Step, Trace, as_jsonl
 def trace() -> Trace:
     steps = (
         {"kind": "user", "text": "Quanto é 12 × 7?"},
-        {"kind": "tool_call", "name": "calc", "text": '{"a": 12}', "parent": 0, "time": 1.5},
-        {"kind": "tool_result", "name": "calc", "text": "84", "parent": 1, "seconds": 0.25},
+        {
+            "kind": "tool_call",
+            "name": "calc",
+            "text": '{"a": 12}',
+            "parent": 0,
+            "time": 1.5,
+        },
+        {
+            "kind": "tool_result",
+            "name": "calc",
+            "text": "84",
+            "parent": 1,
+            "seconds": 0.25,
+        },
         {"kind": "tool_result", "name": "calc", "error": True, "parent": 1},
         {"kind": "assistant", "text": "84.", "parent": 2, "tokens": 7},
     )
@@ -31,12 +43,16 @@ def test_a_line_gives_back_the_run() -> None:
     assert Trace.of_line(line) == whole
     form = json.loads(line)
     assert "place" not in form["steps"][1] and "×" in line
-    assert "text" not in form["steps"][3], "a text that is not held is not written as an empty one"
+    assert "text" not in form["steps"][3], (
+        "a text that is not held is not written as an empty one"
+    )
 
 
 def test_steps_get_their_run_and_place() -> None:
     assert [(s.run, s.place) for s in trace().steps] == [("r1", n) for n in range(5)]
-    with pytest.raises(ValidationError, match="step 0 says that it is step 3 of the run 'x'"):
+    with pytest.raises(
+        ValidationError, match="step 0 says that it is step 3 of the run 'x'"
+    ):
         Trace(run="r1", steps=(Step(run="x", place=3, kind="user"),))
 
 
@@ -64,7 +80,9 @@ def test_places_and_parents_are_counted_anew() -> None:
     first, call, result, failed, last = trace().steps
     without = trace().with_steps([first, call, failed, last], run="r1-cut")
     assert [s.place for s in without.steps] == [0, 1, 2, 3] and without.run == "r1-cut"
-    assert [s.parent for s in without.steps] == [None, 0, 1, None], "the last one's parent is gone"
+    assert [s.parent for s in without.steps] == [None, 0, 1, None], (
+        "the last one's parent is gone"
+    )
     assert without.success is None and not without.assessments
 
     again = trace().with_steps([first, call, result, call, result, last])

@@ -24,7 +24,9 @@ def words(language: str = "en") -> Words:
     return Words(language, [OWN_TEXTS, TRIAL], strict=True)
 
 
-def table(kind: Any = "pass_fail", judges: int = 1, n: int = 60, **fields: Any) -> Evidence:
+def table(
+    kind: Any = "pass_fail", judges: int = 1, n: int = 60, **fields: Any
+) -> Evidence:
     """Verdicts of judges that agree with two people on most items."""
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 2, n).astype(float)
@@ -45,7 +47,9 @@ def judge_check(
     """The answer about one judge, with a finding of each weight."""
     told = Told()
     told.number(kappa, "agreement.kappa", subject=Subject.HEADLINE)
-    told.number(Estimate(float("nan"), float("-inf"), 0.2, n=60, n_groups=58), "bias.mean")
+    told.number(
+        Estimate(float("nan"), float("-inf"), 0.2, n=60, n_groups=58), "bias.mean"
+    )
     told.say("trial.detail", weight=Weight.DETAIL, value=1)
     told.say("trial.qualifies", weight=Weight.QUALIFIES, value=0.25)
     told.say(

@@ -37,7 +37,8 @@ TRIAL = Path(__file__).with_name("trial.texts.yaml")
 def shame() -> Rubric:
     """The shipped rubric."""
     found: Rubric = build(
-        yaml.safe_load((conf_folder() / "rubric" / "shame.yaml").read_text("utf-8")), "rubric"
+        yaml.safe_load((conf_folder() / "rubric" / "shame.yaml").read_text("utf-8")),
+        "rubric",
     )
     return found
 
@@ -56,7 +57,11 @@ def judge(item: Item, outcome: Verdict | Failure) -> Judgment:
     """A judgment around an outcome."""
     cost = Cost(calls=1, input_tokens=180, output_tokens=1, usd=0.0, seconds=0.12)
     return Judgment(
-        item_id=item.id, judge="score", outcome=outcome, cost=cost, provenance=PROVENANCE
+        item_id=item.id,
+        judge="score",
+        outcome=outcome,
+        cost=cost,
+        provenance=PROVENANCE,
     )
 
 
@@ -76,13 +81,22 @@ def verdict(score: float, rationale: str | None = None, **more: Any) -> Verdict:
 
 
 PAIRS = [(80.0 + n, 20.0 - n) for n in range(8)]
-SLOPE = {"left": "authority_only", "right": "explained_only", "pairs": PAIRS, "y_label": "score"}
+SLOPE = {
+    "left": "authority_only",
+    "right": "explained_only",
+    "pairs": PAIRS,
+    "y_label": "score",
+}
 
 
 def trial_result() -> Told:
     """One analysis with a verdict, a finding, metrics, a table and a figure."""
     groups = pd.DataFrame(
-        {"sort": ["authority_only", "explained_only"], "n": [8, 8], "mean": [81.25, 22.5]}
+        {
+            "sort": ["authority_only", "explained_only"],
+            "n": [8, 8],
+            "mean": [81.25, 22.5],
+        }
     )
     return Told(
         name="trial",
@@ -94,7 +108,8 @@ def trial_result() -> Told:
         findings=[Finding("trial.plain", {"difference": 58.75})],
         drawings=[FigureData("pairs", "slope", SLOPE)],
         verdict=Finding(
-            "trial.verdict", {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}
+            "trial.verdict",
+            {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004},
         ),
         headline="trial.share",
     )
@@ -197,7 +212,9 @@ def asked(
     text: str = "Avalie o texto.", *, readout: str = "probe", uses_prompt: bool = False
 ) -> Asked:
     """One way of asking."""
-    return Asked(readout, "gemma3-270m-q4-k-m-0123456789ab", "anchored_pt", uses_prompt, text)
+    return Asked(
+        readout, "gemma3-270m-q4-k-m-0123456789ab", "anchored_pt", uses_prompt, text
+    )
 
 
 @pytest.fixture

@@ -21,7 +21,9 @@ def ruled(answer: Answer, name: str = "trial") -> object:
     result = trial_result()
     assert result.verdict is not None
     return dataclasses.replace(
-        result, name=name, verdict=Finding(result.verdict.key, result.verdict.values, answer)
+        result,
+        name=name,
+        verdict=Finding(result.verdict.key, result.verdict.values, answer),
     )
 
 
@@ -35,7 +37,10 @@ def test_every_answer_has_word_shape_sentence_and_a_next_step_in_both_languages(
         for answer, word in zip(GRAVITY, words, strict=True):
             run = finished(results=[ruled(answer)], language=language)
             (said,) = answers(run, Words.of(run))
-            assert isinstance(said, Answered) and (said.word, said.mark) == (word, MARKS[answer])
+            assert isinstance(said, Answered) and (said.word, said.mark) == (
+                word,
+                MARKS[answer],
+            )
             assert said.text and "undogmatic" in " ".join(said.below)
             write(run)
             page = (run.folder / "report.html").read_text(encoding="utf-8")
@@ -44,12 +49,22 @@ def test_every_answer_has_word_shape_sentence_and_a_next_step_in_both_languages(
             assert f"> **{MARKS[answer]} {word}.** " in markdown
 
 
-def test_of_several_checks_the_gravest_counts_and_says_what_is_next(finished: Build) -> None:
+def test_of_several_checks_the_gravest_counts_and_says_what_is_next(
+    finished: Build,
+) -> None:
     run = finished(
-        results=[ruled("yes"), ruled("not_yet", "labelled"), ruled("undecided", "controls")]
+        results=[
+            ruled("yes"),
+            ruled("not_yet", "labelled"),
+            ruled("undecided", "controls"),
+        ]
     )
     together, *others = answers(run, Words.of(run))
-    assert isinstance(together, Answered) and together.answer == "not_yet" and together.below
+    assert (
+        isinstance(together, Answered)
+        and together.answer == "not_yet"
+        and together.below
+    )
     assert (
         "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The gravest counts: labelled."
         in together.text
@@ -67,7 +82,9 @@ def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(
     told = Finding("labels.reversed", values_of_scale, subject=Subject.TURNED)
     for verdict in (reversed_, kept):
         run = finished(
-            results=[dataclasses.replace(trial_result(), name="labelled", verdict=verdict)],
+            results=[
+                dataclasses.replace(trial_result(), name="labelled", verdict=verdict)
+            ],
             assumed=[told],
         )
         first, second = following(run, verdict, Words.of(run))
@@ -129,7 +146,9 @@ def test_the_next_commands_are_accepted_as_they_stand(finished: Build) -> None:
 
 def test_a_model_on_this_machine_is_not_asked_for_batches(finished: Build) -> None:
     run = finished()
-    run = dataclasses.replace(run, choices=dict(run.choices) | {"model": "gpt", "engine": "batch"})
+    run = dataclasses.replace(
+        run, choices=dict(run.choices) | {"model": "gpt", "engine": "batch"}
+    )
     asked = commands(run)
     assert "model=local" in asked["other"] and "engine=batch" not in asked["other"]
     assert "engine=batch" in asked["again"]
@@ -141,7 +160,10 @@ def test_scores_and_amounts_are_on_the_scale_of_the_labels(finished: Build) -> N
         words.number(value, spec)
         for value, spec in ((50.0, "s"), (10.0, "u"), (10.0, "ug"), (0.0, "sg"))
     ]
-    assert shown == ["5.50", "0.90", "0.9", "1"] and words.text("common.own_units") == words.units
+    assert (
+        shown == ["5.50", "0.90", "0.9", "1"]
+        and words.text("common.own_units") == words.units
+    )
     assert words.text("figures.score_axis", score="Score") == "Score (grades)"
 
 

@@ -19,7 +19,13 @@ TODAY = datetime.date(2026, 11, 25)
 
 
 def made(standing: Any = "supported", **options: Any) -> Any:
-    known = {"judge": {"model": " gpt-5 ", "prompt": "Judge this.\n" * 40, "temperature": "0.0"}}
+    known = {
+        "judge": {
+            "model": " gpt-5 ",
+            "prompt": "Judge this.\n" * 40,
+            "temperature": "0.0",
+        }
+    }
     verdicts = checks.table(settings=known)
     found = checks.result(checks.judge_check(standing=standing), verdicts=verdicts)
     (own,) = card.cards_of(
@@ -57,28 +63,46 @@ def test_a_card_is_for_a_time(days: int) -> None:
 
 def test_all_forms_say_the_same(tmp_path: Path) -> None:
     own = made()
-    paths = [card.write({"": own}, tmp_path / f"card{suffix}")[0] for suffix in card.RENDERINGS]
+    paths = [
+        card.write({"": own}, tmp_path / f"card{suffix}")[0]
+        for suffix in card.RENDERINGS
+    ]
     assert read_card(paths[0]) == own
     texts = [path.read_text("utf-8") for path in paths]
     for text in texts[:3]:
         assert own.answer in text and own.digests.labels in text and "ab" * 32 in text
     assert "&lt;b&gt;long" in texts[1] and "&lt;b&gt;long" in texts[2]
     markdown, page = (
-        text for path, text in zip(paths, texts, strict=True) if path.suffix in (".md", ".html")
+        text
+        for path, text in zip(paths, texts, strict=True)
+        if path.suffix in (".md", ".html")
     )
     assert "`undogmatic gate card.json`" in markdown and "\\`" not in markdown
     assert "<code>undogmatic gate card.json</code>" in page
     drawn = ElementTree.fromstring(texts[3])
-    said = " ".join(node.text or "" for node in drawn.iter("{http://www.w3.org/2000/svg}text"))
-    assert "may be trusted" in said and "[0.61, 0.90]" in said and str(own.expires) in said
+    said = " ".join(
+        node.text or "" for node in drawn.iter("{http://www.w3.org/2000/svg}text")
+    )
+    assert (
+        "may be trusted" in said and "[0.61, 0.90]" in said and str(own.expires) in said
+    )
 
 
-@pytest.mark.parametrize(("answer", "word"), [(None, "Yes"), ("Not yet. It may be so.", "Not yet")])
-def test_a_card_opens_with_the_answer_as_every_report(answer: str | None, word: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "word"), [(None, "Yes"), ("Not yet. It may be so.", "Not yet")]
+)
+def test_a_card_opens_with_the_answer_as_every_report(
+    answer: str | None, word: str
+) -> None:
     own = made()
     own = own if answer is None else own.model_copy(update={"answer": answer})
-    page, text = (rendered(card.document(own), f"report.{kind}") for kind in ("html", "md"))
-    assert page.index('<div class="answer') < page.index("<table") and f"</span> {word}</p>" in page
+    page, text = (
+        rendered(card.document(own), f"report.{kind}") for kind in ("html", "md")
+    )
+    assert (
+        page.index('<div class="answer') < page.index("<table")
+        and f"</span> {word}</p>" in page
+    )
     assert f"{word}.** {own.answer.removeprefix('Not yet. ')}" in text
 
 
@@ -91,7 +115,9 @@ def test_a_card_bound_to_a_name_only_says_so() -> None:
     ("edit", "named"),
     [
         (
-            lambda told: told["figures"]["agreement.kappa"]["interval"].__setitem__(0, 0.8),
+            lambda told: told["figures"]["agreement.kappa"]["interval"].__setitem__(
+                0, 0.8
+            ),
             "edited or damaged",
         ),
         (lambda told: told.update(expires="2030-01-01"), "edited or damaged"),
@@ -127,10 +153,20 @@ def test_the_digests_know_the_content_and_not_the_order() -> None:
     )
     turned = replace(table, labels=labels[labels.columns[::-1]], items=items)
     assert table_digests(turned, "judge", "quality") == before
-    other = table.items.assign(text=table.items["text"].str.replace("number 7", "number seven"))
-    assert table_digests(replace(table, items=other), "judge", "quality").items != before.items
-    changed = table.labels.assign(label=table.labels["label"].where(table.labels.index != 3, 0.5))
-    assert table_digests(replace(table, labels=changed), "judge", "quality").labels != before.labels
+    other = table.items.assign(
+        text=table.items["text"].str.replace("number 7", "number seven")
+    )
+    assert (
+        table_digests(replace(table, items=other), "judge", "quality").items
+        != before.items
+    )
+    changed = table.labels.assign(
+        label=table.labels["label"].where(table.labels.index != 3, 0.5)
+    )
+    assert (
+        table_digests(replace(table, labels=changed), "judge", "quality").labels
+        != before.labels
+    )
     same = replace(table, settings={"judge": {"temperature": "0", "model": " a"}})
     assert table_digests(same, "judge", "quality") == before
     another = replace(table, settings={"judge": {"model": "b", "temperature": "0"}})

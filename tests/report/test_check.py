@@ -22,8 +22,14 @@ ANSWER, RIVAL = (
 )
 
 
-def test_the_terminal_says_the_answer_first_and_then_the_gravest(capsys: Capture) -> None:
-    check.show(checks.result(), checks.words(), {"report": [Path.cwd() / "out" / "report.html"]})
+def test_the_terminal_says_the_answer_first_and_then_the_gravest(
+    capsys: Capture,
+) -> None:
+    check.show(
+        checks.result(),
+        checks.words(),
+        {"report": [Path.cwd() / "out" / "report.html"]},
+    )
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert (
         lines[1].startswith("verdicts.csv: 60 items. Were columns taken wrongly?")
@@ -51,9 +57,13 @@ def test_what_the_terminal_leaves_out_is_counted(capsys: Capture) -> None:
     for n in range(20):
         one.say("trial.qualifies", value=n / 100)
     problems = [Finding("trial.problem", {"place": f"v.csv:{n}"}) for n in range(5)]
-    check.show(checks.result(one, verdicts=checks.table(problems=problems)), checks.words())
+    check.show(
+        checks.result(one, verdicts=checks.table(problems=problems)), checks.words()
+    )
     said = capsys.readouterr().out
-    assert said.count("\n- ") == check.MOST_FINDINGS + 1 and len(said.splitlines()) <= 40
+    assert (
+        said.count("\n- ") == check.MOST_FINDINGS + 1 and len(said.splitlines()) <= 40
+    )
     # one of them is a detail
     assert f"{20 + 3 - check.MOST_FINDINGS} more findings are in the report" in said
     assert (
@@ -65,7 +75,9 @@ def test_what_the_terminal_leaves_out_is_counted(capsys: Capture) -> None:
 
 def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
     standings = ("undecided", "refuted", "supported", *["undecided"] * 20)
-    many = [checks.judge_check(f"j{n}", standing) for n, standing in enumerate(standings)]  # type: ignore[arg-type]
+    many = [
+        checks.judge_check(f"j{n}", standing) for n, standing in enumerate(standings)
+    ]  # type: ignore[arg-type]
     low = checks.judge_check("low", "supported", checks.KAPPA.replace(low=0.5))
     check.show(checks.result(*many, low), checks.words())
     said = capsys.readouterr().out
@@ -88,20 +100,27 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
-def test_the_report_holds_every_finding_table_and_number(language: str, tmp_path: Path) -> None:
+def test_the_report_holds_every_finding_table_and_number(
+    language: str, tmp_path: Path
+) -> None:
     words = checks.words(language)
     check.write(checks.result(), words, tmp_path, "undogmatic check 'a b.csv'")
-    page, text = (Path(tmp_path / f"report.{kind}").read_text("utf-8") for kind in ("html", "md"))
+    page, text = (
+        Path(tmp_path / f"report.{kind}").read_text("utf-8") for kind in ("html", "md")
+    )
     assert "&lt;b&gt;long" in page and "data:image/png;base64" in page
     said = check.sentences(checks.judge_check(), words)
     for sentence in (*said.details, *said.not_examined, *said.settle):
         assert sentence in text
     places = [
-        page.index(mark) for mark in ("<h1", 'class="verdict', "<figure", 'class="toc', "<h2")
+        page.index(mark)
+        for mark in ("<h1", 'class="verdict', "<figure", 'class="toc', "<h2")
     ]
     assert places == sorted(places)
     assert (
-        "agreement.kappa" in text and "| short |" in text and "undogmatic check 'a b.csv'" in text
+        "agreement.kappa" in text
+        and "| short |" in text
+        and "undogmatic check 'a b.csv'" in text
     )
     assert (tmp_path / "figures" / "checked_confusion.png").is_file()
 
@@ -114,7 +133,9 @@ def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
     )
     text = (tmp_path / "report.md").read_text("utf-8")
     assert (
-        text.index("## judge\n") < text.index("## judge1") < text.index("Do not trust judge1.", 400)
+        text.index("## judge\n")
+        < text.index("## judge1")
+        < text.index("Do not trust judge1.", 400)
     )
     assert len(list((tmp_path / "figures").iterdir())) == 2
 
@@ -130,14 +151,21 @@ def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
         ("agreement.kappa", "", "Agreement beyond chance (kappa)"),
     ],
 )
-def test_agreement_is_named_by_what_it_is_measured_by(name: str, measure: str, ending: str) -> None:
+def test_agreement_is_named_by_what_it_is_measured_by(
+    name: str, measure: str, ending: str
+) -> None:
     figure = checks.KAPPA.replace(measure=measure)
     assert check.figure_name(name, figure, check.words_of("en")).endswith(ending)
 
 
 def test_numbers_stand_as_sentences_say_them() -> None:
     words, found = checks.words(), Estimate(0.6804, 0.6, 0.7504)
-    units: dict[Unit, str] = {"share": "68%", "": "0.68", "amount": "0.68", "score": "0.680"}
+    units: dict[Unit, str] = {
+        "share": "68%",
+        "": "0.68",
+        "amount": "0.68",
+        "score": "0.680",
+    }
     for unit, written in units.items():
         assert check.numbers_of(found.replace(unit=unit), words)[0] == written
 
@@ -145,16 +173,28 @@ def test_numbers_stand_as_sentences_say_them() -> None:
 def test_a_report_without_labels_draws_nothing(tmp_path: Path) -> None:
     made = checks.table()
     check.write(
-        checks.result(verdicts=replace(made, labels=made.labels.iloc[:0])), checks.words(), tmp_path
+        checks.result(verdicts=replace(made, labels=made.labels.iloc[:0])),
+        checks.words(),
+        tmp_path,
     )
     assert not (tmp_path / "figures").exists()
 
 
 def test_json_holds_what_is_said_and_no_number_that_json_lacks() -> None:
-    told = json.loads(json.dumps(check.as_json(checks.result(), checks.words()), allow_nan=False))
+    told = json.loads(
+        json.dumps(check.as_json(checks.result(), checks.words()), allow_nan=False)
+    )
     (judge,) = told["judges"]
-    assert (told["answer"], judge["rival"], judge["standing"]) == (ANSWER, RIVAL, "supported")
-    assert [each["weight"] for each in judge["findings"]] == ["limits", "qualifies", "detail"]
+    assert (told["answer"], judge["rival"], judge["standing"]) == (
+        ANSWER,
+        RIVAL,
+        "supported",
+    )
+    assert [each["weight"] for each in judge["findings"]] == [
+        "limits",
+        "qualifies",
+        "detail",
+    ]
     assert judge["findings"][0]["settle"] == "label 40 more items."
     assert judge["figures"]["bias.mean"]["interval"] == [None, 0.2]
     assert judge["figures"]["agreement.kappa"]["groups"] == 58
@@ -181,7 +221,8 @@ def test_the_words_are_those_of_all_that_tell() -> None:
 def test_the_figures_count_what_each_said() -> None:
     own = checks.table().of("judge", "quality")
     (drawn,) = figures_of(own)
-    assert drawn.data["matrix"].sum() == pytest.approx(60)  # two labels each are half an item each
+    # two labels each are half an item each
+    assert drawn.data["matrix"].sum() == pytest.approx(60)
     agreed = drawn.data["matrix"].trace() / 60
     pairs = own.pairs()
     assert agreed == pytest.approx((pairs["verdict"] == pairs["label"]).mean())
@@ -193,7 +234,9 @@ def test_numbers_are_drawn_against_each_other_with_their_limits() -> None:
     told = difference.data
     assert told["lower"] < told["bias"] < told["upper"]
     gaps = scatter.data["y"] - scatter.data["x"]
-    assert told["bias"] == pytest.approx(gaps.mean()) and list(told["difference"]) == list(gaps)
+    assert told["bias"] == pytest.approx(gaps.mean()) and list(
+        told["difference"]
+    ) == list(gaps)
 
 
 def test_words_of_both_languages_name_the_standings() -> None:

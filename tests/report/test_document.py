@@ -108,7 +108,9 @@ def test_html_shows_hostile_text_acts_on_none_of_it_and_forbids_scripts_and_the_
         for name, value in page.attributes
         if name == "content" and value and "default-src" in value
     ]
-    style = document.by_hash((document.TEMPLATES / "report.css").read_text(encoding="utf-8"))
+    style = document.by_hash(
+        (document.TEMPLATES / "report.css").read_text(encoding="utf-8")
+    )
     assert policies == [
         f"default-src 'none'; img-src data:; style-src '{style}'; base-uri 'none'; form-action"
         " 'none'"
@@ -119,11 +121,17 @@ def test_markdown_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> N
     document.save(hostile_document(), tmp_path)
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
-    kinds = {t.type for t in tokens} | {c.type for t in tokens for c in t.children or []}
+    kinds = {t.type for t in tokens} | {
+        c.type for t in tokens for c in t.children or []
+    }
     markup = "html_block html_inline link_open image em_open s_open code_block"
     assert not kinds & set(markup.split())
     n, opened = len(HOSTILE), Counter(t.type.removesuffix("_open") for t in tokens)
-    assert (opened["table"], opened["blockquote"], opened["heading"]) == (n, 2 * n, n + 2)
+    assert (opened["table"], opened["blockquote"], opened["heading"]) == (
+        n,
+        2 * n,
+        n + 2,
+    )
     assert [t.content.rstrip("\n") for t in tokens if t.type == "fence"] == [
         visible(h).rstrip("\n") for h in HOSTILE
     ]
@@ -132,9 +140,16 @@ def test_markdown_shows_hostile_text_and_acts_on_none_of_it(tmp_path: Path) -> N
 @given(st.text())
 def test_markdown_and_html_of_any_text_read_as_that_text(text: str) -> None:
     parsed = (
-        MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(document.markdown(text))
+        MarkdownIt("commonmark")
+        .enable(["table", "strikethrough"])
+        .parse(document.markdown(text))
     )
-    inline = [child for token in parsed if token.type == "inline" for child in token.children or []]
+    inline = [
+        child
+        for token in parsed
+        if token.type == "inline"
+        for child in token.children or []
+    ]
     assert {child.type for child in inline} <= {"text", "text_special"}
     assert "".join(child.content for child in inline).split() == visible(text).split()
 
@@ -144,7 +159,12 @@ def test_markdown_and_html_of_any_text_read_as_that_text(text: str) -> None:
 @given(st.text(st.sampled_from("`` \\a*_<&@.\n1") | st.characters()))
 def test_a_sentence_with_code_reads_as_its_text(text: str) -> None:
     parsed = MarkdownIt("commonmark").parse(document.prose(text, document.markdown))
-    inline = [child for token in parsed if token.type == "inline" for child in token.children or []]
+    inline = [
+        child
+        for token in parsed
+        if token.type == "inline"
+        for child in token.children or []
+    ]
     assert {child.type for child in inline} <= {"text", "text_special", "code_inline"}
     pages = "".join(read(f"<p>{document.prose(text, escape_html)}</p>").words)
     for shown in ("".join(child.content for child in inline), pages):
@@ -170,20 +190,27 @@ def test_a_sentence_with_code_reads_as_its_text(text: str) -> None:
 def test_what_stands_between_backticks_in_a_sentence_is_code(
     text: str, page: str, plain: str, tmp_path: Path
 ) -> None:
-    document.save(Document("en", "t", "l", [Paragraph(text), Bullets([text])]), tmp_path)
+    document.save(
+        Document("en", "t", "l", [Paragraph(text), Bullets([text])]), tmp_path
+    )
     written = (tmp_path / "report.html").read_text("utf-8")
     assert f">{page}</p>" in written and f"<li>{page}</li>" in written
     assert f"\n- {plain}\n" in (tmp_path / "report.md").read_text("utf-8")
 
 
-def test_addresses_do_not_become_links_and_a_fence_is_longer_than_any_in_the_text() -> None:
+def test_addresses_do_not_become_links_and_a_fence_is_longer_than_any_in_the_text() -> (
+    None
+):
     assert [
         (text, sign)
         for text in HOSTILE
         for sign in ("://", "www.", "@")
         if sign in document.markdown(text)
     ] == []
-    assert [document.fence(text) for text in ("plain", "a ````b```` c")] == ["```", "`````"]
+    assert [document.fence(text) for text in ("plain", "a ````b```` c")] == [
+        "```",
+        "`````",
+    ]
 
 
 def test_a_template_that_writes_a_text_unfiltered_is_refused(
@@ -199,8 +226,14 @@ def test_pictures_are_inside_the_page(tmp_path: Path) -> None:
     path = tmp_path / "a b.png"
     path.write_bytes(b"\x89PNG")
     page = saved(
-        Document("en", "t", "l", [Picture(path, "figures/a b.png", 'with "quotes"')]), tmp_path
+        Document("en", "t", "l", [Picture(path, "figures/a b.png", 'with "quotes"')]),
+        tmp_path,
     )
     found = dict(page.attributes)
-    assert (found["src"], found["alt"]) == ("data:image/png;base64,iVBORw==", 'with "quotes"')
-    assert "](figures/a%20b.png)" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert (found["src"], found["alt"]) == (
+        "data:image/png;base64,iVBORw==",
+        'with "quotes"',
+    )
+    assert "](figures/a%20b.png)" in (tmp_path / "report.md").read_text(
+        encoding="utf-8"
+    )

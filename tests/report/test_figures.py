@@ -25,8 +25,16 @@ from undogmatic.report.pen import Pen, as_png, our_look
 from undogmatic.report.words import Words
 
 NAN = float("nan")
-ENDS, SHARES = {"low": [0.5, NAN], "high": [1.5, NAN]}, {"low": [0.3, NAN], "high": [0.7, NAN]}
-POINTS = {"x": [1.0, 2.0, 3.0], "y": [10.0, 20.0, 30.0], "x_label": "words", "y_label": "score"}
+ENDS, SHARES = (
+    {"low": [0.5, NAN], "high": [1.5, NAN]},
+    {"low": [0.3, NAN], "high": [0.7, NAN]},
+)
+POINTS = {
+    "x": [1.0, 2.0, 3.0],
+    "y": [10.0, 20.0, 30.0],
+    "x_label": "words",
+    "y_label": "score",
+}
 LINES = {
     "a": {"x": [0.0, 1.0], "y": [1.0, 0.0], "low": [0.5, -0.5], "high": [1.5, 0.5]},
     "b": {"x": [0.0, 0.5, 1.0], "y": [0.0, 0.7, 1.0]},
@@ -34,7 +42,10 @@ LINES = {
 DATA: dict[str, tuple[dict[str, Any], int]] = {
     "box": (
         {
-            "groups": {"authority_only": [80.0, 90.0, 70.0], "explained_only": [10.0, 20.0]},
+            "groups": {
+                "authority_only": [80.0, 90.0, 70.0],
+                "explained_only": [10.0, 20.0],
+            },
             "y_label": "score",
         },
         5,
@@ -48,17 +59,38 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
         },
         3,
     ),
-    "histogram": ({"groups": {"x": [1.0, 2.0], "y": [3.0]}, "bins": 10, "x_label": "words"}, 3),
-    "scatter": (POINTS | {"groups": list("aba"), "labels": ["p", "q", "$r$"], "identity": True}, 3),
+    "histogram": (
+        {"groups": {"x": [1.0, 2.0], "y": [3.0]}, "bins": 10, "x_label": "words"},
+        3,
+    ),
+    "scatter": (
+        POINTS | {"groups": list("aba"), "labels": ["p", "q", "$r$"], "identity": True},
+        3,
+    ),
     "bland_altman": (
-        {"mean": [1.0, 2.0], "difference": [0.5, -0.5], "bias": 0.0, "lower": -1.0, "upper": 1.0},
+        {
+            "mean": [1.0, 2.0],
+            "difference": [0.5, -0.5],
+            "bias": 0.0,
+            "lower": -1.0,
+            "upper": 1.0,
+        },
         2,
     ),
     "bars": (
-        {"labels": ["a", "b"], "values": [1.0, 2.0], **ENDS, "reference": 1.0, "y_label": "auc"},
+        {
+            "labels": ["a", "b"],
+            "values": [1.0, 2.0],
+            **ENDS,
+            "reference": 1.0,
+            "y_label": "auc",
+        },
         2,
     ),
-    "forest": ({"labels": ["a", "b"], "estimate": [1.0, 2.0], **ENDS, "x_label": "auc"}, 2),
+    "forest": (
+        {"labels": ["a", "b"], "estimate": [1.0, 2.0], **ENDS, "x_label": "auc"},
+        2,
+    ),
     "heatmap": (
         {
             "matrix": [[1.0, NAN], [-0.5, 1.0]],
@@ -68,10 +100,17 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
         },
         3,
     ),
-    "calibration": ({"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "label": [5.0, 95.0]}, 2),
+    "calibration": (
+        {"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "label": [5.0, 95.0]},
+        2,
+    ),
     "curve": ({"lines": LINES, "x_label": "share", "y_label": "auc", "n": 40}, 40),
     "dots": (
-        {"labels": ["a", "b"], "series": {"x": [0.2, NAN], "y": [0.4, 0.6]}, "x_label": "score"},
+        {
+            "labels": ["a", "b"],
+            "series": {"x": [0.2, NAN], "y": [0.4, 0.6]},
+            "x_label": "score",
+        },
         2,
     ),
     "reliability": (
@@ -96,7 +135,9 @@ def ticks(axis: Axis) -> list[str]:
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 @pytest.mark.parametrize("kind", DATA)
-def test_a_figure_is_drawn_and_its_caption_counts(kind: str, language: str, tmp_path: Path) -> None:
+def test_a_figure_is_drawn_and_its_caption_counts(
+    kind: str, language: str, tmp_path: Path
+) -> None:
     data, n = DATA[kind]
     words, figure = Words(language, strict=True), FigureData("it", kind, data)
     before = "matplotlib.pyplot" in sys.modules
@@ -112,22 +153,30 @@ def test_a_figure_is_drawn_and_its_caption_counts(kind: str, language: str, tmp_
     ("kind", "marks"),
     [("box", 5), ("slope", 6), ("scatter", 3), ("bland_altman", 2), ("calibration", 4)],
 )
-def test_the_page_knows_where_each_item_is_drawn(kind: str, marks: int, tmp_path: Path) -> None:
+def test_the_page_knows_where_each_item_is_drawn(
+    kind: str, marks: int, tmp_path: Path
+) -> None:
     data, n = DATA[kind]
     named = FigureData("it", kind, data | {"ids": [f"i{k}" for k in range(n)]})
-    size, places = figures.draw(named, Words("en"), "trial", shame(), tmp_path / "it.png")
+    size, places = figures.draw(
+        named, Words("en"), "trial", shame(), tmp_path / "it.png"
+    )
     picture = np.asarray(Image.open(tmp_path / "it.png").convert("L"))
     assert (
         picture.shape == size[::-1]
         and len(places) == marks
         and {name for *_, name in places} == {f"i{k}" for k in range(n)}
     )
-    assert [picture[y - 2 : y + 3, x - 2 : x + 3].min() < 225 for x, y, _ in places] == [
-        True
-    ] * marks
+    assert [
+        picture[y - 2 : y + 3, x - 2 : x + 3].min() < 225 for x, y, _ in places
+    ] == [True] * marks
     assert (
         figures.draw(
-            FigureData("it", kind, data), Words("en"), "trial", shame(), tmp_path / "it.png"
+            FigureData("it", kind, data),
+            Words("en"),
+            "trial",
+            shame(),
+            tmp_path / "it.png",
         )[1]
         == []
     )
@@ -142,15 +191,23 @@ def test_a_missing_key_is_named(kind: str, tmp_path: Path) -> None:
         figures.draw(broken, Words("en"), "trial", shame(), tmp_path / "it.png")
 
 
-def test_an_unknown_kind_is_named_with_the_known_ones_which_are_all_tried(tmp_path: Path) -> None:
+def test_an_unknown_kind_is_named_with_the_known_ones_which_are_all_tried(
+    tmp_path: Path,
+) -> None:
     assert DATA.keys() == figures.KINDS.keys()
     with pytest.raises(ValueError, match=r"pie.*box.*calibration"):
         figures.draw(
-            FigureData("it", "pie", {}), Words("en"), "trial", shame(), tmp_path / "it.png"
+            FigureData("it", "pie", {}),
+            Words("en"),
+            "trial",
+            shame(),
+            tmp_path / "it.png",
         )
 
 
-def test_axes_say_the_unit_and_run_over_the_scale_in_the_language_with_its_decimal_mark() -> None:
+def test_axes_say_the_unit_and_run_over_the_scale_in_the_language_with_its_decimal_mark() -> (
+    None
+):
     five = shame().model_copy(update={"scale": NumericScale(minimum=1, maximum=5)})
     own = Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
     ax = drawn("box", DATA["box"][0], own).drawn.axes[0]
@@ -158,20 +215,36 @@ def test_axes_say_the_unit_and_run_over_the_scale_in_the_language_with_its_decim
     low, high = ax.get_ylim()
     assert low < 1 and high > 5
     assert ticks(ax.xaxis) == ["só autoridade\nn = 3", "só explicação\nn = 2"]
-    data = {"labels": ["a"], "estimate": [0.5], "low": [0.25], "high": [0.75], "x_label": "auc"}
-    told = ticks(drawn("forest", data, Pen(Words("pt"), "trial", shame())).drawn.axes[0].xaxis)
+    data = {
+        "labels": ["a"],
+        "estimate": [0.5],
+        "low": [0.25],
+        "high": [0.75],
+        "x_label": "auc",
+    }
+    told = ticks(
+        drawn("forest", data, Pen(Words("pt"), "trial", shame())).drawn.axes[0].xaxis
+    )
     assert any("," in t for t in told) and not any("." in t for t in told)
 
 
-def test_groups_look_different_and_too_many_are_not_told_apart_by_repeated_colours() -> None:
+def test_groups_look_different_and_too_many_are_not_told_apart_by_repeated_colours() -> (
+    None
+):
     assert len({tuple(look_of(n).values()) for n in range(49)}) == 49
-    data = POINTS | {"x": list(range(9)), "y": list(range(9)), "groups": list("abcdefghi")}
+    data = POINTS | {
+        "x": list(range(9)),
+        "y": list(range(9)),
+        "groups": list("abcdefghi"),
+    }
     pen = drawn("scatter", data)
     assert not pen.drawn.legends and len(pen.drawn.axes[0].lines) == 1
 
 
 @pytest.mark.parametrize("kind", ["bars", "forest", "heatmap"])
-def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_path: Path) -> None:
+def test_names_of_two_hundred_letters_leave_the_axes_their_room(
+    kind: str, tmp_path: Path
+) -> None:
     data = dict(DATA[kind][0])
     rows = "rows" if kind == "heatmap" else "labels"
     data[rows] = [f"instructions={'so far ' * 30}{n}" for n in range(len(data[rows]))]
@@ -184,7 +257,8 @@ def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_p
 
 def written(pen: Pen) -> dict[Text, Bbox]:
     """Every text that a reader sees, with its place in pixels."""
-    beyond = set()  # ticks that Matplotlib keeps outside the ends of an axis and does not draw
+    # ticks that Matplotlib keeps outside the ends of an axis and does not draw
+    beyond = set()
     for axis in [axis for ax in pen.drawn.axes for axis in (ax.xaxis, ax.yaxis)]:
         low, high = sorted(axis.get_view_interval())
         for tick in axis.get_major_ticks():
@@ -204,11 +278,19 @@ HARD: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "a legend of many rows": (
         "dots",
-        {"labels": ["a"], "series": {f"{LONG} {k}": [0.4] for k in range(20)}, "x_label": "score"},
+        {
+            "labels": ["a"],
+            "series": {f"{LONG} {k}": [0.4] for k in range(20)},
+            "x_label": "score",
+        },
     ),
     "many long names": (
         "bars",
-        {"labels": [f"{LONG} {k}" for k in range(9)], "values": range(9), "y_label": "auc"},
+        {
+            "labels": [f"{LONG} {k}" for k in range(9)],
+            "values": range(9),
+            "y_label": "auc",
+        },
     ),
     "large numbers": (
         "forest",
@@ -249,7 +331,11 @@ HARD: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "many histograms": (
         "histogram",
-        {"groups": {f"{LONG} {k}": [1.0, 2.0] for k in range(6)}, "bins": 5, "x_label": "score"},
+        {
+            "groups": {f"{LONG} {k}": [1.0, 2.0] for k in range(6)},
+            "bins": 5,
+            "x_label": "score",
+        },
     ),
 }
 
@@ -259,9 +345,12 @@ def test_no_text_is_cut_off_and_none_lies_on_another_or_on_the_data(name: str) -
     kind, data = HARD.get(name) or (name, DATA[name][0])
     pen = drawn(kind, data, Pen(Words("pt"), "trial", shame()))
     texts = written(pen)
-    beside = {text for ax in pen.drawn.axes for text in ax.texts}  # the data, on purpose
+    # the data, on purpose
+    beside = {text for ax in pen.drawn.axes for text in ax.texts}
     for text, box in texts.items():
-        assert pen.drawn.bbox.contains(*box.min) and pen.drawn.bbox.contains(*box.max), text
+        assert pen.drawn.bbox.contains(*box.min) and pen.drawn.bbox.contains(
+            *box.max
+        ), text
         for ax in [] if text in beside else pen.drawn.axes:
             assert Bbox.intersection(ax.bbox, box) is None, text
     upright = [text for text in texts if text.get_rotation() in (0, 90)]
@@ -272,21 +361,43 @@ def test_no_text_is_cut_off_and_none_lies_on_another_or_on_the_data(name: str) -
 
 def test_a_million_texts_are_not_counted_as_one() -> None:
     counts = {"a": [1_000_000, 200_000]}
-    data = {"groups": {"a": []}, "counts": counts, "bins": [0, 50, 100], "x_label": "score"}
+    data = {
+        "groups": {"a": []},
+        "counts": counts,
+        "bins": [0, 50, 100],
+        "x_label": "score",
+    }
     for language, million in (("en", "1,000,000"), ("pt", "1.000.000")):
-        ax = drawn("histogram", data, Pen(Words(language), "trial", shame())).drawn.axes[0]
-        assert million in ticks(ax.yaxis) and ax.yaxis.get_offset_text().get_text() == ""
+        ax = drawn(
+            "histogram", data, Pen(Words(language), "trial", shame())
+        ).drawn.axes[0]
+        assert (
+            million in ticks(ax.yaxis) and ax.yaxis.get_offset_text().get_text() == ""
+        )
 
 
 def test_numbers_have_a_true_minus_and_no_minus_before_a_zero() -> None:
     data = DATA["bland_altman"][0]
-    assert ticks(drawn("bland_altman", data).drawn.axes[0].yaxis)[:3] == ["−1.5", "−1.0", "−0.5"]
-    small = {"x": [0.0, 0.00002], "y": [0.0, 1.0], "x_label": "words", "y_label": "count"}
-    told = ticks(drawn("scatter", small, Pen(Words("pt"), "trial", shame())).drawn.axes[0].xaxis)
+    assert ticks(drawn("bland_altman", data).drawn.axes[0].yaxis)[:3] == [
+        "−1.5",
+        "−1.0",
+        "−0.5",
+    ]
+    small = {
+        "x": [0.0, 0.00002],
+        "y": [0.0, 1.0],
+        "x_label": "words",
+        "y_label": "count",
+    }
+    told = ticks(
+        drawn("scatter", small, Pen(Words("pt"), "trial", shame())).drawn.axes[0].xaxis
+    )
     assert "0,0000000" in told and "0,0000100" in told
 
 
-def test_the_same_data_give_the_same_bytes_whatever_matplotlib_is_set_to(tmp_path: Path) -> None:
+def test_the_same_data_give_the_same_bytes_whatever_matplotlib_is_set_to(
+    tmp_path: Path,
+) -> None:
     figure = FigureData("it", "curve", DATA["curve"][0])
     settings: dict[Any, Any] = {
         "font.size": 30,
@@ -299,14 +410,18 @@ def test_the_same_data_give_the_same_bytes_whatever_matplotlib_is_set_to(tmp_pat
             before = dict(matplotlib.rcParams)
             figures.draw(figure, Words("en"), "trial", shame(), tmp_path / name)
             assert dict(matplotlib.rcParams) == before
-    one, two, three = ((tmp_path / name).read_bytes() for name in ("one", "two", "three"))
+    one, two, three = (
+        (tmp_path / name).read_bytes() for name in ("one", "two", "three")
+    )
     assert one == two == three
     with Image.open(tmp_path / "one") as image:
         # no date, and no version of the library that drew it
         assert set(image.info) <= {"dpi"}
 
 
-def test_equal_points_lie_beside_each_other_and_thousands_of_pairs_are_one_object() -> None:
+def test_equal_points_lie_beside_each_other_and_thousands_of_pairs_are_one_object() -> (
+    None
+):
     pen = drawn("box", {"groups": {"a": [5.0] * 4}, "y_label": "score"})
     points = next(line for line in pen.drawn.axes[0].lines if line.get_marker() == "o")
     assert len(set(np.asarray(points.get_xdata()).tolist())) == 4

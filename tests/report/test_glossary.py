@@ -21,18 +21,28 @@ ENGLISH = frozenset(
 """Function words of English that are no words of Portuguese."""
 
 
-@pytest.mark.parametrize(("language", "name"), [("en", "glossary.md"), ("pt", "glossary.pt.md")])
-def test_the_glossary_of_the_docs_says_what_reports_say(language: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "name"), [("en", "glossary.md"), ("pt", "glossary.pt.md")]
+)
+def test_the_glossary_of_the_docs_says_what_reports_say(
+    language: str, name: str
+) -> None:
     words = Words(language)
-    told = [f"# {words.text('common.glossary_title')}", words.text("common.glossary_intro")]
+    told = [
+        f"# {words.text('common.glossary_title')}",
+        words.text("common.glossary_intro"),
+    ]
     told += [f"**{term}**: {meaning}" for term, meaning in glossary(language).items()]
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == "\n\n".join(told) + "\n"
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == "\n\n".join(
+        told
+    ) + "\n"
 
 
 def test_a_term_shows_its_meaning_and_no_other_markup_changes() -> None:
     terms = {"AUC": 'how "often"', "interval": "a range"}
     shown = defined(
-        '<a href="#AUC">AUC</a> AUC, auc; <code>interval</code> intervals Interval', terms
+        '<a href="#AUC">AUC</a> AUC, auc; <code>interval</code> intervals Interval',
+        terms,
     )
     assert (
         shown
@@ -41,9 +51,12 @@ def test_a_term_shows_its_meaning_and_no_other_markup_changes() -> None:
         '<code>interval</code> intervals <abbr tabindex="0" title="a range">Interval</abbr>'
     )
     page = rendered(
-        Document("pt", "t", "l", [Heading("AUC"), Paragraph("A AUC <b>")]), "report.html"
+        Document("pt", "t", "l", [Heading("AUC"), Paragraph("A AUC <b>")]),
+        "report.html",
     )
-    assert "A <abbr" in page and "&lt;b&gt;" in page and '<h2 id="part-1">AUC</h2>' in page
+    assert (
+        "A <abbr" in page and "&lt;b&gt;" in page and '<h2 id="part-1">AUC</h2>' in page
+    )
 
 
 def portuguese() -> Iterator[str]:
@@ -63,5 +76,7 @@ def test_no_english_in_portuguese() -> None:
     wordings = list(portuguese())
     assert len(wordings) > 1000
     assert [
-        text for text in wordings if ENGLISH & {*re.findall(r"[^\W\d_]+", text.casefold())}
+        text
+        for text in wordings
+        if ENGLISH & {*re.findall(r"[^\W\d_]+", text.casefold())}
     ] == []

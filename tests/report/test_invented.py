@@ -32,7 +32,9 @@ def examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
     sorts = pd.DataFrame({"sort": SORTS, "kind": [0.5, 0.75], "p": [0.0001, 0.032]})
     told.table("by_sort", sorts, kind="share", p="p")
     counts = np.array([[8.0, 1.0], [2.0, 9.0]])
-    told.draw("confusion", "heatmap", rows=SORTS, columns=SORTS, matrix=counts, label="count")
+    told.draw(
+        "confusion", "heatmap", rows=SORTS, columns=SORTS, matrix=counts, label="count"
+    )
     lines = {"kindness": {"x": [0.0, 1.0], "y": [0.2, 0.9]}}
     told.draw("lines", "curve", lines=lines, x_label="share", y_label="share", n=60)
     told.draw("sorts", "bars", labels=SORTS, values=[0.5, 0.75], y_label="share")
@@ -63,12 +65,16 @@ def test_each_type_of_result_is_on_the_page(
     shown.write(result, words, tmp_path)
     text = (tmp_path / "report.md").read_text("utf-8").replace("\\", "")
     page = (tmp_path / "report.html").read_text("utf-8")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()
+    ]
     interval = sentence.partition("alo ")[2] or sentence.partition("interval ")[2]
     assert [name, "84%", interval.rstrip(")"), "60", "58", "invented.kindness"] in rows
     assert "12,345" in text if language == "en" else "12.345" in text
     assert any(row[-1:] == ["invented.apart"] and "0" in row[1] for row in rows)
-    assert any(row[-1:] == ["invented.likeness"] and row[0].endswith("kappa)") for row in rows)
+    assert any(
+        row[-1:] == ["invented.likeness"] and row[0].endswith("kappa)") for row in rows
+    )
     assert [row[1] for row in rows if row and row[0] in SORTS] == ["50%", "75%"]
     assert sentence in text and sentence.partition(" (")[0] in page
     for figure in ("confusion", "lines", "sorts"):
@@ -83,7 +89,10 @@ def test_its_sentence_stands_on_the_terminal_and_on_the_card(
 ) -> None:
     words = shown.words_of("en")
     shown.show(result, words, everything=True)
-    assert "It is kind to 84% of those who ask (interval [70%, 93%])" in capsys.readouterr().out
+    assert (
+        "It is kind to 84% of those who ask (interval [70%, 93%])"
+        in capsys.readouterr().out
+    )
     (made,) = card.cards_of(result, words, {}).values()
     assert made.figures["invented.kindness"].unit == "share"
     assert made.headline == "agreement.kappa"
@@ -96,6 +105,6 @@ def test_json_holds_its_numbers_with_their_units(result: CheckResult) -> None:
     (told,) = shown.as_json(result, shown.words_of("en"))["judges"]
     assert told["figures"]["invented.kindness"]["unit"] == "share"
     assert told["figures"]["invented.likeness"]["measure"] == "kappa"
-    assert [each["weight"] for each in told["findings"] if each["key"] == "invented.kinder"] == [
-        "limits"
-    ]
+    assert [
+        each["weight"] for each in told["findings"] if each["key"] == "invented.kinder"
+    ] == ["limits"]

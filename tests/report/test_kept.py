@@ -28,11 +28,16 @@ from undogmatic.runs.index import Records
 
 def test_results_are_read_back_as_they_were() -> None:
     table = pd.DataFrame(
-        {"n": np.array([1, 2]), "interval": [(0.5, np.nan), None], "mean": [np.nan, 2.5]},
+        {
+            "n": np.array([1, 2]),
+            "interval": [(0.5, np.nan), None],
+            "mean": [np.nan, 2.5],
+        },
         index=["a", "b"],
     )
     nested = Finding(
-        "trial.none", {"said": [Finding("trial.plain", {"difference": np.float64(2)})], "p": np.nan}
+        "trial.none",
+        {"said": [Finding("trial.plain", {"difference": np.float64(2)})], "p": np.nan},
     )
     own = dataclasses.replace(
         trial_result(),
@@ -57,7 +62,11 @@ def test_results_are_read_back_as_they_were() -> None:
     drawn, before = read.drawings[0], own.drawings[0]
     assert (drawn.name, drawn.kind) == (before.name, before.kind)
     assert drawn.data["pairs"] == [list(pair) for pair in before.data["pairs"]]
-    assert (read.part, read.headline, read.texts) == ("x", own.headline, [Path("a.yaml")])
+    assert (read.part, read.headline, read.texts) == (
+        "x",
+        own.headline,
+        [Path("a.yaml")],
+    )
 
 
 def test_words_are_found_where_the_package_has_moved() -> None:
@@ -70,7 +79,10 @@ def test_words_are_found_where_the_package_has_moved() -> None:
 def test_what_was_assumed_of_a_file_is_read_back(
     finished: Build, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    scale, assumed = LabelScale(ends=(1, 10)), (Finding("columns.assumed", {"column": "nota"}),)
+    scale, assumed = (
+        LabelScale(ends=(1, 10)),
+        (Finding("columns.assumed", {"column": "nota"}),),
+    )
     run = finished(
         [(Item(id=k, text=k), verdict(50.0)) for k in "ab"],
         label_scale=scale,
@@ -88,7 +100,11 @@ def test_what_was_assumed_of_a_file_is_read_back(
     }.items():
         monkeypatch.setattr(RunFolder, name, value)
     again = kept.remade(RunFolder(run.folder))
-    assert (again.label_scale, [*again.assumed], again.examples) == (scale, [*assumed], 3)
+    assert (again.label_scale, [*again.assumed], again.examples) == (
+        scale,
+        [*assumed],
+        3,
+    )
     assert again.language == run.language
     pd.testing.assert_frame_equal(again.frame, run.frame)
     assert (
@@ -125,7 +141,10 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
     assert "Pode-se confiar" in (folder / "report.pt.html").read_text(encoding="utf-8")
     beside = (folder / "report.pt.md").read_text(encoding="utf-8")
     assert "Pode-se confiar" in beside and "](figures/" not in beside
-    assert all((folder / link).is_file() for link in re.findall(r"\]\((figures[^)]*)\)", beside))
+    assert all(
+        (folder / link).is_file()
+        for link in re.findall(r"\]\((figures[^)]*)\)", beside)
+    )
     assert [
         file.read_text(encoding="utf-8") for file in files
     ] == before  # what was there is left alone
@@ -136,7 +155,9 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
     (folder / "results.json").write_text(whole.replace('"asked":', '"was_asked":'))
     with pytest.raises(SystemExit):
         main(["report", str(folder)])
-    assert "its results.json cannot be read (KeyError: 'asked')" in capsys.readouterr().err
+    assert (
+        "its results.json cannot be read (KeyError: 'asked')" in capsys.readouterr().err
+    )
     monkeypatch.setattr("shutil.which", lambda name: None)
     for words, said in (
         (["--format", "pdf"], "needs Chromium, and there is none"),
@@ -168,7 +189,9 @@ def test_the_newest_run_is_taken_where_none_is_named(
     assert "--full is for --format pdf" in capsys.readouterr().err
 
 
-def test_the_short_report_holds_the_answer_its_picture_and_ten_items(tmp_path: Path) -> None:
+def test_the_short_report_holds_the_answer_its_picture_and_ten_items(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "run"
     config = compose_config(["model=patterns", "tracking=none", "run.limit=24"])
     run_experiment(config, CHOICES, folder)
@@ -178,4 +201,6 @@ def test_the_short_report_holds_the_answer_its_picture_and_ten_items(tmp_path: P
     assert any(line.startswith("Not for: ") for line in answer.below)
     assert sum(isinstance(block, Picture) for block in made.blocks) == 1
     listed = [block for block in made.blocks if isinstance(block, Table)][-1]
-    assert len(listed.rows) == 10 and not any(isinstance(block, Bench) for block in made.blocks)
+    assert len(listed.rows) == 10 and not any(
+        isinstance(block, Bench) for block in made.blocks
+    )

@@ -15,7 +15,9 @@ from undogmatic.report import contents
 from undogmatic.report.document import rendered
 from undogmatic.runs.outcome import FinishedRun
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (package chromium)")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium (package chromium)"
+)
 PAGE = 680
 """CSS pixels between the margins of an A4 page."""
 
@@ -43,7 +45,9 @@ def test_the_short_report_has_two_pages_of_a4(
     _print(str(CHROMIUM), page, made)
     told = made.read_bytes()
     assert 1 <= len(re.findall(rb"/Type /Page\b", told)) <= 2
-    assert {b"594.95996 841.91998"} == set(re.findall(rb"/MediaBox \[0 0 ([\d. ]+)\]", told))
+    assert {b"594.95996 841.91998"} == set(
+        re.findall(rb"/MediaBox \[0 0 ([\d. ]+)\]", told)
+    )
 
 
 def test_the_whole_report_gives_every_column_its_place_and_most_of_a_line_to_the_text(
@@ -59,10 +63,16 @@ def test_the_whole_report_gives_every_column_its_place_and_most_of_a_line_to_the
             await browser.call("Emulation.setEmulatedMedia", media="print")
             await browser.js("dispatchEvent(new Event('beforeprint')); 0")
             cells = "[...document.querySelectorAll('.printed th, .printed td')]"
-            right = f"Math.max(...{cells}.map(cell => cell.getBoundingClientRect().right))"
+            right = (
+                f"Math.max(...{cells}.map(cell => cell.getBoundingClientRect().right))"
+            )
             text = "document.querySelector('.printed td:nth-child(2)').offsetWidth"
             rows = "document.querySelectorAll('.printed tbody tr').length"
-            return await browser.js(right), await browser.js(text), await browser.js(rows)
+            return (
+                await browser.js(right),
+                await browser.js(text),
+                await browser.js(rows),
+            )
 
     right, text, rows = asyncio.run(measured())
     assert rows == 40

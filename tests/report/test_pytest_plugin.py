@@ -67,7 +67,9 @@ def ran(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
         "-W",
         "error",
     )
-    return typed("pytest", *plugin, *options, folder=folder, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    return typed(
+        "pytest", *plugin, *options, folder=folder, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"
+    )
 
 
 def test_the_outcome_of_a_test_is_that_of_its_gate(tmp_path: Path) -> None:
@@ -94,8 +96,14 @@ def test_the_outcome_of_a_test_is_that_of_its_gate(tmp_path: Path) -> None:
         "ERROR inner/test_it.py::test_written_wrongly - void: write @pytest.mark.judge(card=",
     ):
         assert line in said, line
-    assert "pass       card.json (2 tests): Passed: judge meets its only requirement." in said
-    assert "edited or damaged" in said and "gpt-6 now, and was gpt-5 when it was checked" in said
+    assert (
+        "pass       card.json (2 tests): Passed: judge meets its only requirement."
+        in said
+    )
+    assert (
+        "edited or damaged" in said
+        and "gpt-6 now, and was gpt-5 when it was checked" in said
+    )
 
 
 def test_without_a_mark_nothing_is_imported_and_nothing_said(tmp_path: Path) -> None:
@@ -106,14 +114,19 @@ def test_without_a_mark_nothing_is_imported_and_nothing_said(tmp_path: Path) -> 
     put(tmp_path / "pytest.ini", "[pytest]\n")
     assert "trust cards" not in ran(tmp_path).stdout
     done = ran(tmp_path, "--undogmatic-cards")
-    assert done.returncode == 0 and "no test is marked with judge" in done.stdout, done.stdout
+    assert done.returncode == 0 and "no test is marked with judge" in done.stdout, (
+        done.stdout
+    )
 
 
 def test_the_plugin_is_registered_by_its_name() -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))[
-        "project"
-    ]
-    assert import_module(project["entry-points"]["pytest11"]["undogmatic"]) is pytest_plugin
+    project = tomllib.loads(
+        (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    )["project"]
+    assert (
+        import_module(project["entry-points"]["pytest11"]["undogmatic"])
+        is pytest_plugin
+    )
 
 
 def test_what_the_mark_needs_is_light() -> None:
@@ -123,5 +136,7 @@ def test_what_the_mark_needs_is_light() -> None:
         "import sys; from undogmatic.examinations import gate; from undogmatic.report import check,"
         f" gate as shown; check.words_of('en'); print([m for m in {heavy} if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"

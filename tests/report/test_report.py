@@ -51,15 +51,17 @@ def page_of(folder: Path) -> tuple[Page, str]:
 def written(run: FinishedRun) -> tuple[str, str]:
     """report.md and the words of report.html."""
     contents.write(run)
-    return (run.folder / "report.md").read_text(encoding="utf-8"), page_of(run.folder)[1]
+    return (run.folder / "report.md").read_text(encoding="utf-8"), page_of(run.folder)[
+        1
+    ]
 
 
 def test_the_question_comes_first_then_the_verdict(finished: Build) -> None:
     markdown, shown = written(finished())
     assert markdown.startswith("# Does gemma3-270m-q4-k-m tell the two sorts apart?\n")
-    assert markdown.index("Trust the order, not the numbers: 8 pairs, 94%") < markdown.index(
-        "What was run"
-    )
+    assert markdown.index(
+        "Trust the order, not the numbers: 8 pairs, 94%"
+    ) < markdown.index("What was run")
     assert "94% [80%, 99%]" in shown  # the headline with its interval
 
 
@@ -105,14 +107,23 @@ EARLIER = Path("outputs/x")
     ("fields", "said"),
     [
         ({}, ["unknown: no price is known for this model"]),  # and not 0
-        ({}, ["under its provider's terms", "the user's own"]),  # where no licence is declared
-        ({"asked": [asked()]}, ["Avalie o texto.", "changing the prompt changes nothing"]),
+        # where no licence is declared
+        ({}, ["under its provider's terms", "the user's own"]),
+        (
+            {"asked": [asked()]},
+            ["Avalie o texto.", "changing the prompt changes nothing"],
+        ),
         (
             {"asked": [asked(uses_prompt=True)]},
             ["Avalie o texto.", "The model sees the prompt “anchored_pt”."],
         ),
         (
-            {"asked": [asked(), asked("Argue against it.", readout="logprobs", uses_prompt=True)]},
+            {
+                "asked": [
+                    asked(),
+                    asked("Argue against it.", readout="logprobs", uses_prompt=True),
+                ]
+            },
             [
                 "Avalie o texto.",
                 "Argue against it.",
@@ -149,7 +160,9 @@ def test_every_failure_is_counted_at_the_top_and_listed(finished: Build) -> None
         (Item(id=f"bad{n}", text="x"), Failure(reason=kind, message=f"message {n}"))  # type: ignore[arg-type]
         for n, kind in enumerate(("timeout", "timeout", "refusal"))
     ]
-    markdown, shown = written(finished([*failed, (Item(id="good", text="x"), verdict(50))]))
+    markdown, shown = written(
+        finished([*failed, (Item(id="good", text="x"), verdict(50))])
+    )
     assert (
         "3 of 4 judgments failed (no answer in time: 2, refused: 1)"
         in markdown.split("What was run")[0]
@@ -160,30 +173,42 @@ def test_every_failure_is_counted_at_the_top_and_listed(finished: Build) -> None
 
 def test_hostile_texts_ids_conditions_and_messages_stay_text(finished: Build) -> None:
     outcomes = [
-        (Item(id=f"{n}{name(h)}", text=h, condition=name(h)), verdict(10.0 * n, rationale=h))
+        (
+            Item(id=f"{n}{name(h)}", text=h, condition=name(h)),
+            verdict(10.0 * n, rationale=h),
+        )
         for n, h in enumerate(HOSTILE[:10])
     ]
     outcomes += [
-        (Item(id=name(h), text=h), Failure(reason="unparseable", message=h)) for h in HOSTILE
+        (Item(id=name(h), text=h), Failure(reason="unparseable", message=h))
+        for h in HOSTILE
     ]  # type: ignore[misc]
-    run = finished(outcomes, [], asked=[asked("```\n".join(HOSTILE))], model_name=HOSTILE[0])
+    run = finished(
+        outcomes, [], asked=[asked("```\n".join(HOSTILE))], model_name=HOSTILE[0]
+    )
     _, shown = written(run)
     for text in HOSTILE:
         assert " ".join(visible(text).split()) in shown
     page, _ = page_of(run.folder)
     assert (
-        not {"iframe", "link", "object", "form"} & set(page.tags) and page.tags.count("script") == 2
+        not {"iframe", "link", "object", "form"} & set(page.tags)
+        and page.tags.count("script") == 2
     )
     places = ("data:image/png;base64,", "#part-", "#item-")
     sources = [str(value) for name, value in page.attributes if name in ("src", "href")]
     assert [source for source in sources if not source.startswith(places)] == []
     kept = (document.TEMPLATES / "report.js").read_text(encoding="utf-8")
     whole = (run.folder / "report.html").read_text(encoding="utf-8")
-    assert f"script-src '{document.by_hash(kept)}'" in whole and f"<script>{kept}</script>" in whole
+    assert (
+        f"script-src '{document.by_hash(kept)}'" in whole
+        and f"<script>{kept}</script>" in whole
+    )
     assert "unsafe" not in whole.split("<style>")[0]
 
 
-def test_without_an_analysis_nothing_is_claimed_and_the_scores_are_drawn(finished: Build) -> None:
+def test_without_an_analysis_nothing_is_claimed_and_the_scores_are_drawn(
+    finished: Build,
+) -> None:
     run = finished(results=[])
     assert "nothing is claimed about these scores" in written(run)[1]
     assert (run.folder / "figures" / "common_scores.png").is_file()
@@ -198,7 +223,9 @@ def test_texts_worth_reading_are_the_extreme_and_the_uncertain(finished: Build) 
         for name, score in scores.items()
     ]
     markdown, _ = written(finished(outcomes))
-    part = markdown.split("## Texts worth reading yourself")[1].split("## The prompt")[0]
+    part = markdown.split("## Texts worth reading yourself")[1].split("## The prompt")[
+        0
+    ]
     highest, lowest, uncertain = re.split(r"### (?:Lowest|Most doubt).*", part)
     assert "text of top" in highest and "text of bottom" in lowest
     assert "text of unsure" in lowest + uncertain
@@ -213,19 +240,30 @@ def test_long_tables_are_shortened_and_kept_whole_in_a_file(finished: Build) -> 
     assert len(pd.read_csv(run.folder / "tables" / "trial_rows.csv")) == 100
 
 
-def test_the_command_is_the_one_that_was_typed_or_is_made_from_the_choices(finished: Build) -> None:
+def test_the_command_is_the_one_that_was_typed_or_is_made_from_the_choices(
+    finished: Build,
+) -> None:
     run = finished()
     markdown, _ = written(run)
-    line = next(x for x in markdown.splitlines() if x.startswith("python -m undogmatic.run"))
-    assert {"model=local", "readout=auto", "dataset=pairs", "seed=0", "report.language=en"} <= set(
-        line.split()
+    line = next(
+        x for x in markdown.splitlines() if x.startswith("python -m undogmatic.run")
     )
+    assert {
+        "model=local",
+        "readout=auto",
+        "dataset=pairs",
+        "seed=0",
+        "report.language=en",
+    } <= set(line.split())
     (run.folder / ".hydra").mkdir(parents=True)
     (run.folder / ".hydra" / "overrides.yaml").write_text(
         "- model=tfidf\n- run.name='a b'\n- run.resume=last\n"
     )
     markdown, _ = written(run)
-    assert "\npython -m undogmatic.run model=tfidf 'run.name='\"'\"'a b'\"'\"''\n" in markdown
+    assert (
+        "\npython -m undogmatic.run model=tfidf 'run.name='\"'\"'a b'\"'\"''\n"
+        in markdown
+    )
 
 
 def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> None:
@@ -234,7 +272,12 @@ def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> N
         data_licence={"en": "Ours.", "pt": "Nosso."},
     )
     _, shown = written(run)
-    assert "Mine." in shown and "À moi." in shown and "Ours." in shown and "Nosso." not in shown
+    assert (
+        "Mine." in shown
+        and "À moi." in shown
+        and "Ours." in shown
+        and "Nosso." not in shown
+    )
 
 
 def test_terminal_says_verdict_numbers_readout_and_paths_and_no_markup_of_a_finding(
@@ -259,7 +302,8 @@ def test_terminal_says_verdict_numbers_readout_and_paths_and_no_markup_of_a_find
     )
     assert len(out.splitlines()) <= 25
     hostile = dataclasses.replace(
-        trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"})
+        trial_result(),
+        verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}),
     )
     terminal.show(finished(results=[hostile]), None)
     out = capsys.readouterr().out
@@ -276,8 +320,13 @@ def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(
     sweep.write(swept, swept.folder)
     page, shown = page_of(swept.folder)
     assert "Alguma destas 3 combinações é a melhor" in shown
-    assert re.search(r"1 local \w+ 97% \[90%; 100%\]", shown) and re.search(r"2 gpt \w+ — ", shown)
-    assert "gpt-a model=gpt needs OPENAI_API_KEY <script>" in shown and "script" not in page.tags
+    assert re.search(r"1 local \w+ 97% \[90%; 100%\]", shown) and re.search(
+        r"2 gpt \w+ — ", shown
+    )
+    assert (
+        "gpt-a model=gpt needs OPENAI_API_KEY <script>" in shown
+        and "script" not in page.tags
+    )
     assert "local-a tfidf-a 6,5 1,0 12,0 32 0,012 0,012" in shown
     assert "python -m undogmatic.run -m model=local,tfidf,gpt" in shown
     terminal.show_sweep(swept, None)
@@ -301,17 +350,23 @@ def test_folders_elsewhere_are_whole(
     assert str(finished().folder / "metrics.json") in out
 
 
-def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: Capture) -> None:
+def test_a_sweep_without_any_headline_says_so(
+    swept: SweepResult, capsys: Capture
+) -> None:
     empty = dataclasses.replace(
         swept, headline=None, jobs=swept.jobs.drop(columns=["headline", "low", "high"])
     )
     sweep.write(empty, empty.folder)
     terminal.show_sweep(empty, None)
-    assert "não há classificação" in (empty.folder / "report.md").read_text(encoding="utf-8")
+    assert "não há classificação" in (empty.folder / "report.md").read_text(
+        encoding="utf-8"
+    )
     assert "Classificação" not in capsys.readouterr().out
 
 
-def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys: Capture) -> None:
+def test_what_a_style_says_of_its_doubt_is_in_the_report(
+    finished: Build, capsys: Capture
+) -> None:
     sure = verdict(90.0, uncertainty="low")
     issues, details = (
         ("major (logical): begs the question",),
@@ -320,8 +375,12 @@ def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys
             "compelling": "critic",
         },
     )
-    doubtful = verdict(40.0, uncertainty="high", review=True, issues=issues, details=details)
-    run = finished([(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], [])
+    doubtful = verdict(
+        40.0, uncertainty="high", review=True, issues=issues, details=details
+    )
+    run = finished(
+        [(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], []
+    )
     _, shown = written(run)
     note = (
         "in 1 judgment, medium in 0, low in 1, not known in 0. 1 is marked for people to look at:"
@@ -387,10 +446,16 @@ def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(
     module: Any, finished: Build
 ) -> None:
     run = finished()
-    results = analyse(module.Spread(), RunEvidence(run.frame, run.rubric), np.random.default_rng(0))
+    results = analyse(
+        module.Spread(), RunEvidence(run.frame, run.rubric), np.random.default_rng(0)
+    )
     markdown, shown = written(finished(results=results, texts=results[0].texts))
     assert markdown.startswith("# How far apart does gemma3-270m-q4-k-m score?\n")
-    assert "From 1.0 to 9.5 points." in shown and "[spread.odd] n = 3" in shown and "Range" in shown
+    assert (
+        "From 1.0 to 9.5 points." in shown
+        and "[spread.odd] n = 3" in shown
+        and "Range" in shown
+    )
     _, shown = written(finished(results=results, texts=results[0].texts, language="pt"))
     # a title in English, where there is no other
     assert "De 1,0 a 9,5 pontos." in shown and "Spread" in shown
@@ -398,28 +463,45 @@ def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(
 
 def test_who_inherits_an_analysis_inherits_its_words(module: Any) -> None:
     beside = texts_beside(module.OwnPairs)
-    assert [path.name for path in beside] == ["mine.texts.yaml", "ab.texts.yaml", "base.texts.yaml"]
+    assert [path.name for path in beside] == [
+        "mine.texts.yaml",
+        "ab.texts.yaml",
+        "base.texts.yaml",
+    ]
     assert texts_beside(AbAnalysis) == beside[1:]
     assert texts_beside(dict) == ()
 
 
-def test_the_shipped_datas_names_are_theirs_alone(finished: Build, tmp_path: Path) -> None:
+def test_the_shipped_datas_names_are_theirs_alone(
+    finished: Build, tmp_path: Path
+) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": "1", "text": "x"}\n')
     own = TextsDataset(str(tmp_path / "a.jsonl"))
     assert texts_beside(own) == () and not isinstance(own, Licensed)
     shipped = CuratedDataset(["controls"])
     part = SubsetDataset(shipped, 5)
     assert (
-        texts_beside(part) == texts_beside(shipped) and part.licence == shipped.licence is not None
+        texts_beside(part) == texts_beside(shipped)
+        and part.licence == shipped.licence is not None
     )
     assert SubsetDataset(own, 1).licence is None
     assert CuratedDataset(["controls"], path=str(own.path)).licence is None
-    assert "Apache-2.0" in (PatternsModel().licence or {})["pt"] and Model.licence is None
-    for texts, named in (((), "authority_only"), (texts_beside(shipped), "authority only")):
-        assert f":authority_only ({named}): score" in written(finished(results=[], texts=texts))[1]
+    assert (
+        "Apache-2.0" in (PatternsModel().licence or {})["pt"] and Model.licence is None
+    )
+    for texts, named in (
+        ((), "authority_only"),
+        (texts_beside(shipped), "authority only"),
+    ):
+        assert (
+            f":authority_only ({named}): score"
+            in written(finished(results=[], texts=texts))[1]
+        )
 
 
-def rubric(scale: dict[str, Any], wording: dict[str, Any] | None = None, **fields: Any) -> Rubric:
+def rubric(
+    scale: dict[str, Any], wording: dict[str, Any] | None = None, **fields: Any
+) -> Rubric:
     own = {"definition": "Help.", "question": "Does it help?"} | (wording or {})
     better = {"direction": "higher_is_better"} if scale["kind"] == "numeric" else {}
     return Rubric.model_validate(
@@ -443,9 +525,14 @@ CASES = {
     ),
     "inputs": (
         rubric(
-            NUMBERS, {"headings": {"question": "The question"}}, inputs=["question", "response"]
+            NUMBERS,
+            {"headings": {"question": "The question"}},
+            inputs=["question", "response"],
         ),
-        ["Judged are: The question; response.", "The question: Why? response: Because."],
+        [
+            "Judged are: The question; response.",
+            "The question: Why? response: Because.",
+        ],
     ),
 }
 
@@ -456,7 +543,9 @@ def test_any_rubric_is_shown_with_its_scale_its_meanings_and_its_inputs(
 ) -> None:
     own, said = CASES[case]
     item = Item(id="a", inputs={"question": "Why?", "response": "Because."})
-    outcomes = [(item, Verdict(score=1.0, category="yes" if case == "categories" else None))]
+    outcomes = [
+        (item, Verdict(score=1.0, category="yes" if case == "categories" else None))
+    ]
     _, shown = written(finished(outcomes, [], rubric=own, texts=()))
     assert [sentence for sentence in said if sentence not in shown] == []
     assert ("category yes" in shown) == (case == "categories")

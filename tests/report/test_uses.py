@@ -29,8 +29,12 @@ def good(kind: Any) -> Evidence:
     """A judge that reads, with two people who do, of a kind of verdict."""
     rng, made = np.random.default_rng(5), made_table("good", 160, 0.0, 5)
     worth = made.labels.groupby("item", sort=False)["label"].first().to_numpy()
-    steps = np.where(worth > 0, rng.integers(2, 4, worth.size), rng.integers(0, 2, worth.size))
-    said, label = (np.where(rng.random(worth.size) < 0.1, 3 - steps, steps) for _ in range(2))
+    steps = np.where(
+        worth > 0, rng.integers(2, 4, worth.size), rng.integers(0, 2, worth.size)
+    )
+    said, label = (
+        np.where(rng.random(worth.size) < 0.1, 3 - steps, steps) for _ in range(2)
+    )
     if kind == "numeric":
         said, label = (steps + 0.2 * rng.normal(size=steps.size) for _ in range(2))
     return evidence_of(kind, said, label, {"text": made.items["text"].tolist()})
@@ -38,9 +42,15 @@ def good(kind: Any) -> Evidence:
 
 @pytest.mark.parametrize(
     ("kind", "rates"),
-    [("ordered", ("raw", "adjacent")), ("unordered", ("raw",)), ("numeric", ("error",))],
+    [
+        ("ordered", ("raw", "adjacent")),
+        ("unordered", ("raw",)),
+        ("numeric", ("error",)),
+    ],
 )
-def test_a_judge_that_may_be_believed_is_told_in_rates(kind: Any, rates: tuple[str, ...]) -> None:
+def test_a_judge_that_may_be_believed_is_told_in_rates(
+    kind: Any, rates: tuple[str, ...]
+) -> None:
     result = check(good(kind), CheckOptions())
     told = result.judges[0]
     assert told.standing == "supported"
@@ -52,7 +62,9 @@ def test_a_judge_that_may_be_believed_is_told_in_rates(kind: Any, rates: tuple[s
         assert EN.number(estimate.interval, spec) in said
 
 
-def test_of_pass_and_fail_both_rates_stand_first_and_what_it_may_decide_alone_second() -> None:
+def test_of_pass_and_fail_both_rates_stand_first_and_what_it_may_decide_alone_second() -> (
+    None
+):
     result = check(made_table("good", 160, 0.0, 2), CheckOptions())
     told = result.judges[0]
     assert told.standing == "supported"
@@ -73,9 +85,13 @@ def test_only_a_judge_that_may_be_believed_has_a_use(name: str) -> None:
     assert has_use == (told.standing == "supported") == (name == "good")
 
 
-def test_whatever_decides_an_open_answer_is_said_to_be_unknown_and_what_refutes_no_use() -> None:
+def test_whatever_decides_an_open_answer_is_said_to_be_unknown_and_what_refutes_no_use() -> (
+    None
+):
     for rule in CHECK.rules:
-        part = {"refuted": "not_for", "supported": None}.get(str(rule.leaves), "not_known")
+        part = {"refuted": "not_for", "supported": None}.get(
+            str(rule.leaves), "not_known"
+        )
         for words in (EN, PT):
             if part is not None:
                 assert words.find(f"check.{part}.{rule.key}"), rule.key
@@ -121,13 +137,17 @@ def test_several_judges_have_their_uses_by_name() -> None:
     assert frame.use_for["judge_careful"].startswith("sorting items")
 
 
-def test_a_judge_equal_to_its_labels_may_decide_nothing_alone_and_many_are_no_answer() -> None:
+def test_a_judge_equal_to_its_labels_may_decide_nothing_alone_and_many_are_no_answer() -> (
+    None
+):
     table = made_table("good", 160, 0.0, 2)
     truth = table.labels.groupby("item", sort=False)["label"].first()
     for n, standing in ((90, "supported"), (160, "undecided")):
         said = truth.to_numpy()[:n]
         texts = table.items["text"].reindex(truth.index[:n]).tolist()
-        result = check(evidence_of("pass_fail", said, said, {"text": texts}), CheckOptions())
+        result = check(
+            evidence_of("pass_fail", said, said, {"text": texts}), CheckOptions()
+        )
         told = result.judges[0]
         assert told.standing == standing
         assert "without a person" not in uses_of(result, told, EN).use_for

@@ -42,12 +42,16 @@ def fields(wording: str) -> set[str]:
 def by_language(source: Path) -> dict[str, dict[tuple[str, ...], str]]:
     """Its wordings per language: of a file beside a module, or of the report's own folder."""
     if source.is_dir():
-        return {code: dict(entries(read(source / f"{code}.yaml"))) for code in languages()}
+        return {
+            code: dict(entries(read(source / f"{code}.yaml"))) for code in languages()
+        }
     return {code: dict(entries(sections)) for code, sections in read(source).items()}
 
 
 @pytest.mark.parametrize("source", [REPORT_TEXTS, *SHIPPED], ids=lambda path: path.name)
-def test_all_languages_have_the_same_wordings_with_the_same_values(source: Path) -> None:
+def test_all_languages_have_the_same_wordings_with_the_same_values(
+    source: Path,
+) -> None:
     found = by_language(source)
     english = found["en"]
     assert english and sorted(found) == languages() == ["en", "pt"]
@@ -68,9 +72,14 @@ def test_a_language_that_lacks_a_wording_says_it_in_english(tmp_path: Path) -> N
 
 
 def test_the_unit_is_the_rubrics_or_a_general_word() -> None:
-    assert Words("pt", [], "estrelas").text("figures.axes.difference") == "Diferença (estrelas)"
+    assert (
+        Words("pt", [], "estrelas").text("figures.axes.difference")
+        == "Diferença (estrelas)"
+    )
     assert Words("pt").text("figures.axes.difference") == "Diferença (unidades)"
-    assert Words("en", [], "{0.x}").text("figures.axes.difference") == "Difference (0.x)"
+    assert (
+        Words("en", [], "{0.x}").text("figures.axes.difference") == "Difference (0.x)"
+    )
 
 
 @pytest.mark.parametrize("text", ["en: [", "en: words", "- en"])
@@ -98,7 +107,9 @@ def test_a_damaged_file_of_words_is_named(text: str, tmp_path: Path) -> None:
         (50.0, "g", "50", "50"),
     ],
 )
-def test_numbers_in_both_languages(value: Any, spec: str, english: str, portuguese: str) -> None:
+def test_numbers_in_both_languages(
+    value: Any, spec: str, english: str, portuguese: str
+) -> None:
     assert Words("en").number(value, spec) == english
     assert Words("pt").number(value, spec) == portuguese
 
@@ -122,7 +133,10 @@ def test_a_sentence_reads_well_whatever_a_judge_is_called(
     name: str, english: str, portuguese: str, quoted: str
 ) -> None:
     finding = Finding("check.verdict_no_labels", {"judge": name})
-    for words, shown in ((check.words_of("en"), english), (check.words_of("pt"), portuguese)):
+    for words, shown in (
+        (check.words_of("en"), english),
+        (check.words_of("pt"), portuguese),
+    ):
         assert f" {shown}" in words.say(finding)
         assert words.judge(name, "quoted") == quoted
 
@@ -159,16 +173,24 @@ def test_groups_are_told_of_where_not_each_item_stands_alone(
 def test_a_column_is_written_as_its_unit_says_whatever_it_is_called(
     unit: Unit, values: list[float], written: str
 ) -> None:
-    assert " ".join(column_cells("share_of_usd", values, Words("en"), "mine", unit)) == written
+    assert (
+        " ".join(column_cells("share_of_usd", values, Words("en"), "mine", unit))
+        == written
+    )
 
 
 def test_points_of_a_known_scale_are_written_as_that_scale_asks_for() -> None:
     known, unknown = Words("en", decimals=1), Words("en")
-    assert [known.number(3.456, known.spec(unit, 3.456)) for unit in ("amount", "score")] == [
+    assert [
+        known.number(3.456, known.spec(unit, 3.456)) for unit in ("amount", "score")
+    ] == [
         "3.5",
         "3.5",
     ]
-    assert [unknown.number(0.4567, unknown.spec(unit, 0.4567)) for unit in ("amount", "score")] == [
+    assert [
+        unknown.number(0.4567, unknown.spec(unit, 0.4567))
+        for unit in ("amount", "score")
+    ] == [
         "0.46",
         "0.457",
     ]
@@ -181,13 +203,17 @@ def test_no_value_is_a_dash_never_a_number(value: Any) -> None:
     assert said == f"Diferença média de {NOTHING} pontos."
 
 
-def test_a_finding_is_worded_with_its_values_and_shown_by_them_without_a_wording() -> None:
+def test_a_finding_is_worded_with_its_values_and_shown_by_them_without_a_wording() -> (
+    None
+):
     values = {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}
     assert (
         Words("pt", [TRIAL]).say(Finding("trial.verdict", values))
         == "Acredite na ordem, não nos números: 8 pares, 94%, [0,80; 0,99], p < 0,001."
     )
-    assert Words("en").say(Finding("trial.nothing", {"n": 3})) == "[trial.nothing] n = 3"
+    assert (
+        Words("en").say(Finding("trial.nothing", {"n": 3})) == "[trial.nothing] n = 3"
+    )
 
 
 def test_strict_words_name_the_missing_wording_or_value_and_look_into_none(
@@ -220,7 +246,9 @@ def test_names_are_translated_and_unknown_ones_stay() -> None:
     assert {name: words.metric(f"trial.{name}") for name in metrics} == metrics
 
 
-@pytest.mark.parametrize(("n", "said"), [(1, "1 tarefa,"), (0, "0 tarefas,"), (7, "7 tarefas,")])
+@pytest.mark.parametrize(
+    ("n", "said"), [(1, "1 tarefa,"), (0, "0 tarefas,"), (7, "7 tarefas,")]
+)
 def test_one_and_many(n: int, said: str) -> None:
     assert Words("pt").text("terminal.sweep_jobs", jobs=n, failed=0).startswith(said)
 
@@ -228,7 +256,9 @@ def test_one_and_many(n: int, said: str) -> None:
 @pytest.mark.parametrize(
     ("unit", "shown"), [("share", "97% [90%; 100%]"), ("", "0,97 [0,90; 1,00]")]
 )
-def test_a_value_is_written_in_a_sentence_as_its_unit_says(unit: Unit, shown: str) -> None:
+def test_a_value_is_written_in_a_sentence_as_its_unit_says(
+    unit: Unit, shown: str
+) -> None:
     values = {"unit": unit, "value": 0.97, "interval": (0.9, 1.0)}
     assert Words("pt", [TRIAL], strict=True).say(Finding("trial.best", values)) == shown
 
@@ -240,10 +270,16 @@ def test_what_disguises_itself_becomes_visible() -> None:
 def test_long_tables_of_two_judges_are_two_files(tmp_path: Path) -> None:
     for judge in ("first.", "second."):
         frame_blocks(
-            pd.DataFrame({"item": [judge] * 30}), Words("en"), "ab", "pairs", tmp_path, judge
+            pd.DataFrame({"item": [judge] * 30}),
+            Words("en"),
+            "ab",
+            "pairs",
+            tmp_path,
+            judge,
         )
     written = {
-        path.name: pd.read_csv(path)["item"].iloc[0] for path in (tmp_path / "tables").iterdir()
+        path.name: pd.read_csv(path)["item"].iloc[0]
+        for path in (tmp_path / "tables").iterdir()
     }
     assert written == {"first.ab_pairs.csv": "first.", "second.ab_pairs.csv": "second."}
 
@@ -264,21 +300,32 @@ def test_long_tables_of_two_judges_are_two_files(tmp_path: Path) -> None:
             "2 items, 2 of the labels",
         ),
         ("en", "{n:.1f} groups", "1.0 groups", "2.0 groups"),
-        ("pt", "{n:d} grupos independentes.", "1 grupo independente.", "2 grupos independentes."),
+        (
+            "pt",
+            "{n:d} grupos independentes.",
+            "1 grupo independente.",
+            "2 grupos independentes.",
+        ),
     ],
 )
 def test_what_follows_a_count_of_one_stands_in_the_singular(
     language: str, wording: str, one: str, two: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "mine.texts.yaml").write_text(f"{language}: {{mine: {{a: '{wording}'}}}}\n")
+    (tmp_path / "mine.texts.yaml").write_text(
+        f"{language}: {{mine: {{a: '{wording}'}}}}\n"
+    )
     words = Words(language, [tmp_path / "mine.texts.yaml"], strict=True)
     assert words.say(Finding("mine.a", {"n": 1})) == one
     assert words.say(Finding("mine.a", {"n": 2})) == two
 
 
 NO_PLURALS = {
-    "en": set("class differs lies yes is was has of less this its as across hypothesis".split()),
-    "pt": set("das deles delas destes destas dos estes estas mas mais as os mês".split()),
+    "en": set(
+        "class differs lies yes is was has of less this its as across hypothesis".split()
+    ),
+    "pt": set(
+        "das deles delas destes destas dos estes estas mas mais as os mês".split()
+    ),
 }
 """Words that end like a plural, and are none, or belong to others than the one that is counted."""
 COUNTED = re.compile(r"\{(\w+):d\} ((?:[^\W\d_]+ ?){1,2})")
@@ -298,7 +345,9 @@ def test_no_shipped_wording_says_one_groups(code: str) -> None:
     words, plurals, n = Words(code), list[str](), 0
     for key, section, name, part in counted(code):
         said = {
-            count: _Formatter(words, section, {name: count}).vformat(part, (), {name: count})
+            count: _Formatter(words, section, {name: count}).vformat(
+                part, (), {name: count}
+            )
             for count in (0, 1, 2)
         }
         n += 1

@@ -77,7 +77,8 @@ def test_what_is_furthest_from_its_label_comes_first(finished: Build) -> None:
 
 def test_labels_stand_in_the_words_in_which_they_were_given(finished: Build) -> None:
     items = [
-        Item(id=f"i{k}", text=f"Text {k}.", label=label) for k, label in enumerate((0, 50, 100))
+        Item(id=f"i{k}", text=f"Text {k}.", label=label)
+        for k, label in enumerate((0, 50, 100))
     ]
     told = unpacked(
         finished(
@@ -108,7 +109,9 @@ def test_a_scale_on_which_a_low_number_is_a_high_score_stands_as_it_was_given(
 
 
 @pytest.mark.parametrize("kind", ["pass_fail", "numeric"])
-def test_a_check_begins_with_the_item_on_which_judge_and_people_differ_most(kind: str) -> None:
+def test_a_check_begins_with_the_item_on_which_judge_and_people_differ_most(
+    kind: str,
+) -> None:
     table = (
         checks.table(judges=2)
         if kind == "pass_fail"
@@ -120,7 +123,8 @@ def test_a_check_begins_with_the_item_on_which_judge_and_people_differ_most(kind
     titles = [column["title"] for column in told["columns"]]
     if kind == "numeric":
         assert (
-            titles == ["Item", "Text", "Score", "Human label", "Score minus label"] and block.begins
+            titles == ["Item", "Text", "Score", "Human label", "Score minus label"]
+            and block.begins
         )
         assert [row["cells"][2:] for row in told["rows"]] == [
             [5.0, 1.0, 4.0],
@@ -128,9 +132,18 @@ def test_a_check_begins_with_the_item_on_which_judge_and_people_differ_most(kind
             [3.0, 3.0, 0.0],
         ]
     else:
-        assert titles == ["Item", "Text", "Judge", "Verdict", "Human label", "Judge and label"]
+        assert titles == [
+            "Item",
+            "Text",
+            "Judge",
+            "Verdict",
+            "Human label",
+            "Judge and label",
+        ]
         assert len(told["rows"]) == 120 and told["rows"][0]["cells"][5] == "differ"
-        assert any(part[0] == "Human labels by rater" for part in told["rows"][0]["parts"])
+        assert any(
+            part[0] == "Human labels by rater" for part in told["rows"][0]["parts"]
+        )
 
 
 def test_scores_stand_on_the_scale_of_the_labels(finished: Build) -> None:
@@ -152,7 +165,11 @@ def test_failures_levels_issues_and_exchanges_are_in_it(finished: Build) -> None
         Failure(reason="timeout", message="too late", raw="half an ans"),
     )
     run = finished(
-        [(Item(id=k, text="x"), o) for k, o in (("a", sure), ("b", doubtful), ("c", failed))], []
+        [
+            (Item(id=k, text="x"), o)
+            for k, o in (("a", sure), ("b", doubtful), ("c", failed))
+        ],
+        [],
     )
     call = Call(
         model="m",
@@ -164,7 +181,9 @@ def test_failures_levels_issues_and_exchanges_are_in_it(finished: Build) -> None
         run.judgments[1].model_copy(update={"calls": (call,)}),
         run.judgments[2],
     ]
-    told = unpacked(finished(None, [], items=run.items, judgments=judgments, frame=run.frame))
+    told = unpacked(
+        finished(None, [], items=run.items, judgments=judgments, frame=run.frame)
+    )
     # most doubt first, what has none last
     assert [row["id"] for row in told["rows"]] == [
         "b",
@@ -186,7 +205,9 @@ def test_failures_levels_issues_and_exchanges_are_in_it(finished: Build) -> None
         opened["What was sent to m"] == "[user]\nRate x."
         and opened["What the model answered"] == "said: It is\n40.\nodds: [[1, 0.5]]"
     )
-    assert {"too late", "half an ans"} <= {text for _, text, _ in told["rows"][2]["parts"]}
+    assert {"too late", "half an ans"} <= {
+        text for _, text, _ in told["rows"][2]["parts"]
+    }
 
 
 def test_repeats_and_several_judges_are_told_apart(finished: Build) -> None:
@@ -198,18 +219,31 @@ def test_repeats_and_several_judges_are_told_apart(finished: Build) -> None:
     other = [each.model_copy(update={"judge": "second"}) for each in own]
     judgments = [*own, *other]
     told = unpacked(
-        finished([], [], items=[item], judgments=judgments, frame=tabulate([item], judgments, 2))
+        finished(
+            [],
+            [],
+            items=[item],
+            judgments=judgments,
+            frame=tabulate([item], judgments, 2),
+        )
     )
     assert [row["cells"][2] for row in told["rows"]] == ["score", "second"]
     opened = {title: text for title, text, _ in told["rows"][0]["parts"]}
-    assert "30" in opened["Repeat 2"] and opened["Human labels by rater"] == "ana: 3\nbia: 4"
+    assert (
+        "30" in opened["Repeat 2"]
+        and opened["Human labels by rater"] == "ana: 3\nbia: 4"
+    )
 
 
 def test_a_redacted_report_holds_no_text(finished: Build) -> None:
     config = dict(finished().config) | {"tracking": {"redact": True}}
-    run = finished([(Item(id="a", text="A secret text."), verdict(50.0))], [], config=config)
+    run = finished(
+        [(Item(id="a", text="A secret text."), verdict(50.0))], [], config=config
+    )
     contents.write(run)
-    packed = json.dumps(unpacked(run)) + (run.folder / "report.html").read_text(encoding="utf-8")
+    packed = json.dumps(unpacked(run)) + (run.folder / "report.html").read_text(
+        encoding="utf-8"
+    )
     assert "secret text" not in packed and "sha256:" in packed
 
 
@@ -217,14 +251,18 @@ def test_a_large_run_is_sampled_and_cut_and_says_so(
     finished: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(0)
-    noise = {f"i{k}": "".join(rng.choices("abcdefghij klmnop", k=2000)) for k in range(60)}
+    noise = {
+        f"i{k}": "".join(rng.choices("abcdefghij klmnop", k=2000)) for k in range(60)
+    }
     outcomes = [(Item(id=k, text=text), verdict(0.0)) for k, text in noise.items()]
     for name, value in {"MOST": 20, "PACKED": (1000, 900), "PLAIN": (0, 100)}.items():
         monkeypatch.setattr(workbench, name, value)
     monkeypatch.setattr(listed, "MOST", 20)
     run = finished(outcomes, [])
     bench = workbench.bench(listed.of_run(run, Words.of(run)), Words.of(run))
-    assert bench.notes[0].startswith("20 of 60 rows are here: the first 10 in the order")
+    assert bench.notes[0].startswith(
+        "20 of 60 rows are here: the first 10 in the order"
+    )
     assert "are cut in this table; judgments.jsonl has them whole" in bench.notes[1]
     assert len(bench.packed) <= 1000 + 900 * 20
     rows = json.loads(gzip.decompress(base64.b64decode(bench.packed)))["rows"]
@@ -243,10 +281,16 @@ def test_of_a_large_sweep_the_rows_furthest_apart_are_shown(
         monkeypatch.setattr(module, "MOST", 4)
     items = [Item(id=f"i{k}", text=f"Text {k}.") for k in range(40)]
     matrix = pd.DataFrame(
-        {"a": 0.0, "b": [float(k) for k in range(40)]}, index=[item.id for item in items]
+        {"a": 0.0, "b": [float(k) for k in range(40)]},
+        index=[item.id for item in items],
     )
     sweep = dataclasses.replace(
-        swept, scores=matrix, items=items, numbers={"a": 0, "b": 1}, margin=None, language="en"
+        swept,
+        scores=matrix,
+        items=items,
+        numbers={"a": 0, "b": 1},
+        margin=None,
+        language="en",
     )
     bench = workbench.bench(listed.of_sweep(sweep, Words.of(sweep)), Words.of(sweep))
     assert bench.notes[0].startswith("4 of 40 rows are here: the first 2 in the order")
@@ -256,7 +300,8 @@ def test_of_a_large_sweep_the_rows_furthest_apart_are_shown(
 def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
     items = [Item(id=f"i{k}", text=f"Text {k}.", pair="p", label=k) for k in range(3)]
     matrix = pd.DataFrame(
-        {"local-a": [10.0, 20.0, np.nan], "tfidf-a": [15.0, 90.0, 5.0]}, index=[i.id for i in items]
+        {"local-a": [10.0, 20.0, np.nan], "tfidf-a": [15.0, 90.0, 5.0]},
+        index=[i.id for i in items],
     )
     own = {
         "scores": matrix,
@@ -291,10 +336,12 @@ def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
             listed.of_sweep(hidden, Words.of(hidden)), Words.of(hidden)
         ).plain.rows[0][1]
     )
-    sweep.write(dataclasses.replace(whole, items=(), unread="the file is gone"), swept.folder)
-    assert "could not be read again: the file is gone" in (swept.folder / "report.html").read_text(
-        encoding="utf-8"
+    sweep.write(
+        dataclasses.replace(whole, items=(), unread="the file is gone"), swept.folder
     )
+    assert "could not be read again: the file is gone" in (
+        swept.folder / "report.html"
+    ).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -308,7 +355,9 @@ def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
         ([5], 0, 1),
     ],
 )
-def test_texts_share_a_budget_fairly(lengths: list[int], budget: int, longest: int) -> None:
+def test_texts_share_a_budget_fairly(
+    lengths: list[int], budget: int, longest: int
+) -> None:
     assert workbench.fair_length(lengths, budget) == longest
     if longest > 1:
         assert sum(min(length, longest) for length in lengths) <= budget
@@ -316,7 +365,10 @@ def test_texts_share_a_budget_fairly(lengths: list[int], budget: int, longest: i
 
 def test_names_lead_to_rows_that_are_there(finished: Build) -> None:
     outcomes = [
-        (Item(id=f"a {n}:é<", text="x", pair="p"), Failure(reason="timeout", message="m"))
+        (
+            Item(id=f"a {n}:é<", text="x", pair="p"),
+            Failure(reason="timeout", message="m"),
+        )
         for n in range(2)
     ]
     run = finished([*outcomes, (Item(id="good", text="x"), verdict(50))], [])
@@ -333,7 +385,9 @@ def test_names_lead_to_rows_that_are_there(finished: Build) -> None:
 
 def test_only_cells_that_name_items_lead_to_them() -> None:
     table = Table(("Item", "n"), [("12", "12")], named=(True, False))
-    page = read(rendered(Document("en", "t", "l", [table], items={"12": "12"}), "report.html"))
+    page = read(
+        rendered(Document("en", "t", "l", [table], items={"12": "12"}), "report.html")
+    )
     assert [value for name, value in page.attributes if name == "href"] == ["#item-12"]
 
 
@@ -365,18 +419,25 @@ async def _work(page: str, run: FinishedRun, tmp_path: Path) -> None:
 
 async def _at_a_desk(browser: Browser) -> None:
     cell = "document.querySelector('.window .row .id').textContent"
-    assert await browser.js(cell) == "i2"  # without any click: the one furthest from its label
+    # without any click: the one furthest from its label
+    assert await browser.js(cell) == "i2"
     await browser.js("document.querySelector('.window .row button').click()")
-    assert "Text 2." in await browser.js("document.querySelector('.opened').textContent")
+    assert "Text 2." in await browser.js(
+        "document.querySelector('.opened').textContent"
+    )
     await browser.js("document.querySelector('.window .row button').focus()")
     focused = []
     for key in ("ArrowDown", "End", "Home"):
         await browser.key(key)
         focused.append(await browser.js("document.activeElement.textContent"))
     assert focused[::2] == ["i8", "i2"] and focused[1] not in focused[::2]
-    await browser.js("[...document.querySelectorAll('.window thead button')][0].click()")
+    await browser.js(
+        "[...document.querySelectorAll('.window thead button')][0].click()"
+    )
     assert (
-        await browser.js("document.querySelector('.window thead th').getAttribute('aria-sort')")
+        await browser.js(
+            "document.querySelector('.window thead th').getAttribute('aria-sort')"
+        )
         == "ascending"
     )
     assert await browser.js(cell) == "hostile0"
@@ -385,13 +446,18 @@ async def _at_a_desk(browser: Browser) -> None:
         " s.dispatchEvent(new Event('input'))}"
     )
     assert (
-        await browser.js("document.querySelector('.tools output').textContent") == "1 of 613 rows"
+        await browser.js("document.querySelector('.tools output').textContent")
+        == "1 of 613 rows"
     )
     await browser.js("location.hash = '#item-i599'")
     await browser.until("document.querySelector('.chosen .id')?.textContent === 'i599'")
     await browser.js("location.hash = '#item-hostile3'")
-    await browser.until("document.querySelector('.chosen .id')?.textContent === 'hostile3'")
-    assert HOSTILE[3] in await browser.js("document.querySelector('.chosen + .opened').textContent")
+    await browser.until(
+        "document.querySelector('.chosen .id')?.textContent === 'hostile3'"
+    )
+    assert HOSTILE[3] in await browser.js(
+        "document.querySelector('.chosen + .opened').textContent"
+    )
     assert await browser.js("document.querySelectorAll('.window .row').length") < 60
     assert (
         await browser.js(
@@ -401,7 +467,9 @@ async def _at_a_desk(browser: Browser) -> None:
     )
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium (Debian's package chromium)"
+)
 def test_a_person_finds_the_item_on_which_judge_and_people_differ_most(
     finished: Build, tmp_path: Path
 ) -> None:

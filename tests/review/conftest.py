@@ -67,14 +67,16 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
         rubric: Rubric = rubric,
     ) -> Path:
         items = items or [
-            Item(id=f"i{k}", text=f"text {k}", condition="c") for k in range(len(outcomes))
+            Item(id=f"i{k}", text=f"text {k}", condition="c")
+            for k in range(len(outcomes))
         ]
         path, data = tmp_path / folder, tmp_path / f"{folder}.jsonl"
         # Not TextsDataset's own reading of CSV or numbers: JSON keeps every text as it is.
         data.parent.mkdir(exist_ok=True)
         data.write_text(
             "".join(
-                i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n" for i in items
+                i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n"
+                for i in items
             )
         )
         config = {
@@ -82,7 +84,10 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
                 "_target_": "undogmatic.records.rubric.Rubric",
                 **rubric.model_dump(mode="json"),
             },
-            "dataset": {"_target_": "undogmatic.datasets.tabular.TextsDataset", "path": data.name},
+            "dataset": {
+                "_target_": "undogmatic.datasets.tabular.TextsDataset",
+                "path": data.name,
+            },
             "tracking": {"uri": None, "redact": False, "traces": 200},
             "run": {"limit": None},
         }
@@ -96,9 +101,12 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
             "dataset_digest": items_digest(TextsDataset(str(data)).load()),
         }
         put(path / "run.json", json.dumps(facts))
-        made = [judgment(i.id, outcome) for i, outcome in zip(items, outcomes, strict=True)]
+        made = [
+            judgment(i.id, outcome) for i, outcome in zip(items, outcomes, strict=True)
+        ]
         put(
-            path / "judgments.jsonl", "".join(f"{j.model_dump_json()}\n" for j in [*made, *repeats])
+            path / "judgments.jsonl",
+            "".join(f"{j.model_dump_json()}\n" for j in [*made, *repeats]),
         )
         return path
 
@@ -109,7 +117,9 @@ def sheet_rows(path: str = "queue.csv") -> list[dict[str, str]]:
     before = csv.field_size_limit(10**9)
     try:
         return list(
-            csv.DictReader(io.StringIO(Path(path).read_bytes().decode("utf-8-sig"), newline=""))
+            csv.DictReader(
+                io.StringIO(Path(path).read_bytes().decode("utf-8-sig"), newline="")
+            )
         )
     finally:
         csv.field_size_limit(before)
@@ -135,7 +145,9 @@ def yes_no(rubric: Rubric) -> Rubric:
     """A rubric of two categories."""
     wordings = {"en": rubric.wordings["en"].model_copy(update={"meanings": ()})}
     scale = OrderedScale(categories=("no", "yes"))
-    return rubric.model_copy(update={"scale": scale, "guide": None, "wordings": wordings})
+    return rubric.model_copy(
+        update={"scale": scale, "guide": None, "wordings": wordings}
+    )
 
 
 @pytest.fixture(scope="session")
@@ -156,7 +168,9 @@ def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
     from undogmatic.tracking.store import default_uri, opened
     from undogmatic.tracking.traces import log_traces, mark_of
 
-    flagged = sure(30, review=True, confidence=20, rationale="só cita", issues=("no reason",))
+    flagged = sure(
+        30, review=True, confidence=20, rationale="só cita", issues=("no reason",)
+    )
     failed = Failure(reason="refusal", message="no")
     run = make_run([flagged, failed, sure(2)], repeats=[judgment("i0", sure(4), 1)])
     (tmp_path / "mlruns").mkdir()
@@ -165,19 +179,32 @@ def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
         run_id = store.client.create_run(store.experiment_id).info.run_id
         items = [Item(id="i1", text="text 1", condition="c")]
         made = judgment("i1", failed)
-        log_traces(store, run_id, items, {mark_of(store.experiment_id, made): made}, 1_800_000_000)
+        log_traces(
+            store,
+            run_id,
+            items,
+            {mark_of(store.experiment_id, made): made},
+            1_800_000_000,
+        )
     note = {"uri": default_uri(), "experiment": "undogmatic", "run_id": run_id}
     put(run / "mlflow.json", json.dumps(note))
     return str(run)
 
 
-def say(note: dict[str, str], item: str, value: Any, who: str | None, **more: Any) -> Any:
+def say(
+    note: dict[str, str], item: str, value: Any, who: str | None, **more: Any
+) -> Any:
     """Add an assessment of a person to an item's trace, as the UI does; returns it."""
     from mlflow.entities import AssessmentSource, Expectation, Feedback
     from mlflow.tracing.client import TracingClient
 
-    kind = {"feedback": Feedback, "expectation": Expectation}[more.pop("kind", "feedback")]
-    trace, name = trace_of(note, item, more.pop("repeat", 0)), more.pop("name", "human_label")
+    kind = {"feedback": Feedback, "expectation": Expectation}[
+        more.pop("kind", "feedback")
+    ]
+    trace, name = (
+        trace_of(note, item, more.pop("repeat", 0)),
+        more.pop("name", "human_label"),
+    )
     made = kind(name, value, source=AssessmentSource("HUMAN", who), **more)
     return TracingClient(note["uri"]).log_assessment(trace, made)
 
@@ -188,11 +215,15 @@ def traces(note: dict[str, str], **which: Any) -> Any:
 
     client = MlflowClient(note["uri"], note["uri"])
     experiment = str(client.get_experiment_by_name("undogmatic").experiment_id)
-    return [trace.info for trace in client.search_traces(locations=[experiment], **which)]
+    return [
+        trace.info for trace in client.search_traces(locations=[experiment], **which)
+    ]
 
 
 def trace_of(note: dict[str, str], item: str, repeat: int = 0) -> str:
-    (found,) = traces(note, filter_string=f"tags.item = '{item}' AND tags.repeat = '{repeat}'")
+    (found,) = traces(
+        note, filter_string=f"tags.item = '{item}' AND tags.repeat = '{repeat}'"
+    )
     return str(found.trace_id)
 
 

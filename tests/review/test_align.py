@@ -60,7 +60,8 @@ def rubric(own: Rubric) -> Rubric:
 def labelled(tmp_path: Path, own: Rubric, n: int = N) -> Labelled:
     """Items of which people pass every second; the first prompt passes them all."""
     items = [
-        Item(id=f"i{k}", text=f"Secret {k}. {'ab cd ef gh'[: k % 11]} {k * 7}") for k in range(n)
+        Item(id=f"i{k}", text=f"Secret {k}. {'ab cd ef gh'[: k % 11]} {k * 7}")
+        for k in range(n)
     ]
     people = {item.id: float(k % 2) for k, item in enumerate(items)}
     first = dict.fromkeys(people, Said(score=1.0, why="it is fine"))
@@ -69,7 +70,9 @@ def labelled(tmp_path: Path, own: Rubric, n: int = N) -> Labelled:
     return Labelled(run, rubric(own), "overall", items, people, first, FIRST)
 
 
-def follows(text: str, items: Sequence[Item], step: Callable[[], None]) -> Mapping[str, Said]:
+def follows(
+    text: str, items: Sequence[Item], step: Callable[[], None]
+) -> Mapping[str, Said]:
     """A judge that is right about the share of failing items that its prompt names, and about all
     that pass: "40p"; it fails where it is told to, and is gone where it is told to."""
     if "gone" in text:
@@ -95,7 +98,9 @@ def test_the_parts_are_dealt_once_and_by_the_texts_alone(
     session: Session, tmp_path: Path, rubric: Rubric
 ) -> None:
     parts = {part: [item.id for item in items] for part, items in session.parts.items()}
-    assert sorted([*parts["tuning"], *parts["held_out"]]) == sorted(session.labelled.people)
+    assert sorted([*parts["tuning"], *parts["held_out"]]) == sorted(
+        session.labelled.people
+    )
     assert abs(len(parts["tuning"]) - N / 2) <= 1
     for part in parts.values():  # alike in what people say
         assert abs(sum(session.labelled.people[item] for item in part) - N / 4) <= 1
@@ -127,8 +132,12 @@ def test_copies_of_a_text_lie_on_one_side(tmp_path: Path, rubric: Rubric) -> Non
     assert found.is_run(found.edits()[1]), "of copies each is judged"
 
 
-def test_too_few_labels_are_said_with_the_way_to_more(tmp_path: Path, rubric: Rubric) -> None:
-    with pytest.raises(DataError, match=r"5 independent groups.*undogmatic review export"):
+def test_too_few_labels_are_said_with_the_way_to_more(
+    tmp_path: Path, rubric: Rubric
+) -> None:
+    with pytest.raises(
+        DataError, match=r"5 independent groups.*undogmatic review export"
+    ):
         Session(labelled(tmp_path, rubric, 10), follows)
 
 
@@ -149,14 +158,18 @@ def test_what_breaks_the_prompt_is_said(text: str, first: str, said: str) -> Non
     assert check_edit(' "JSON" {"a": 1} ', "x", ("text",)) == '"JSON" {"a": 1}'
 
 
-def test_an_edit_is_judged_on_the_tuning_part_and_what_it_turned_is_told(session: Session) -> None:
+def test_an_edit_is_judged_on_the_tuning_part_and_what_it_turned_is_told(
+    session: Session,
+) -> None:
     number = session.edit("Fail 60p")
     session.judge(number, "tuning")
     first, edit = session.edits()
     assert {*edit.said} == {item.id for item in session.parts["tuning"]}
     before, after = (session.agreement(each, "tuning") for each in (first, edit))
     right, wrong = turned(before, after, {item: item for item in before})
-    assert share(before)[0] + right - wrong == share(after)[0] and right > 5 and wrong == 0
+    assert (
+        share(before)[0] + right - wrong == share(after)[0] and right > 5 and wrong == 0
+    )
     assert session.edit(" Fail 60p ") == number, "the same prompt is the same edit"
 
 
@@ -177,7 +190,9 @@ def test_a_look_is_counted_kept_and_paid_for(
         session.judge(session.edit(text), "tuning")
     first, second, third = session.look(1), session.look(2), session.look(3)
     assert [each.look for each in (first, second, third)] == [1, 2, 3]
-    assert [each.level for each in (first, second, third)] == pytest.approx([0.05, 0.025, 0.05 / 6])
+    assert [each.level for each in (first, second, third)] == pytest.approx(
+        [0.05, 0.025, 0.05 / 6]
+    )
     assert [each.answer for each in (first, second, third)] == ["yes", "yes", "not_yet"]
     assert session.look(1).look == 1, "the same look again is no further one"
     noted = (tmp_path / "outputs" / "looks.jsonl").read_text().splitlines()
@@ -210,15 +225,20 @@ def test_edits_without_effect_are_called_noise_and_a_clear_gain_is_not() -> None
     idle = [prompt(0.6) for _ in range(5)]
     found = fit([first, *idle], groups)
     assert found.is_noise and found.edits == 5 and found.luck > 0.05
-    assert not fit([first, *idle[: FEW - 1]], groups).is_noise, "of few edits nobody knows"
-    assert fit([first, prompt(1.0)], groups).edits == 0, "further edits start from one that gained"
+    assert not fit([first, *idle[: FEW - 1]], groups).is_noise, (
+        "of few edits nobody knows"
+    )
+    assert fit([first, prompt(1.0)], groups).edits == 0, (
+        "further edits start from one that gained"
+    )
     assert fit([first], groups).edits == 0
 
 
 def test_what_is_typed_is_kept_by_window_and_read_by_the_next_sitting(
     session: Session, tmp_path: Path, rubric: Rubric
 ) -> None:
-    other = Session(labelled(tmp_path, rubric), follows)  # another command on the same run
+    # another command on the same run
+    other = Session(labelled(tmp_path, rubric), follows)
     session.draft("a-1", "Fail what is")
     other.draft("b-1", "Another thought")
     session.draft("a-1", "Fail what is rude, ç\u2028")
@@ -230,7 +250,12 @@ def test_what_is_typed_is_kept_by_window_and_read_by_the_next_sitting(
     again = Session(labelled(tmp_path, rubric), follows)
     assert [edit.text for edit in again.edits()] == [FIRST, "one", "two", "three"]
     assert again.edit("four") == 4
-    assert [edit.text for edit in session.edits()][1:] == ["one", "two", "three", "four"]
+    assert [edit.text for edit in session.edits()][1:] == [
+        "one",
+        "two",
+        "three",
+        "four",
+    ]
     assert [line["text"] for line in again.drafts()] == texts
 
 
@@ -254,7 +279,9 @@ def test_windows_that_edit_at_once_lose_nothing(
     assert {edit.text for edit in edits[1:]} == {
         f"edit {w} {k}" for w in range(4) for k in range(10)
     }
-    assert {line["text"] for line in session.drafts()} == {f"draft {w} 9" for w in range(4)}
+    assert {line["text"] for line in session.drafts()} == {
+        f"draft {w} 9" for w in range(4)
+    }
 
 
 def waited(desk: Desk) -> dict[str, Any]:
@@ -271,7 +298,8 @@ def test_a_model_that_is_gone_is_said_and_the_edit_is_kept(session: Session) -> 
     state = waited(desk)
     assert state["error"]["text"].startswith("the server is gone")
     assert (
-        state["edits"][number]["text"] == "The server is gone" and not state["edits"][number]["run"]
+        state["edits"][number]["text"] == "The server is gone"
+        and not state["edits"][number]["run"]
     )
     with pytest.raises(ValueError, match="Run it first"):
         desk.look(number)
@@ -291,7 +319,13 @@ def test_what_cannot_be_written_is_said(session: Session) -> None:
 @contextlib.contextmanager
 def serving(session: Session, language: str = "en") -> Iterator[Any]:
     with Server(
-        Desk(session, language, {"judge": "score", "model": "fake", "run": "r"}, True, "all")
+        Desk(
+            session,
+            language,
+            {"judge": "score", "model": "fake", "run": "r"},
+            True,
+            "all",
+        )
     ) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
@@ -315,7 +349,9 @@ def test_the_page_is_told_nothing_of_the_held_out_texts(session: Session) -> Non
         assert not [item for item in session.parts["held_out"] if item.text in told]
         assert not [name for name in ids if name in told]
         assert asked(server, "/about", X_Token="wrong")[0] == 403
-        assert asked(server, "/run", {"text": "x"}, Origin="http://evil.example")[0] == 403
+        assert (
+            asked(server, "/run", {"text": "x"}, Origin="http://evil.example")[0] == 403
+        )
         assert asked(server, "/said?number=9")[0] == 404
         status, error = asked(server, "/run", {"text": " "})
         assert status == 400 and "The prompt was not run: it is empty" in error["error"]
@@ -331,16 +367,22 @@ async def _person(url: str) -> None:
         await browser.key("e")
         for letter in " r1h90p":  # in the field keys are letters
             await browser.key(letter)
-        await browser.until("document.getElementById('prompt').value.includes('r1h90p')")
+        await browser.until(
+            "document.getElementById('prompt').value.includes('r1h90p')"
+        )
         await browser.key("Escape")
         await browser.key("r")
-        await browser.until("document.getElementById('versions').innerText.includes('Edit 1')")
+        await browser.until(
+            "document.getElementById('versions').innerText.includes('Edit 1')"
+        )
         await browser.until(
             "/[1-9]/.test(document.getElementById('tab_right').textContent.slice(1))"
         )
         await browser.key("2")
         await browser.until("document.querySelectorAll('#list article').length > 5")
-        assert "tuned on" in await browser.js("document.getElementById('versions').innerText")
+        assert "tuned on" in await browser.js(
+            "document.getElementById('versions').innerText"
+        )
         await browser.key("ArrowDown")
         assert (
             await browser.js(
@@ -352,7 +394,9 @@ async def _person(url: str) -> None:
         await browser.until(
             "document.getElementById('message').innerText.includes('look number 1')"
         )
-        assert "Yes" not in await browser.js("document.getElementById('answer').innerText")
+        assert "Yes" not in await browser.js(
+            "document.getElementById('answer').innerText"
+        )
         await browser.key("h")
         await browser.until(
             "document.getElementById('answer').innerText.startsWith('Yes, the edited')"
@@ -367,26 +411,38 @@ async def _person(url: str) -> None:
         await browser.until("document.getElementById('prompt').value.includes('zz')")
         await browser.key("h")
         await browser.until("document.getElementById('message').className === 'wrong'")
-        assert "Run this prompt" in await browser.js("document.getElementById('message').innerText")
+        assert "Run this prompt" in await browser.js(
+            "document.getElementById('message').innerText"
+        )
         await browser.key("[")
         await browser.until(f"document.getElementById('prompt').value === {FIRST!r}")
         assert "zz" in await browser.js("document.getElementById('versions').innerText")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
-def test_a_person_edits_runs_and_looks_by_keyboard_in_chromium(session: Session) -> None:
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium (Debian's package chromium)"
+)
+def test_a_person_edits_runs_and_looks_by_keyboard_in_chromium(
+    session: Session,
+) -> None:
     with serving(session) as server:
         asyncio.run(_person(server.url))
-    assert len(session.edits()) == 2 and [look.answer for look in session.looks()] == ["yes"]
+    assert len(session.edits()) == 2 and [look.answer for look in session.looks()] == [
+        "yes"
+    ]
     assert any("zz" in line["text"] for line in session.drafts())
 
 
-@pytest.mark.skipif(AXE is None, reason="AXE_CORE names no axe.min.js (npm package axe-core)")
+@pytest.mark.skipif(
+    AXE is None, reason="AXE_CORE names no axe.min.js (npm package axe-core)"
+)
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_axe_finds_nothing(language: str, tmp_path: Path, rubric: Rubric) -> None:
     own = labelled(tmp_path, rubric)
     items = [
-        item.model_copy(update={"inputs": {"text": f"{item.text} {'A long text. ' * 900}"}})
+        item.model_copy(
+            update={"inputs": {"text": f"{item.text} {'A long text. ' * 900}"}}
+        )
         for item in own.items
     ]
     session = Session(replace(own, items=items), follows)
@@ -401,7 +457,8 @@ def test_axe_finds_nothing(language: str, tmp_path: Path, rubric: Rubric) -> Non
             await browser.js(f"{Path(str(AXE)).read_text(encoding='utf-8')}; 0")
             await browser.js("document.querySelector('details').open = true")
             shown = []
-            for key in "[]2[3h":  # earlier and later prompts, each list, and what is refused
+            # earlier and later prompts, each list, and what is refused
+            for key in "[]2[3h":
                 await browser.key(key)
                 await asyncio.sleep(0.2)
                 shown.append(await browser.js("document.body.innerText"))
@@ -412,7 +469,9 @@ def test_axe_finds_nothing(language: str, tmp_path: Path, rubric: Rubric) -> Non
                         " each.nodes[0].html]))"
                     )
                     assert await browser.js(found) == []
-                    assert await browser.js("document.documentElement.scrollWidth <= innerWidth")
+                    assert await browser.js(
+                        "document.documentElement.scrollWidth <= innerWidth"
+                    )
             assert len({*shown}) > 3
             told = ("Log.entryAdded", "Runtime.exceptionThrown")
             assert [each for each in browser.events if each.get("method") in told] == []
@@ -433,7 +492,11 @@ def start(folder: Path, *words: str) -> tuple[subprocess.Popen[str], Any]:
         stderr=subprocess.PIPE,
     )
     assert process.stdout is not None
-    url = next(found[0] for text in process.stdout if (found := re.findall(r"http://\S+", text)))
+    url = next(
+        found[0]
+        for text in process.stdout
+        if (found := re.findall(r"http://\S+", text))
+    )
     address, _, token = url.partition("/?token=")
 
     class Address:
@@ -455,7 +518,9 @@ def test_from_the_command_to_a_prompt_of_ones_own(tmp_path: Path) -> None:
     assert first.returncode == 0, first.stderr
     process, server = start(tmp_path, "first")
     about = asked(server, "/about")[1]
-    assert "reads no prompt" in about["notes"][0] and server.token not in " ".join(process.args)
+    assert "reads no prompt" in about["notes"][0] and server.token not in " ".join(
+        process.args
+    )
     number = asked(server, "/run", {"text": "Judge: strictly, 100% 'so'."})[1]["number"]
     for _ in range(200):
         if not asked(server, "/state")[1]["jobs"]:
@@ -493,8 +558,16 @@ def test_a_run_that_cannot_be_aligned_is_said(
     run: str, said: str, tmp_path: Path, capsys: Capture
 ) -> None:
     if run == "unlabelled":
-        put(tmp_path / "t.jsonl", [{"id": f"t{k}", "text": f"Text {k}."} for k in range(4)])
-        words = ["model=fake", "model.kind=length", "dataset=texts", "dataset.path=t.jsonl"]
+        put(
+            tmp_path / "t.jsonl",
+            [{"id": f"t{k}", "text": f"Text {k}."} for k in range(4)],
+        )
+        words = [
+            "model=fake",
+            "model.kind=length",
+            "dataset=texts",
+            "dataset.path=t.jsonl",
+        ]
         words += ["analysis=none", "tracking=none", "hydra.run.dir=unlabelled"]
         assert typed("undogmatic.run", *words, folder=tmp_path).returncode == 0
     with pytest.raises(SystemExit):
@@ -533,8 +606,18 @@ def test_a_hosted_model_is_asked_with_the_edit_and_may_be_gone(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     rows = [{"id": f"t{k}", "text": f"Text {k}.", "label": k % 101} for k in range(30)]
     put(tmp_path / "t.jsonl", rows)
-    words = ["model=gpt", f"model.api_base={stub.url}/v1", "dataset=texts", "dataset.path=t.jsonl"]
-    words += ["analysis=none", "tracking=none", "hydra.run.dir=first", "engine.backoff=0.01"]
+    words = [
+        "model=gpt",
+        f"model.api_base={stub.url}/v1",
+        "dataset=texts",
+        "dataset.path=t.jsonl",
+    ]
+    words += [
+        "analysis=none",
+        "tracking=none",
+        "hydra.run.dir=first",
+        "engine.backoff=0.01",
+    ]
     first = typed("undogmatic.run", *words, folder=tmp_path, OPENAI_API_KEY=KEY)
     assert first.returncode == 0, first.stderr
     run = _Run(RunFolder.open("first", "RUN"), None)
@@ -554,7 +637,9 @@ def test_a_hosted_model_is_asked_with_the_edit_and_may_be_gone(
     stub.faults = {"Text": Fault("status", times=None, status=503)}
     desk.run("Judge like a butcher.")
     state = waited(desk)
-    assert "got no answer from" in state["error"]["text"] and not state["edits"][2]["run"]
+    assert (
+        "got no answer from" in state["error"]["text"] and not state["edits"][2]["run"]
+    )
     assert state["edits"][2]["text"] == "Judge like a butcher."
     stub.faults = {}
     desk.run("Judge like a butcher.")
@@ -567,21 +652,35 @@ def test_a_hosted_model_is_asked_with_the_edit_and_may_be_gone(
 @pytest.mark.parametrize("language", languages())
 def test_the_page_tells_what_was_measured(language: str) -> None:
     stored = pd.read_csv(RESULTS / "align.csv")
-    (row,) = stored[(stored["labels"] == 200) & (stored["worth"] == 0)].to_dict("records")
+    (row,) = stored[(stored["labels"] == 200) & (stored["worth"] == 0)].to_dict(
+        "records"
+    )
     sentence = Words(language, [TEXTS]).text("align.measured")
     found = [round(abs(row[name])) for name in ("all", "tuning", "one_look")]
     numbers = [int(word) for word in re.findall(r"\d+", sentence)]
     assert numbers == [EDITS, 200, found[0], 100, *found[1:]]
-    assert (stored[["one_look", "every_look"]] <= 1).all(axis=None), "at most one in a hundred"
-    assert (stored["tuning"] > stored["all"]).all() and (stored["all"] > stored["one_look"]).all()
+    assert (stored[["one_look", "every_look"]] <= 1).all(axis=None), (
+        "at most one in a hundred"
+    )
+    assert (stored["tuning"] > stored["all"]).all() and (
+        stored["all"] > stored["one_look"]
+    ).all()
 
 
 @pytest.mark.local_model
 def test_the_embedded_model_is_asked_with_the_edit(tmp_path: Path) -> None:
-    rows = [{"id": f"t{k}", "text": f"Caso {k}: cabe a multa.", "label": k} for k in range(24)]
+    rows = [
+        {"id": f"t{k}", "text": f"Caso {k}: cabe a multa.", "label": k}
+        for k in range(24)
+    ]
     put(tmp_path / "t.jsonl", rows)
     words = ["model=local", "readout=logprobs", "prompt=demos_pt", "dataset=texts"]
-    words += ["dataset.path=t.jsonl", "analysis=none", "tracking=none", "hydra.run.dir=first"]
+    words += [
+        "dataset.path=t.jsonl",
+        "analysis=none",
+        "tracking=none",
+        "hydra.run.dir=first",
+    ]
     words += [f"engine.cache_dir={tmp_path / 'replies'}"]
     first = typed("undogmatic.run", *words, folder=tmp_path)
     assert first.returncode == 0, first.stderr
@@ -589,5 +688,7 @@ def test_the_embedded_model_is_asked_with_the_edit(tmp_path: Path) -> None:
     session.judge(session.edit("Dê nota alta a tudo o que fala de multa."), "tuning")
     before, after = session.edits()
     assert session.is_run(after)
-    changed = [item for item, one in after.said.items() if one.score != before.said[item].score]
+    changed = [
+        item for item, one in after.said.items() if one.score != before.said[item].score
+    ]
     assert changed, "the edit reaches the model"

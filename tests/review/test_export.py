@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from tests.examinations.builders import made_up
 from tests.examinations.builders import rubric as hundred
-from tests.review.conftest import MakeRun, Outcome, judgment, line_rows, sheet_rows, sure
+from tests.review.conftest import (
+    MakeRun,
+    Outcome,
+    judgment,
+    line_rows,
+    sheet_rows,
+    sure,
+)
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.calibration import CalibrationAnalysis
 from undogmatic.examinations.run_evidence import RunEvidence
@@ -36,16 +43,24 @@ class TestSelect:
         }
         items = [Item(id=f"i{k}", text="text") for k in range(len(outcomes))]
         judgments = [
-            judgment(item.id, outcome) for item, outcome in zip(items, outcomes, strict=True)
+            judgment(item.id, outcome)
+            for item, outcome in zip(items, outcomes, strict=True)
         ]
-        return queue.select(items, {each.key: each for each in judgments}, **(options | changes))
+        return queue.select(
+            items, {each.key: each for each in judgments}, **(options | changes)
+        )
 
     def ids(self, chosen: queue.Queue) -> list[str]:
         return [entry.judgment.item_id for entry in chosen.entries]
 
     def test_failures_first_then_the_widest_of_the_flagged(self) -> None:
         failure = Failure(reason="refusal", message="")
-        outcomes = [sure(10, review=True), sure(90), sure(30, uncertainty="high"), failure]
+        outcomes = [
+            sure(10, review=True),
+            sure(90),
+            sure(30, uncertainty="high"),
+            failure,
+        ]
         chosen = self.draw(outcomes)
         found = [("i3", "failed", None), ("i2", "flagged", 30), ("i0", "flagged", 10)]
         assert [(e.judgment.item_id, e.why, e.value) for e in chosen.entries] == found
@@ -70,9 +85,13 @@ class TestSelect:
 
     def test_the_level_counts_last_and_ties_keep_the_order_of_the_dataset(self) -> None:
         levels = ["low", "high", "medium", "high"]
-        chosen = self.draw([Verdict(score=1, uncertainty=u) for u in levels], everything=True)
+        chosen = self.draw(
+            [Verdict(score=1, uncertainty=u) for u in levels], everything=True
+        )
         assert (self.ids(chosen), chosen.order) == (["i1", "i3", "i2", "i0"], "level")
-        chosen = self.draw([Verdict(score=1), Verdict(score=99, review=True)], everything=True)
+        chosen = self.draw(
+            [Verdict(score=1), Verdict(score=99, review=True)], everything=True
+        )
         assert (self.ids(chosen), chosen.order) == (
             ["i0", "i1"],
             None,
@@ -83,10 +102,16 @@ class TestSelect:
         assert (self.ids(chosen), chosen.order) == (["i0", "i1"], "procedure")
 
     @given(
-        st.lists(st.tuples(*[st.none() | st.integers(0, 2)] * 4, LEVELS), min_size=10, max_size=14)
+        st.lists(
+            st.tuples(*[st.none() | st.integers(0, 2)] * 4, LEVELS),
+            min_size=10,
+            max_size=14,
+        )
     )
     @settings(max_examples=30, deadline=None)
-    def test_the_measure_is_the_one_of_calibration(self, rows: list[tuple[Any, ...]]) -> None:
+    def test_the_measure_is_the_one_of_calibration(
+        self, rows: list[tuple[Any, ...]]
+    ) -> None:
         verdicts: list[Outcome] = []
         for k, (doubt, width, confidence, p, level) in enumerate(rows):
             interval = None if width is None else (0.0, float(width))
@@ -101,15 +126,23 @@ class TestSelect:
                 "confidence": confidence,
                 "uncertainty": level,
             }
-            verdicts.append(Verdict(score=float(10 * k % 100), distribution=odds, **fields))
+            verdicts.append(
+                Verdict(score=float(10 * k % 100), distribution=odds, **fields)
+            )
         items = [
-            Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0) for k in range(len(verdicts))
+            Item(id=f"i{k}", text=made_up(9, str(k)), label=50.0)
+            for k in range(len(verdicts))
         ]
         judged = RunEvidence(
-            tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1), hundred()
+            tabulate(items, [judgment(f"i{k}", v) for k, v in enumerate(verdicts)], 1),
+            hundred(),
         )
         (result,) = CalibrationAnalysis(resamples=100)(judged, np.random.default_rng(0))
-        used = [f.values["measure"] for f in result.findings if f.key == "calibration.measure"]
+        used = [
+            f.values["measure"]
+            for f in result.findings
+            if f.key == "calibration.measure"
+        ]
         assert [self.draw(verdicts, everything=True).order] == (used or [None])
 
     def test_each_remaining_item_is_drawn_with_the_probability_stated(self) -> None:
@@ -117,16 +150,23 @@ class TestSelect:
         drawn: list[str] = []
         for seed in range(200):
             chosen = self.draw(
-                outcomes, everything=True, budget=2, random=2, rng=np.random.default_rng(seed)
+                outcomes,
+                everything=True,
+                budget=2,
+                random=2,
+                rng=np.random.default_rng(seed),
             )
             assert self.ids(chosen)[:2] == ["i9", "i8"]
             assert [e.inclusion for e in chosen.entries] == [1, 1, 0.25, 0.25]
             drawn += self.ids(chosen)[2:]
         shares = [drawn.count(f"i{k}") / 200 for k in range(10)]
         assert shares[8:] == [0, 0]
-        assert shares[:8] == pytest.approx([0.25] * 8, abs=0.125)  # four standard errors
+        # four standard errors
+        assert shares[:8] == pytest.approx([0.25] * 8, abs=0.125)
 
-    def test_more_random_rows_than_items_left_takes_them_all_with_certainty(self) -> None:
+    def test_more_random_rows_than_items_left_takes_them_all_with_certainty(
+        self,
+    ) -> None:
         chosen = self.draw([sure(1), sure(2, review=True)], random=9)
         assert sorted(self.ids(chosen)) == ["i0", "i1"]
         assert {e.inclusion for e in chosen.entries} == {1.0}
@@ -139,14 +179,16 @@ class TestSelect:
 
 class TestExport:
     def test_the_measure_is_named_where_it_is_read(self, make_run: MakeRun) -> None:
-        said = export(str(make_run([sure(20, review=True, doubt=0.25), sure(5, doubt=0.125)])))
+        said = export(
+            str(make_run([sure(20, review=True, doubt=0.25), sure(5, doubt=0.125)]))
+        )
         assert (
             "Most uncertain first, by procedure: the measure that analysis=calibration takes too."
             in said
         )
-        assert [(row["uncertainty_by"], row["uncertainty_value"]) for row in line_rows()] == [
-            ("procedure", 0.25)
-        ]
+        assert [
+            (row["uncertainty_by"], row["uncertainty_value"]) for row in line_rows()
+        ] == [("procedure", 0.25)]
 
     def test_scores_have_the_precision_of_their_scale_categories_names(
         self, make_run: MakeRun, yes_no: Rubric
@@ -154,7 +196,8 @@ class TestExport:
         export(
             str(
                 make_run(
-                    [Verdict(score=33.333333, interval=(1 / 3, 66.6), review=True)], folder="a"
+                    [Verdict(score=33.333333, interval=(1 / 3, 66.6), review=True)],
+                    folder="a",
                 )
             ),
             "of_a",
@@ -167,11 +210,15 @@ class TestExport:
         assert [cells[key] for key in ("score", "low", "high")] == ["yes", "no", "yes"]
         assert "Fill in `label` (no / yes, rubric toy)" in said
 
-    def test_both_files_hold_the_same_rows_ready_to_fill_in(self, make_run: MakeRun) -> None:
+    def test_both_files_hold_the_same_rows_ready_to_fill_in(
+        self, make_run: MakeRun
+    ) -> None:
         words: dict[str, Any] = {"rationale": "cites only", "issues": ("a", "b")}
         words["details"] = {"rules_fired": "overall, gap"}
         verdict = sure(20, review=True, confidence=30, uncertainty="high", **words)
-        run = make_run([verdict, sure(5), Failure(reason="unparseable", message="not JSON")])
+        run = make_run(
+            [verdict, sure(5), Failure(reason="unparseable", message="not JSON")]
+        )
         said = export(str(run))
         first, second = line_rows()
         assert (first["item_id"], first["failure"], first["score"]) == (
@@ -187,9 +234,17 @@ class TestExport:
         )
         assert (second["rationale"], second["issues"]) == ("cites only", ["a", "b"])
         assert second["rules"] == ["overall", "gap"]
-        assert (second["rank"], second["inclusion_probability"], second["condition"]) == (2, 1, "c")
+        assert (
+            second["rank"],
+            second["inclusion_probability"],
+            second["condition"],
+        ) == (2, 1, "c")
         assert (second["uncertainty_value"], second["uncertainty_by"]) == (20, "width")
-        assert (second["label"], second["labeller"], second["comment"]) == (None, None, None)
+        assert (second["label"], second["labeller"], second["comment"]) == (
+            None,
+            None,
+            None,
+        )
         cells = sheet_rows()[1]
         assert (cells["item_id"], cells["text"], cells["issues"], cells["label"]) == (
             "i0",
@@ -213,7 +268,8 @@ class TestExport:
         run = make_run([verdict], [Item(id="a", text=secret)])
         export(str(run), redact=True)
         assert (
-            secret.encode() not in Path("queue.csv").read_bytes() + Path("queue.jsonl").read_bytes()
+            secret.encode()
+            not in Path("queue.csv").read_bytes() + Path("queue.jsonl").read_bytes()
         )
         (row,) = line_rows()
         assert (row["text"], row["rules"]) == (redacted(secret), ["gap"])
@@ -238,7 +294,10 @@ class TestExport:
         before = Path("queue.csv").read_bytes()
         with pytest.raises(ConfigError, match=r"queue\.csv exists: it may hold labels"):
             export(run)
-        assert Path("queue.csv").read_bytes() == before and not Path("queue.jsonl").exists()
+        assert (
+            Path("queue.csv").read_bytes() == before
+            and not Path("queue.jsonl").exists()
+        )
 
     def test_what_is_no_run_or_no_longer_over_its_dataset_is_said(
         self, tmp_path: Path, make_run: MakeRun

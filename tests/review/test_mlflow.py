@@ -44,11 +44,16 @@ class TestMlflow:
         assert len(by_key) == len(found)
         return by_key
 
-    def test_judge_and_humans_stand_side_by_side_on_the_items_trace(self, logged: str) -> None:
+    def test_judge_and_humans_stand_side_by_side_on_the_items_trace(
+        self, logged: str
+    ) -> None:
         assert "MLflow: on 2 traces." in export(logged)
         rows = line_rows()
         assert [row["item_id"] for row in rows] == ["i1", "i0"]
-        said = [{"label": 60 + k, "labeller": who, "comment": "hm"} for k, who in enumerate("ab")]
+        said = [
+            {"label": 60 + k, "labeller": who, "comment": "hm"}
+            for k, who in enumerate("ab")
+        ]
         filled = [row | each for row in rows for each in said]
         assert "MLflow: on 3 traces." in import_labels(logged, fill(filled, "f.jsonl"))
         found = self.traces(logged)
@@ -75,21 +80,39 @@ class TestMlflow:
         export(logged)
         export(logged, "again", everything=True)
         for label, file in ((60, "f.csv"), (60, "f.csv"), (70, "g.csv")):
-            by_hand(logged, file, item_id="i0", label=label, labeller="a", revise=label == 70)
+            by_hand(
+                logged,
+                file,
+                item_id="i0",
+                label=label,
+                labeller="a",
+                revise=label == 70,
+            )
         human, flag, score = self.traces(logged)["i0", "0"]
-        assert (human.value, human.metadata["file"], flag.value) == (70, "g.csv:2", True)
+        assert (human.value, human.metadata["file"], flag.value) == (
+            70,
+            "g.csv:2",
+            True,
+        )
         assert score.metadata["queue"] == line_rows("again.jsonl")[0]["queue"]
 
     def test_redact_lets_no_text_into_the_store(self, logged: str) -> None:
         configure(logged, "redact: false", "redact: true")
         export(logged)
         by_hand(logged, item_id="i0", label=60, comment="tudo isto é segredo")
-        stored = b"".join(file.read_bytes() for file in Path("mlruns").rglob("*") if file.is_file())
+        stored = b"".join(
+            file.read_bytes() for file in Path("mlruns").rglob("*") if file.is_file()
+        )
         for text in ("só cita", "no reason", "text 0", "tudo isto é segredo"):
-            assert text.encode() not in stored and json.dumps(text)[1:-1].encode() not in stored
+            assert (
+                text.encode() not in stored
+                and json.dumps(text)[1:-1].encode() not in stored
+            )
         assert redacted("text 0").encode() in stored
 
-    def test_what_cannot_be_logged_is_said_and_the_files_are_there(self, logged: str) -> None:
+    def test_what_cannot_be_logged_is_said_and_the_files_are_there(
+        self, logged: str
+    ) -> None:
         note = noted(logged)
         Path("broken.db").write_bytes(b"this is not a database" * 100)
         for name, change, said in UNREADABLE:
@@ -99,15 +122,22 @@ class TestMlflow:
         noted(logged, **note)
         assert "tracking.traces=0" in export(logged, "d")
         assert all(Path(f"{name}.csv").is_file() for name in "abcd")
-        (said_of_it,) = self.traces(logged)[("i1", "0")]  # as it was logged with the run
+        # as it was logged with the run
+        (said_of_it,) = self.traces(logged)[("i1", "0")]
         assert (said_of_it.name, said_of_it.metadata or {}) == ("judge_score", {})
 
     def test_a_label_given_as_feedback_is_updated_as_such(self, logged: str) -> None:
         export(logged)
         say(noted(logged), "i1", 60, "a", rationale="hm")
         by_hand(logged, item_id="i1", label=70, labeller="a")
-        human, *_ = [a for a in self.traces(logged)["i1", "0"] if a.name == "human_label"]
-        assert (human.feedback is not None, human.value, human.rationale) == (True, 70, "hm")
+        human, *_ = [
+            a for a in self.traces(logged)["i1", "0"] if a.name == "human_label"
+        ]
+        assert (human.feedback is not None, human.value, human.rationale) == (
+            True,
+            70,
+            "hm",
+        )
         assert "0 labels added, 1 was there already" in import_labels(logged)
 
 
@@ -117,8 +147,14 @@ def test_a_trace_keeps_its_id_when_a_record_gains_a_field_with_a_default() -> No
     bare = judgment("a", Verdict(score=1))
     spelled_out = judgment("a", Verdict(score=1, review=False, issues=(), details={}))
     assert mark_of("1", bare) == mark_of("1", spelled_out)
-    assert mark_of("1", bare) != mark_of("2", bare) != mark_of("2", judgment("a", Verdict(score=2)))
-    assert mark_of("1", bare) == mark_of("1", Judgment.model_validate_json(bare.model_dump_json()))
+    assert (
+        mark_of("1", bare)
+        != mark_of("2", bare)
+        != mark_of("2", judgment("a", Verdict(score=2)))
+    )
+    assert mark_of("1", bare) == mark_of(
+        "1", Judgment.model_validate_json(bare.model_dump_json())
+    )
 
 
 Note = dict[str, str]
@@ -141,13 +177,19 @@ class TestFromMlflow:
         from mlflow.entities import Expectation
 
         assessments = self.client(note).get_trace(trace).info.assessments
-        (ours,) = [each.assessment_id for each in assessments if each.name == "human_label"]
+        (ours,) = [
+            each.assessment_id for each in assessments if each.name == "human_label"
+        ]
         self.client(note).update_assessment(trace, ours, Expectation("human_label", 70))
 
     def labels(self, run: str) -> list[tuple[str, float, str]]:
-        return [(one.item_id, one.label, one.labeller) for one in labels.read(Path(run))]
+        return [
+            (one.item_id, one.label, one.labeller) for one in labels.read(Path(run))
+        ]
 
-    def test_what_two_people_gave_comes_back_and_only_once(self, logged: str, note: Note) -> None:
+    def test_what_two_people_gave_comes_back_and_only_once(
+        self, logged: str, note: Note
+    ) -> None:
         first = say(note, "i0", 72.5, "ana", rationale="só cita")
         say(note, "i0", "60", "bo", kind="expectation")
         say(note, "i1", " 72,5 ", "ana", kind="expectation")
@@ -164,7 +206,9 @@ class TestFromMlflow:
             ("i1", 72.5, "ana"),
         ]
         (one,) = [
-            one for one in labels.read(Path(logged)) if (one.item_id, one.labeller) == ("i0", "ana")
+            one
+            for one in labels.read(Path(logged))
+            if (one.item_id, one.labeller) == ("i0", "ana")
         ]
         assert (one.comment, one.inclusion_probability, one.queue) == (
             "só cita",
@@ -177,22 +221,35 @@ class TestFromMlflow:
             first.assessment_id,
         )
         assert one.file is None
-        found = {item.id: item for item in TextsDataset(f"{logged}/labelled.jsonl").load()}
-        assert {key: item.label for key, item in found.items()} == {"i0": 66.25, "i1": 72.5}
+        found = {
+            item.id: item for item in TextsDataset(f"{logged}/labelled.jsonl").load()
+        }
+        assert {key: item.label for key, item in found.items()} == {
+            "i0": 66.25,
+            "i1": 72.5,
+        }
         about = {"label_count": 2, "label_spread": 12.5, "inclusion_probability": 1}
-        assert found["i0"].metadata == about | {"label_in_view": True}  # a trace shows the score
+        # a trace shows the score
+        assert found["i0"].metadata == about | {"label_in_view": True}
         assert len(TextsDataset(f"{logged}/with_labels.jsonl").load()) == 3
         before = Path(logged, "labels.jsonl").read_bytes()
         assert "0 labels added, 3 were there already" in import_labels(logged)
         assert Path(logged, "labels.jsonl").read_bytes() == before
 
-    def test_labels_that_a_file_brought_are_known(self, logged: str, note: Note) -> None:
-        rows = [{"item_id": "i0", "label": 7.5, "labeller": "ana"}, {"item_id": "i1", "label": 10}]
+    def test_labels_that_a_file_brought_are_known(
+        self, logged: str, note: Note
+    ) -> None:
+        rows = [
+            {"item_id": "i0", "label": 7.5, "labeller": "ana"},
+            {"item_id": "i1", "label": 10},
+        ]
         import_labels(logged, fill(rows, "f.csv"), scale="0-10")
         # the two traces of i0 count once
         assert "0 labels added, 2 were there already" in import_labels(logged)
         say(note, "i2", 50, "bo")
-        assert "1 label added, 2 were there already" in import_labels(logged, labeller="carla")
+        assert "1 label added, 2 were there already" in import_labels(
+            logged, labeller="carla"
+        )
         assert self.labels(logged) == [
             ("i0", 75, "ana"),
             ("i1", 100, "anonymous"),
@@ -230,19 +287,26 @@ class TestFromMlflow:
         by_hand(logged, item_id="i2", label=90, labeller="ana")
         say(note, "i0", 7.5, "ana")
         with pytest.raises(
-            DataError, match=r"human_label in sqlite.*all 1 labels lie .* --scale 0-10 maps them"
+            DataError,
+            match=r"human_label in sqlite.*all 1 labels lie .* --scale 0-10 maps them",
         ):
             import_labels(logged)
-        import_labels(logged, scale="0-10")  # the 90, which is known, is on the rubric's scale
+        # the 90, which is known, is on the rubric's scale
+        import_labels(logged, scale="0-10")
         assert self.labels(logged) == [("i2", 90, "ana"), ("i0", 75, "ana")]
         for again in ("0-10", None):
-            assert "0 labels added, 2 were there already" in import_labels(logged, scale=again)
+            assert "0 labels added, 2 were there already" in import_labels(
+                logged, scale=again
+            )
 
-    def test_a_label_corrected_in_the_ui_must_be_meant(self, logged: str, note: Note) -> None:
+    def test_a_label_corrected_in_the_ui_must_be_meant(
+        self, logged: str, note: Note
+    ) -> None:
         by_hand(logged, item_id="i1", label=60, labeller="ana")
         self.correct(note, trace_of(note, "i1"))
         with pytest.raises(
-            DataError, match=r"'ana' labels the item 'i1' 70, but 60 before \(f.csv:2.*--revise"
+            DataError,
+            match=r"'ana' labels the item 'i1' 70, but 60 before \(f.csv:2.*--revise",
         ):
             import_labels(logged)
         assert self.labels(logged) == [("i1", 60, "ana")]
@@ -255,7 +319,9 @@ class TestFromMlflow:
     ) -> None:
         by_hand(logged, item_id="i0", label=60, labeller="ana")
         self.correct(note, trace_of(note, "i0", 1))
-        with pytest.raises(DataError, match=f"70, but 60 at trace {trace_of(note, 'i0')}"):
+        with pytest.raises(
+            DataError, match=f"70, but 60 at trace {trace_of(note, 'i0')}"
+        ):
             import_labels(logged, revise=True)
 
     @pytest.mark.parametrize("nobody", [None, "default"])
@@ -266,7 +332,9 @@ class TestFromMlflow:
         import_labels(logged, labeller="ana")
         second = say(note, "i0", 65, nobody, overrides=first.assessment_id)
         say(note, "i0", 70, nobody, overrides=second.assessment_id)
-        with pytest.raises(DataError, match="'ana' labels the item 'i0' 70, but 60 before"):
+        with pytest.raises(
+            DataError, match="'ana' labels the item 'i0' 70, but 60 before"
+        ):
             import_labels(logged)
         import_labels(logged, revise=True)
         say(note, "i2", 80, nobody)
@@ -296,8 +364,13 @@ class TestFromMlflow:
         say(note, "i1", "fine", "bo", name="tone")
         say(note, "i0", 41, "ana", name="judge_score")
         said = import_labels(logged)
-        assert "0 labels added" in said and "No person's `human_label` is on the 3 traces" in said
-        assert "Other human assessments, not imported: judge_score (1), tone (2)." in said
+        assert (
+            "0 labels added" in said
+            and "No person's `human_label` is on the 3 traces" in said
+        )
+        assert (
+            "Other human assessments, not imported: judge_score (1), tone (2)." in said
+        )
         assert not Path(logged, "labels.jsonl").exists()
 
     def test_random_items_keep_their_probability_in_full_and_half_of_them_is_too_few(
@@ -311,9 +384,14 @@ class TestFromMlflow:
         assert "Only 1 of 2 random rows have a label" in import_labels(logged)
         say(note, drawn[1], 60, "ana", kind="expectation")
         assert "Only" not in import_labels(logged)
-        assert {one.inclusion_probability for one in labels.read(Path(logged))} == {2 / 3}
+        assert {one.inclusion_probability for one in labels.read(Path(logged))} == {
+            2 / 3
+        }
         found = TextsDataset(f"{logged}/labelled.jsonl").load()
-        assert [item.metadata["inclusion_probability"] for item in found] == [2 / 3, 2 / 3]
+        assert [item.metadata["inclusion_probability"] for item in found] == [
+            2 / 3,
+            2 / 3,
+        ]
 
     def test_a_label_on_the_trace_of_another_repeat_has_the_items_probability(
         self, logged: str, note: Note
@@ -331,7 +409,9 @@ class TestFromMlflow:
         export(logged, "later", budget=0, random=3)
         say(note, "i1", 50, "ana")
         assert "no inclusion probability" in import_labels(logged)
-        assert {one.item_id: one.inclusion_probability for one in labels.read(Path(logged))} == {
+        assert {
+            one.item_id: one.inclusion_probability for one in labels.read(Path(logged))
+        } == {
             "i0": None,
             "i1": 1,
         }
@@ -371,5 +451,7 @@ class TestFromMlflow:
         note = noted(logged)
         (info,) = traces(note)
         self.client(note).delete_traces(info.experiment_id, trace_ids=[info.trace_id])
-        with pytest.raises(ConfigError, match=r"it has no traces in .*undogmatic review export"):
+        with pytest.raises(
+            ConfigError, match=r"it has no traces in .*undogmatic review export"
+        ):
             import_labels(logged)

@@ -35,9 +35,12 @@ from undogmatic.safety.paths import conf_folder
 AXE = os.environ.get("AXE_CORE")  # axe.min.js of the npm package axe-core
 
 
-def sheet(tmp_path: Path, scale: str = "pass,fail", rater: str = "ana", n: int = 3) -> Sheet:
+def sheet(
+    tmp_path: Path, scale: str = "pass,fail", rater: str = "ana", n: int = 3
+) -> Sheet:
     entries = [
-        Entry(f"i{k}", {"text": f"Text <b>{k}</b> & more"}, {"judge": "pass"}) for k in range(n)
+        Entry(f"i{k}", {"text": f"Text <b>{k}</b> & more"}, {"judge": "pass"})
+        for k in range(n)
     ]
     return Sheet(entries, scale_of(scale), tmp_path / "labels.csv", rater)
 
@@ -60,7 +63,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
-def ask(server: Server, path: str, body: Any = None, **headers: str | None) -> tuple[int, Any]:
+def ask(
+    server: Server, path: str, body: Any = None, **headers: str | None
+) -> tuple[int, Any]:
     own: dict[str, str | None] = {
         "X-Token": server.token,
         "Host": f"127.0.0.1:{server.server_port}",
@@ -70,7 +75,13 @@ def ask(server: Server, path: str, body: Any = None, **headers: str | None) -> t
     own |= {name.replace("_", "-"): value for name, value in headers.items()}
     sent = {name: value for name, value in own.items() if value is not None}
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
-    raw = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+    raw = (
+        body
+        if isinstance(body, bytes)
+        else None
+        if body is None
+        else json.dumps(body).encode()
+    )
     connection.request("GET" if body is None else "POST", path, raw, sent)
     answer = connection.getresponse()
     told, kind = answer.read().decode(), answer.headers["Content-Type"]
@@ -82,8 +93,14 @@ def test_what_the_judge_said_is_told_only_after_the_label(server: Server) -> Non
     before = ask(server, "/item?place=1")[1]
     assert before["said"] == {} and "pass" not in json.dumps(before)
     assert "said" not in ask(server, "/about")[1]
-    status, after = ask(server, "/label", {"item": "i1", "label": "fail", "comment": "unsure"})
-    assert status == 200 and after["item"]["said"] == {"judge": "pass"} and after["done"] == 1
+    status, after = ask(
+        server, "/label", {"item": "i1", "label": "fail", "comment": "unsure"}
+    )
+    assert (
+        status == 200
+        and after["item"]["said"] == {"judge": "pass"}
+        and after["done"] == 1
+    )
     assert after["next"] == 2 and after["replaced"] is None
     kept = pd.read_csv(server.sheet.out)
     assert kept[["item", "rater", "label", "comment"]].to_numpy().tolist() == [
@@ -91,7 +108,8 @@ def test_what_the_judge_said_is_told_only_after_the_label(server: Server) -> Non
     ]
     taken_back = ask(server, "/label", {"item": "i1", "label": None})[1]
     assert taken_back["done"] == 0 and taken_back["item"]["label"] is None
-    assert pd.read_csv(server.sheet.out)["label"].isna().all()  # the row stays, without a label
+    # the row stays, without a label
+    assert pd.read_csv(server.sheet.out)["label"].isna().all()
     assert sheet(server.sheet.out.parent).done == []
 
 
@@ -127,7 +145,9 @@ def test_it_answers_to_its_own_page_alone(
         ({"item": "i0", "label": "pass", "comment": [1]}, "comment"),
     ],
 )
-def test_what_is_no_label_is_refused_and_said(server: Server, body: Any, said: str) -> None:
+def test_what_is_no_label_is_refused_and_said(
+    server: Server, body: Any, said: str
+) -> None:
     status, told = ask(server, "/label", body)
     assert status == 400 and said in told["error"]
     assert not server.sheet.out.exists()
@@ -136,7 +156,10 @@ def test_what_is_no_label_is_refused_and_said(server: Server, body: Any, said: s
 def test_the_page_is_one_file_that_may_load_nothing(server: Server) -> None:
     status, page = ask(server, f"/?token={server.token}", X_Token=None)
     assert (
-        status == 200 and "NONCE" not in page and "http://" not in page and "https://" not in page
+        status == 200
+        and "NONCE" not in page
+        and "http://" not in page
+        and "https://" not in page
     )
     assert ask(server, "/nothing")[0] == 404 and ask(server, "/item?place=3")[0] == 404
 
@@ -147,7 +170,10 @@ def test_a_second_rater_and_a_second_sitting_keep_what_is_there(tmp_path: Path) 
     second = sheet(tmp_path, rater="ben")
     second.label("i0", "fail")
     again = sheet(tmp_path)
-    assert again.done == ["i0"] and again.shown(0)["comment"] == '=1+1, "quoted"\nand a second line'
+    assert (
+        again.done == ["i0"]
+        and again.shown(0)["comment"] == '=1+1, "quoted"\nand a second line'
+    )
     assert again.about()["next"] == 1
     again.label("i0", "fail")
     assert sorted(pd.read_csv(again.out)["label"]) == ["fail", "fail"]
@@ -193,21 +219,29 @@ def test_scales_are_typed_in_a_word(typed_scale: str, span: str) -> None:
         ("2,1,3", "213"),
     ],
 )
-def test_each_label_has_a_key_that_is_shown(typed_scale: str, keys: str, tmp_path: Path) -> None:
+def test_each_label_has_a_key_that_is_shown(
+    typed_scale: str, keys: str, tmp_path: Path
+) -> None:
     assert keys_of(["-1", "0", "1"]) == ["a", "0", "1"]
     about = sheet(tmp_path, typed_scale).about()
-    assert "".join(about["keys"]) == keys and len(about["options"]) == len(about["keys"])
+    assert "".join(about["keys"]) == keys and len(about["options"]) == len(
+        about["keys"]
+    )
     assert len(set(about["keys"])) == len(keys) and "c" not in keys
     assert keys_of([f"name {n}" for n in range(60)])[34:] == [""] * 26
 
 
 @pytest.mark.parametrize("wrong", ["5-1", "a-b", "", "pass", "a,a", "<", "1..x"])
 def test_what_is_no_scale_is_said_with_the_ways_to_write_one(wrong: str) -> None:
-    with pytest.raises(ConfigError, match=r"--scale is .* Write it like one of these: 1-5"):
+    with pytest.raises(
+        ConfigError, match=r"--scale is .* Write it like one of these: 1-5"
+    ):
         scale_of(wrong)
 
 
-def test_numbers_are_held_to_the_scale_and_kept_with_their_digits(tmp_path: Path) -> None:
+def test_numbers_are_held_to_the_scale_and_kept_with_their_digits(
+    tmp_path: Path,
+) -> None:
     own = sheet(tmp_path, scale="0..1")
     own.label("i0", 0.123456)
     assert sheet(tmp_path, scale="0..1").shown(0)["label"] == "0.123456"
@@ -239,7 +273,8 @@ def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> No
         read_entries(str(file), None, (), [])
     file.write_text("x,y\n1,2\n")
     with pytest.raises(
-        ConfigError, match=r"no column `text`, and none that seems to be it.*--text COLUMN"
+        ConfigError,
+        match=r"no column `text`, and none that seems to be it.*--text COLUMN",
     ):
         read_entries(str(file), None, (), [])
 
@@ -252,7 +287,10 @@ def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> No
         (["--rubric", "x.yaml"], "does not exist"),
         (["--random", "7"], "--random is 7"),
         (["--by", "text"], "--by is 'text' without --random N"),
-        (["--random", "1", "--by", "judge"], "--by is 'judge', which is no column of t.csv"),
+        (
+            ["--random", "1", "--by", "judge"],
+            "--by is 'judge', which is no column of t.csv",
+        ),
         (["--port", "99999999"], "--port is 99999999"),
     ],
 )
@@ -272,9 +310,13 @@ async def _person(url: str) -> None:
             await browser.js("document.querySelector('article div').textContent")
             == "Text <b>0</b> & more"
         )
-        assert "pass" not in await browser.js("document.getElementById('said').textContent")
+        assert "pass" not in await browser.js(
+            "document.getElementById('said').textContent"
+        )
         await browser.key("1")
-        await browser.until("document.getElementById('said').textContent.includes('judge: pass')")
+        await browser.until(
+            "document.getElementById('said').textContent.includes('judge: pass')"
+        )
         await browser.key("Enter")
         await browser.until("document.title === 'Item i1'")
         await browser.key("c")
@@ -293,7 +335,9 @@ async def _person(url: str) -> None:
         )
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium (Debian's package chromium)"
+)
 def test_a_person_labels_by_keyboard_in_chromium(server: Server) -> None:
     asyncio.run(_person(server.url))
     kept = pd.read_csv(server.sheet.out, keep_default_na=False)
@@ -305,7 +349,9 @@ def test_a_person_labels_by_keyboard_in_chromium(server: Server) -> None:
     ]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium (Debian's package chromium)"
+)
 class TestInChromium:
     """What a person's keys and eyes meet, on a page whose server takes its time."""
 
@@ -328,7 +374,9 @@ class TestInChromium:
         with serving(own) as running:
             yield running
 
-    def test_no_key_that_is_pressed_while_a_label_is_saved_is_lost(self, slow: Server) -> None:
+    def test_no_key_that_is_pressed_while_a_label_is_saved_is_lost(
+        self, slow: Server
+    ) -> None:
         keys = "0123456789x0"
 
         async def type_fast() -> None:
@@ -341,9 +389,12 @@ class TestInChromium:
                 assert await browser.js(shown) == "0123456789x"
                 for key in keys:
                     await browser.key(key)
-                for key in ("c", *"c1x", "Escape", "7"):  # a comment on the thirteenth, in letters
+                # a comment on the thirteenth, in letters
+                for key in ("c", *"c1x", "Escape", "7"):
                     await browser.key(key)
-                await browser.until("document.getElementById('count').textContent === '13 of 14'")
+                await browser.until(
+                    "document.getElementById('count').textContent === '13 of 14'"
+                )
 
         asyncio.run(type_fast())
         kept = pd.read_csv(slow.sheet.out, keep_default_na=False, dtype=str)
@@ -363,15 +414,27 @@ class TestInChromium:
                         await browser.key(key)
                 for key in ("1", "0", "1", "Enter"):
                     await browser.key(key)
-                await browser.until("document.getElementById('message').className === 'wrong'")
-                assert await browser.js("document.title") == "Item i4"  # 101 is off the scale
-                await browser.until("document.getElementById('count').textContent === '4 of 6'")
+                await browser.until(
+                    "document.getElementById('message').className === 'wrong'"
+                )
+                # 101 is off the scale
+                assert await browser.js("document.title") == "Item i4"
+                await browser.until(
+                    "document.getElementById('count').textContent === '4 of 6'"
+                )
 
         with serving(own) as server:
             asyncio.run(type_fast())
-        assert pd.read_csv(own.out, dtype=str)["label"].tolist() == ["7", "12.5", "100", "0"]
+        assert pd.read_csv(own.out, dtype=str)["label"].tolist() == [
+            "7",
+            "12.5",
+            "100",
+            "0",
+        ]
 
-    def test_what_was_not_kept_is_shown_again(self, tmp_path: Path, monkeypatch: Patch) -> None:
+    def test_what_was_not_kept_is_shown_again(
+        self, tmp_path: Path, monkeypatch: Patch
+    ) -> None:
         own = sheet(tmp_path, n=4)
         own.entries = [entry._replace(said={}) for entry in own.entries]
         label = own.label
@@ -391,16 +454,23 @@ class TestInChromium:
                 for key in "12":
                     await browser.key(key)
                 await browser.until("document.querySelector('#message.wrong') !== null")
-                for key in "12":  # meant for the items that are shown, not for the one that failed
+                # meant for the items that are shown, not for the one that failed
+                for key in "12":
                     await browser.key(key)
                 wrong = "document.querySelector('#message.wrong')?.textContent ?? ''"
                 await browser.until(
                     f"({wrong}).includes('i1: The label was not kept: the disk is full')"
                 )
-                await browser.until("document.title === 'Item i1'")  # the only one without a label
-                await browser.until("document.getElementById('count').textContent === '3 of 4'")
+                # the only one without a label
+                await browser.until("document.title === 'Item i1'")
+                await browser.until(
+                    "document.getElementById('count').textContent === '3 of 4'"
+                )
                 assert (
-                    await browser.js("document.querySelectorAll('[aria-pressed=true]').length") == 0
+                    await browser.js(
+                        "document.querySelectorAll('[aria-pressed=true]').length"
+                    )
+                    == 0
                 )
                 await browser.key("1")
                 await browser.until(
@@ -410,9 +480,13 @@ class TestInChromium:
         with serving(own) as server:
             asyncio.run(label_all())
         kept = pd.read_csv(own.out).sort_values("item")
-        assert kept["label"].tolist() == ["pass", "pass", "pass", "fail"], "i1 again at last"
+        assert kept["label"].tolist() == ["pass", "pass", "pass", "fail"], (
+            "i1 again at last"
+        )
 
-    def test_an_answer_that_takes_the_place_of_another_is_said(self, tmp_path: Path) -> None:
+    def test_an_answer_that_takes_the_place_of_another_is_said(
+        self, tmp_path: Path
+    ) -> None:
         own, other = sheet(tmp_path, n=2), sheet(tmp_path, n=2)
 
         async def label_one() -> None:
@@ -429,14 +503,17 @@ class TestInChromium:
             asyncio.run(label_one())
         assert pd.read_csv(own.out)["label"].tolist() == ["fail"] and own.replaced == 1
 
-    @pytest.mark.skipif(AXE is None, reason="AXE_CORE names no axe.min.js (npm package axe-core)")
+    @pytest.mark.skipif(
+        AXE is None, reason="AXE_CORE names no axe.min.js (npm package axe-core)"
+    )
     @pytest.mark.parametrize("scale", ["1-10", "0..100", "pass,fail"])
     @pytest.mark.parametrize("language", ["en", "pt"])
     def test_axe_finds_nothing(self, scale: str, language: str, tmp_path: Path) -> None:
         own = sheet(tmp_path, scale)
         long = "A long text. " * 2000
         own.entries = [
-            entry._replace(texts={"Question": "Why?", "Answer": long}) for entry in own.entries
+            entry._replace(texts={"Question": "Why?", "Answer": long})
+            for entry in own.entries
         ]
         own.language = language
         own.label("i1", "pass" if scale == "pass,fail" else 5)
@@ -460,7 +537,9 @@ class TestInChromium:
                         await browser.js("document.getElementById('forward').click()")
                         await browser.until("document.title.endsWith('i1')")
                 told = ("Log.entryAdded", "Runtime.exceptionThrown")
-                assert [each for each in browser.events if each.get("method") in told] == []
+                assert [
+                    each for each in browser.events if each.get("method") in told
+                ] == []
 
         with serving(own) as server:
             asyncio.run(look())

@@ -38,24 +38,32 @@ def _label(folder: Path, rater: str, items: Sequence[int], start: Any) -> None:
     ("raters", "items"),
     [
         (("ana", "ben"), (range(EACH), range(EACH))),
-        (("ana", "ana"), (range(EACH), range(EACH, 2 * EACH))),  # one person in two windows
+        # one person in two windows
+        (("ana", "ana"), (range(EACH), range(EACH, 2 * EACH))),
         (("ana", "ana"), (range(EACH), range(EACH))),  # who answers the same in both
     ],
 )
 def test_two_processes_lose_nothing(
     raters: Sequence[str], items: Sequence[range], tmp_path: Path
 ) -> None:
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    context = multiprocessing.get_context(
+        "fork" if sys.platform == "linux" else "spawn"
+    )
     start = context.Barrier(2)
     pairs = zip(raters, items, strict=True)
-    both = [context.Process(target=_label, args=(tmp_path, who, n, start)) for who, n in pairs]
+    both = [
+        context.Process(target=_label, args=(tmp_path, who, n, start))
+        for who, n in pairs
+    ]
     for each in both:
         each.start()
     for each in both:
         each.join(60)
         assert each.exitcode == 0
     rows = pd.read_csv(tmp_path / "labels.csv")
-    wanted = {(f"i{n}", who) for who, own in zip(raters, items, strict=True) for n in own}
+    wanted = {
+        (f"i{n}", who) for who, own in zip(raters, items, strict=True) for n in own
+    }
     assert sorted(zip(rows["item"], rows["rater"], strict=True)) == sorted(wanted)
     assert all(
         (label == "pass") == (int(item[1:]) % 2 == 1)
@@ -68,7 +76,8 @@ def test_rows_and_columns_that_a_colleague_adds_meanwhile_stay(tmp_path: Path) -
     own.label("i0", "pass")
     file = tmp_path / "labels.csv"
     with file.open("a", encoding="utf-8") as added:
-        added.write("i0,ben,fail\ni1,ben,pass,unsure,2026-01-01T00:00:00+00:00,,")  # without an end
+        # without an end
+        added.write("i0,ben,fail\ni1,ben,pass,unsure,2026-01-01T00:00:00+00:00,,")
     own.label("i1", "fail")
     own.label("i0", "fail")  # another answer: the file is written anew
     rows = pd.read_csv(file, keep_default_na=False)
@@ -93,7 +102,10 @@ def test_a_spreadsheet_may_have_saved_the_file_in_its_own_way(tmp_path: Path) ->
     )
     writer.writeheader()
     writer.writerows(
-        [rows[0] | {"group of ben": "3"}, {"label": "fail", "item": "i2", "rater": "ben"}]
+        [
+            rows[0] | {"group of ben": "3"},
+            {"label": "fail", "item": "i2", "rater": "ben"},
+        ]
     )
     file.write_text("\ufeff" + told.getvalue(), encoding="utf-8", newline="")
     own.label("i1", "fail")
@@ -118,7 +130,9 @@ def test_what_another_program_saved_over_is_written_again(tmp_path: Path) -> Non
     assert pd.read_csv(file)["item"].tolist() == ["i0", "i1", "i2"]
 
 
-def test_what_is_taken_back_in_one_window_is_not_brought_back_by_the_other(tmp_path: Path) -> None:
+def test_what_is_taken_back_in_one_window_is_not_brought_back_by_the_other(
+    tmp_path: Path,
+) -> None:
     one, other = sheet(tmp_path), sheet(tmp_path)
     one.label("i0", "pass")
     other.label("i0", None)
@@ -135,7 +149,8 @@ def test_the_last_answer_of_one_rater_counts_and_it_is_said(tmp_path: Path) -> N
     assert one.label("i0", "pass", was="fail").replaced is None
     assert other.label("i0", "pass").replaced is None  # it is the same answer
     assert (one.replaced, other.replaced) == (0, 1)
-    assert sheet(tmp_path, rater="ben").label("i0", "fail").replaced is None  # that of another
+    # that of another
+    assert sheet(tmp_path, rater="ben").label("i0", "fail").replaced is None
     numbers = sheet(tmp_path / "numbers", scale="1-5")
     numbers.label("i0", 3)
     assert numbers.label("i0", 4, was="3.0").replaced is None
@@ -154,10 +169,15 @@ def test_a_file_whose_name_is_a_link_and_its_mode_stay(tmp_path: Path) -> None:
     assert stat.S_IMODE((shared / "labels.csv").stat().st_mode) == 0o664
 
 
-def test_a_lock_that_is_never_let_go_is_said(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_lock_that_is_never_let_go_is_said(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     own, other = sheet(tmp_path), sheet(tmp_path)
     monkeypatch.setattr(kept, "SECONDS", 0.05)
-    with own.file._locked(), pytest.raises(StorageError, match=r"another process has held .*lock"):
+    with (
+        own.file._locked(),
+        pytest.raises(StorageError, match=r"another process has held .*lock"),
+    ):
         other.label("i0", "pass")
     other.label("i0", "pass")
     assert sheet(tmp_path).done == ["i0"]
@@ -172,7 +192,9 @@ def test_a_file_that_is_no_sheet_any_more_takes_no_label(tmp_path: Path) -> None
     assert (tmp_path / "labels.csv").read_text() == "a,b\n1,2\n" and own.done == ["i0"]
 
 
-def test_a_browser_that_goes_away_prints_no_traceback(tmp_path: Path, capfd: Capture) -> None:
+def test_a_browser_that_goes_away_prints_no_traceback(
+    tmp_path: Path, capfd: Capture
+) -> None:
     with serving(sheet(tmp_path)) as server:
         for request in (
             b"GET /about HTTP/1.1\r\n",
@@ -215,7 +237,9 @@ def test_the_token_is_on_no_command_line(
         return True
 
     monkeypatch.setattr(webbrowser, "open_new_tab", browser)
-    monkeypatch.setattr("undogmatic.review.page.Server.serve_forever", lambda server: None)
+    monkeypatch.setattr(
+        "undogmatic.review.page.Server.serve_forever", lambda server: None
+    )
     main(["label", "t.csv"])
     (url,) = opened
     token = told[0].partition("token=")[2].partition('"')[0]
@@ -225,7 +249,9 @@ def test_the_token_is_on_no_command_line(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
 
 
-def test_the_file_that_leads_to_the_page_is_gone_once_it_is_open(tmp_path: Path) -> None:
+def test_the_file_that_leads_to_the_page_is_gone_once_it_is_open(
+    tmp_path: Path,
+) -> None:
     from tests.review.test_page import ask
 
     with serving(sheet(tmp_path)) as server:
@@ -245,10 +271,22 @@ def test_two_commands_at_once_keep_what_both_are_told(tmp_path: Path) -> None:
 
     rows = "".join(f"Text {n}.\n" for n in range(2 * EACH))
     put(tmp_path / "t.csv", "text\n" + rows)
-    tool = [sys.executable, "-m", "undogmatic.cli", "label", "t.csv", "--no-browser", "--rater"]
+    tool = [
+        sys.executable,
+        "-m",
+        "undogmatic.cli",
+        "label",
+        "t.csv",
+        "--no-browser",
+        "--rater",
+    ]
     commands = [
         subprocess.Popen(
-            [*tool, who], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
+            [*tool, who],
+            cwd=tmp_path,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for who in ("ana", "ben")
     ]
@@ -269,7 +307,9 @@ def test_two_commands_at_once_keep_what_both_are_told(tmp_path: Path) -> None:
                 assert connection.getresponse().status == 200
                 connection.close()
 
-        people = [threading.Thread(target=send, args=(address,)) for address in addresses]
+        people = [
+            threading.Thread(target=send, args=(address,)) for address in addresses
+        ]
         for each in people:
             each.start()
         for each in people:
@@ -280,8 +320,12 @@ def test_two_commands_at_once_keep_what_both_are_told(tmp_path: Path) -> None:
         told = [command.communicate(timeout=30)[0] for command in commands]
     for each in told:
         assert (
-            "20 of 40 items are labelled" in each and "No judge can be checked by them yet" in each
+            "20 of 40 items are labelled" in each
+            and "No judge can be checked by them yet" in each
         ), each
     kept_rows = pd.read_csv(tmp_path / "t.labels.csv")
-    assert kept_rows.groupby("rater")["item"].nunique().to_dict() == {"ana": EACH, "ben": EACH}
+    assert kept_rows.groupby("rater")["item"].nunique().to_dict() == {
+        "ana": EACH,
+        "ben": EACH,
+    }
     assert len(kept_rows) == 2 * EACH

@@ -41,20 +41,34 @@ wordings:
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two finished tests: `run`, of texts that ship, and `mine`, of answers."""
     folder = tmp_path_factory.mktemp("unsteady")
-    words = ("shame", "model=patterns", "tracking=none", "dataset.cues=3", "hydra.run.dir=run")
+    words = (
+        "shame",
+        "model=patterns",
+        "tracking=none",
+        "dataset.cues=3",
+        "hydra.run.dir=run",
+    )
     done = typed("undogmatic.cli", "instrument", *words, folder=folder)
     assert done.returncode == 0, done.stderr
     (command,) = [each for each in commands_in(done.stdout) if " label " in each]
     assert command == "undogmatic label run --random 30"
     (folder / "mine.yaml").write_text(RUBRIC, encoding="utf-8")
     answers = [
-        ". ".join(made_up(9, f"{k} {s}").strip() for s in range(2 + k % 7)) for k in range(24)
+        ". ".join(made_up(9, f"{k} {s}").strip() for s in range(2 + k % 7))
+        for k in range(24)
     ]
-    rows = [{"question": f"Who is {k}?", "response": each} for k, each in enumerate(answers)]
+    rows = [
+        {"question": f"Who is {k}?", "response": each} for k, each in enumerate(answers)
+    ]
     put(folder / "answers.jsonl", rows)
     words = ("mine.yaml", "--texts", "answers.jsonl", "model=fake", "model.kind=length")
     done = typed(
-        "undogmatic.cli", "instrument", *words, "tracking=none", "hydra.run.dir=mine", folder=folder
+        "undogmatic.cli",
+        "instrument",
+        *words,
+        "tracking=none",
+        "hydra.run.dir=mine",
+        folder=folder,
     )
     assert done.returncode == 0, done.stderr
     return folder
@@ -69,14 +83,19 @@ def folder(judged: Path, tmp_path: Path, monkeypatch: Patch) -> Path:
 
 
 def rows_of(table: Path) -> pd.DataFrame:
-    return pd.DataFrame(list(map(json.loads, table.read_text(encoding="utf-8").splitlines())))
+    return pd.DataFrame(
+        list(map(json.loads, table.read_text(encoding="utf-8").splitlines()))
+    )
 
 
 def test_chances_rise_with_how_far_scores_of_a_text_differ(folder: Path) -> None:
     found = draw("run", 20, 0)
     rows = rows_of(found.table).set_index("item")
     assert len(rows) == 60 and not rows.index.str.contains("+cue.", regex=False).any()
-    assert rows[PROBABILITY].sum() == pytest.approx(20) and rows[PROBABILITY].min() >= 15 / 60
+    assert (
+        rows[PROBABILITY].sum() == pytest.approx(20)
+        and rows[PROBABILITY].min() >= 15 / 60
+    )
     assert len({*found.drawn}) == 20 and {*found.drawn} <= {*rows.index}
     scores = pd.read_csv("run/scores.csv").set_index("item_id")["score"]
     text = scores.index.str.replace(r"\+cue\..*", "", regex=True)
@@ -96,7 +115,9 @@ def test_the_same_draw_is_the_same_file_and_another_one_another(folder: Path) ->
     assert len(everything.drawn) == 24 and PROBABILITY not in rows_of(everything.table)
 
 
-def test_from_the_verdict_to_labels_and_to_a_weighted_check(folder: Path, person: Person) -> None:
+def test_from_the_verdict_to_labels_and_to_a_weighted_check(
+    folder: Path, person: Person
+) -> None:
     told = person.types("undogmatic label run --random 30")
     (command,) = commands_in(told)
     assert command.startswith(
@@ -145,14 +166,18 @@ def test_weights_of_a_check_undo_the_draw(folder: Path) -> None:
     assert np.mean(plain) - truth > 6 * error
 
 
-def test_labels_of_two_draws_do_not_meet(folder: Path, person: Person, capsys: Capture) -> None:
+def test_labels_of_two_draws_do_not_meet(
+    folder: Path, person: Person, capsys: Capture
+) -> None:
     person.types("undogmatic label run --random 12 --out l.csv")
     with pytest.raises(SystemExit):
         main("label run --random 12 --seed 1 --out l.csv --no-browser".split())
     assert "which holds labels of" in capsys.readouterr().err
 
 
-def test_who_stops_early_is_told_to_go_on(folder: Path, person: Person, monkeypatch: Patch) -> None:
+def test_who_stops_early_is_told_to_go_on(
+    folder: Path, person: Person, monkeypatch: Patch
+) -> None:
     def few(server: Any) -> None:
         for entry in server.sheet.entries[:3]:
             server.sheet.label(entry.id, 50)
@@ -185,7 +210,12 @@ def test_a_run_that_is_no_test_or_has_changed_is_refused(folder: Path) -> None:
     kept = folder / "run" / FILE
     lines = kept.read_text(encoding="utf-8").splitlines()
     first = json.loads(lines[0])
-    put(kept, "\n".join([json.dumps(first | {"text": first["text"] + " Not so."}), *lines[1:]]))
+    put(
+        kept,
+        "\n".join(
+            [json.dumps(first | {"text": first["text"] + " Not so."}), *lines[1:]]
+        ),
+    )
     with pytest.raises(DataError, match="has changed since it was judged"):
         draw("run", 9, 0)
     kept.unlink()

@@ -18,9 +18,14 @@ def texts_of(path: Path, n: int) -> list[str]:
     return [item["texts"]["text"] for item in found["items"]]
 
 
-def test_a_text_that_was_labelled_does_not_come_again_where_rows_have_moved(tmp_path: Path) -> None:
+def test_a_text_that_was_labelled_does_not_come_again_where_rows_have_moved(
+    tmp_path: Path,
+) -> None:
     """Without ids the items are called by the numbers of their rows."""
-    path, texts = tmp_path / "plain.csv", [f"The text of the answer number {n}." for n in range(30)]
+    path, texts = (
+        tmp_path / "plain.csv",
+        [f"The text of the answer number {n}." for n in range(30)],
+    )
     write(path, texts)
     table = read_entries(str(path), None, (), ())
     about: dict[str, Any] = {"every": table.entries, "numbered": table.numbered}

@@ -51,8 +51,12 @@ def course(alarm: Alarm, steps: int, n: int = 64, prompts: int = 0) -> None:
     rng = np.random.default_rng(0)
     for step in range(steps):
         values = np.clip(0.2 + 0.6 * step / steps + rng.normal(0, 0.05, n), 0, 1)
-        columns = {"prompts": [f"prompt {k % prompts}" for k in range(n)]} if prompts else {}
-        alarm.note([f"text {value:.6f}" for value in values], values.tolist(), **columns)
+        columns = (
+            {"prompts": [f"prompt {k % prompts}" for k in range(n)]} if prompts else {}
+        )
+        alarm.note(
+            [f"text {value:.6f}" for value in values], values.tolist(), **columns
+        )
 
 
 def followed(completions: Any, **_: Any) -> list[float]:
@@ -83,7 +87,9 @@ def test_looks_come_every_so_many_steps_until_they_are_used_up() -> None:
     by_trainer = Alarm(followed, every=50)
     for step in (10, 40, 61):
         by_trainer.note(
-            ["text 0.1"] * 64, [0.1] * 64, trainer_state=SimpleNamespace(global_step=step)
+            ["text 0.1"] * 64,
+            [0.1] * 64,
+            trainer_state=SimpleNamespace(global_step=step),
         )
     assert [look.step for look in by_trainer.history] == [61]
 
@@ -106,25 +112,36 @@ def test_columns_reach_the_second_judge_and_watching_changes_no_reward() -> None
         float(k) for k in range(8)
     ]
     assert sorted(seen[0][0]) == texts
-    assert [text[1:] for text in seen[0][0]] == [question[1:] for question in seen[0][1]]
+    assert [text[1:] for text in seen[0][0]] == [
+        question[1:] for question in seen[0][1]
+    ]
 
 
 @pytest.mark.parametrize(
-    "second", [lambda completions, **_: 1 / 0, lambda completions, **_: [None] * len(completions)]
+    "second",
+    [
+        lambda completions, **_: 1 / 0,
+        lambda completions, **_: [None] * len(completions),
+    ],
 )
 def test_a_second_judge_that_fails_is_no_sign_of_anything(second: Any) -> None:
     alarm = Alarm(second)
     course(alarm, 30)
     assert not alarm.fired and "has not looked yet" in str(alarm)
     broken = [False]
-    later = Alarm(lambda completions, **_: [None if broken[0] else 0.5] * len(completions), every=5)
+    later = Alarm(
+        lambda completions, **_: [None if broken[0] else 0.5] * len(completions),
+        every=5,
+    )
     course(later, 3)
     broken[0] = True
     course(later, 20)
     assert not later.fired and "Nothing can be said" in str(later)
 
 
-def test_what_the_second_judge_cannot_score_for_the_texts_own_sake_counts_as_the_lowest() -> None:
+def test_what_the_second_judge_cannot_score_for_the_texts_own_sake_counts_as_the_lowest() -> (
+    None
+):
     alarm = Alarm(reward("shame", lambda texts: [50.0] * len(texts)), every=1)
     alarm.note([f"text {k}" for k in range(64)], [-0.8 + 0.001 * k for k in range(64)])
     alarm.note([""] * 64, [-0.1 - 0.001 * k for k in range(64)])

@@ -47,7 +47,8 @@ def test_it_has_the_signature_of_trainers_and_pays_less_for_a_worse_score() -> N
     }
     found = made(completions=[NAKED, EXPLAINED], **columns)
     assert found == [
-        -undogmatic.score_text(text, ["model=patterns"]).score / 100 for text in (NAKED, EXPLAINED)
+        -undogmatic.score_text(text, ["model=patterns"]).score / 100
+        for text in (NAKED, EXPLAINED)
     ]  # type: ignore[operator]
     assert made([chat(NAKED), chat([{"type": "text", "text": EXPLAINED}])]) == found
     assert (made.__name__, made.one.__name__, made.counts) == (
@@ -56,10 +57,13 @@ def test_it_has_the_signature_of_trainers_and_pays_less_for_a_worse_score() -> N
         {"scored": 4},
     )
     names = list(inspect.signature(made).parameters)
-    assert names == ["completions", "kwargs"]  # by the plural it is known to take a whole group
+    # by the plural it is known to take a whole group
+    assert names == ["completions", "kwargs"]
     assert (
         made.one(
-            completion=[SimpleNamespace(role="assistant", content=NAKED)], prompt="p", state={}
+            completion=[SimpleNamespace(role="assistant", content=NAKED)],
+            prompt="p",
+            state={},
         )
         == found[0]
     )
@@ -106,7 +110,9 @@ def test_what_cannot_be_scored_gets_the_lowest_reward_is_counted_and_told_once(
         ("x", "fault"),
     ],
 )
-def test_a_judge_that_fails_never_gives_a_neutral_reward(said: Any, reason: str) -> None:
+def test_a_judge_that_fails_never_gives_a_neutral_reward(
+    said: Any, reason: str
+) -> None:
     made = reward("shame", lambda texts: [said] * len(texts))
     assert made([NAKED, EXPLAINED]) == [-1.0, -1.0]
     assert made.counts == {reason: 2}
@@ -143,7 +149,9 @@ def test_the_lower_limit_and_the_doubt_lower_the_reward() -> None:
     )
     top = better.maximum
     ends = SimpleNamespace(score=top, interval=(top / 2, top))
-    assert reward(better, lambda texts: [ends] * len(texts), use="lower").one(NAKED) == 0.5
+    assert (
+        reward(better, lambda texts: [ends] * len(texts), use="lower").one(NAKED) == 0.5
+    )
 
     class Student:
         """As `models.distilled` has it."""
@@ -153,9 +161,9 @@ def test_the_lower_limit_and_the_doubt_lower_the_reward() -> None:
                 raise ConfigError(f"a student of another rubric than {rubric.name}")
 
         def placed(self, texts: list[str]) -> Placed:
-            scores, low, high, sd = np.array([[40.0, np.nan], [30, np.nan], [70, np.nan], [9, 9]])[
-                :, : len(texts)
-            ]
+            scores, low, high, sd = np.array(
+                [[40.0, np.nan], [30, np.nan], [70, np.nan], [9, 9]]
+            )[:, : len(texts)]
             return Placed(scores, np.stack([low, high]), sd)
 
         score = None
@@ -185,12 +193,17 @@ def test_a_rubric_with_several_inputs_reads_the_others_from_columns() -> None:
         seen.extend(rows)
         return [QUESTION_ANSWER.maximum] * len(rows)
 
-    made = reward(QUESTION_ANSWER, judge, completion="answer", columns={"question": "prompts"})
+    made = reward(
+        QUESTION_ANSWER, judge, completion="answer", columns={"question": "prompts"}
+    )
     asked = [{"role": "system", "content": "s"}, {"role": "user", "content": "Why?"}]
     lowest = made.ends[0]
     assert made(["a", "b", "c"], prompts=["When?", asked])[2] == lowest
     assert made.counts == {"scored": 2, "no_input": 1}
-    assert seen == [{"question": "When?", "answer": "a"}, {"question": "Why?", "answer": "b"}]
+    assert seen == [
+        {"question": "When?", "answer": "a"},
+        {"question": "Why?", "answer": "b"},
+    ]
     assert made.one("d", prompt="Who?") != lowest or made.worse
 
 
@@ -213,7 +226,10 @@ def test_a_text_is_judged_once_and_the_model_is_built_once() -> None:
     ("options", "parts"),
     [
         ({"rubric": "shamee"}, ["`rubric`", "shamee", "Did you mean rubric=shame?"]),
-        ({"model": "patternz"}, ["`model`", "patternz", "Did you mean model=patterns?"]),
+        (
+            {"model": "patternz"},
+            ["`model`", "patternz", "Did you mean model=patterns?"],
+        ),
         ({"use": "upper"}, ["`use`", "upper", "'score' or 'lower'", "help("]),
         ({"doubt_penalty": 2}, ["`doubt_penalty`", "2", "less than or equal to 1"]),
         ({"temperature": 1}, ["`temperature`", "use, doubt_penalty, longest"]),
@@ -236,7 +252,9 @@ def test_mistakes_in_the_options_are_said_when_the_reward_is_made(
     assert [part for part in parts if part not in str(error.value)] == []
 
 
-def test_a_student_of_a_judge_is_a_reward_by_its_file_and_in_python_alike(tmp_path: Path) -> None:
+def test_a_student_of_a_judge_is_a_reward_by_its_file_and_in_python_alike(
+    tmp_path: Path,
+) -> None:
     """From the verdicts of a judge to a reward, on embeddings that need no model."""
     pairs = rows_in(data_folder() / "curated" / "ab_pairs.jsonl")[:50]
     said = [
@@ -246,7 +264,10 @@ def test_a_student_of_a_judge_is_a_reward_by_its_file_and_in_python_alike(tmp_pa
     ]
     put(
         tmp_path / "said.jsonl",
-        ({"item": str(n), "text": text, "verdict": y} for n, (text, y) in enumerate(said)),
+        (
+            {"item": str(n), "text": text, "verdict": y}
+            for n, (text, y) in enumerate(said)
+        ),
     )
     words = [
         "distill",
@@ -265,10 +286,16 @@ def test_a_student_of_a_judge_is_a_reward_by_its_file_and_in_python_alike(tmp_pa
     ).mean() > 0.9  # the naked one pays less
     by_file = reward("shame", "distilled", overrides=["model.path=student.safetensors"])
     assert by_file(texts[:4]) == pytest.approx(alone(texts[:4]))
-    lower = reward("shame", "distilled", overrides=["model.path=student.safetensors"], use="lower")
+    lower = reward(
+        "shame", "distilled", overrides=["model.path=student.safetensors"], use="lower"
+    )
     assert (np.array(lower(texts)) <= found.ravel() + 1e-9).all()
     with pytest.raises(ConfigError, match="shame"):
-        reward("coherence", Student.load(Path("student.safetensors")), completion="response")
+        reward(
+            "coherence",
+            Student.load(Path("student.safetensors")),
+            completion="response",
+        )
 
 
 def test_a_single_text_is_not_taken_for_a_list_of_letters() -> None:

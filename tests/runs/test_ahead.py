@@ -18,7 +18,9 @@ def work_until(done: Callable[[], bool], seconds: float) -> None:
         sum(range(1000))
 
 
-def test_steps_are_taken_in_turn_while_one_waits_and_a_failure_is_left_to_who_needs_them() -> None:
+def test_steps_are_taken_in_turn_while_one_waits_and_a_failure_is_left_to_who_needs_them() -> (
+    None
+):
     taken, all_of_them = list[str](), threading.Event()
     steps = [
         *modules("undogmatic.nothing_of_that_name"),
@@ -43,7 +45,9 @@ def test_a_step_that_has_begun_is_the_last_and_what_was_raised_inside_goes_on(
     ):
         assert begun.wait(60)
         raise KeyError
-    assert taken == [] and "ahead" not in {thread.name for thread in threading.enumerate()}
+    assert taken == [] and "ahead" not in {
+        thread.name for thread in threading.enumerate()
+    }
 
 
 def test_nothing_is_loaded_while_the_process_has_its_hands_full() -> None:

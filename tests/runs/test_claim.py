@@ -18,7 +18,8 @@ from undogmatic.runs.claim import LOCK, claim, held, let_go, own
 from undogmatic.tracking.store import address_of, check_store, database
 
 TEXTS = "".join(
-    json.dumps({"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."}) + "\n" for n in range(3)
+    json.dumps({"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."}) + "\n"
+    for n in range(3)
 )
 WORDS = [
     "model=patterns",
@@ -35,10 +36,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "w"
 
 
-def test_a_fresh_folder_is_nobody_elses_and_is_taken_away_where_nothing_was_judged() -> None:
+def test_a_fresh_folder_is_nobody_elses_and_is_taken_away_where_nothing_was_judged() -> (
+    None
+):
     wanted = Path("outputs/2026-01-01/10-00-00")
     folders = [claim(wanted, fresh=True) for _ in range(3)]
-    assert [folder.name for folder in folders] == ["10-00-00", "10-00-00-2", "10-00-00-3"]
+    assert [folder.name for folder in folders] == [
+        "10-00-00",
+        "10-00-00-2",
+        "10-00-00-3",
+    ]
     assert own() == wanted
     (folders[1] / "judgments.jsonl").write_text("{}\n")
     (folders[2] / "judgments.jsonl").write_text("")
@@ -56,7 +63,9 @@ def test_a_folder_that_was_there_before_stays(tmp_path: Path) -> None:
     assert own() is None and (tmp_path / "mine").is_dir()
     (tmp_path / "file").write_text("x")
     for taken in ("file", "file/run"):
-        with pytest.raises(ConfigError, match="file is a file, so no run can be kept there"):
+        with pytest.raises(
+            ConfigError, match="file is a file, so no run can be kept there"
+        ):
             claim(tmp_path / taken)
 
 
@@ -69,14 +78,21 @@ def test_a_pipe_where_a_log_shall_be_is_refused(tmp_path: Path) -> None:
         (folder / "run.json").write_text("{}")
         os.mkfifo(folder / name)
         done = run(["run", *WORDS, f"run.resume={folder}"], tmp_path)
-        assert done.status == 2 and "is a pipe, a socket or a device" in done.stderr, done.stderr
+        assert done.status == 2 and "is a pipe, a socket or a device" in done.stderr, (
+            done.stderr
+        )
 
 
 def test_a_sweep_and_its_jobs_keep_others_out(tmp_path: Path) -> None:
     job = tmp_path / "0"
     job.mkdir()
     (tmp_path / "sweep.json").write_text("{}")
-    for locked, wanted in ((tmp_path, job), (job, tmp_path), (job, job), (tmp_path, tmp_path)):
+    for locked, wanted in (
+        (tmp_path, job),
+        (job, tmp_path),
+        (job, job),
+        (tmp_path, tmp_path),
+    ):
         # flock is between open files, so this one stands for another process
         with (
             FileLock(locked / LOCK),
@@ -93,14 +109,19 @@ def test_a_sweep_and_its_jobs_keep_others_out(tmp_path: Path) -> None:
         (["dataset.path=none.jsonl"], "which does not exist"),
         (["nokey=1"], "`nokey` is not a known key"),
         (["dataset.path=???"], "`dataset.path` is required"),
-        (["-m", "model=patterns,tfidf", "dataset.typo=1"], "`dataset.typo` is not a known key"),
+        (
+            ["-m", "model=patterns,tfidf", "dataset.typo=1"],
+            "`dataset.typo` is not a known key",
+        ),
     ],
 )
 def test_a_command_that_judges_nothing_leaves_nothing(
     folder: Path, words: list[str], said: str
 ) -> None:
     ended = run(
-        ["run", *words[:1], *WORDS, *words[1:]] if words[0] == "-m" else ["run", *WORDS, *words],
+        ["run", *words[:1], *WORDS, *words[1:]]
+        if words[0] == "-m"
+        else ["run", *WORDS, *words],
         folder,
     )
     assert (ended.status, said in ended.stderr, "Traceback" in ended.stderr) == (
@@ -116,22 +137,35 @@ def test_a_resume_that_is_another_run_changes_nothing_there(folder: Path) -> Non
     assert run(["run", *WORDS, "hydra.run.dir=r"], folder).status == 0
 
     def content() -> dict[str, bytes]:
-        return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        return {
+            str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        }
 
     before = content()
     for word in ("seed=1", "model=tfidf", "run.limit=2", "dataset.path=none.jsonl"):
-        words = [each for each in WORDS if each.partition("=")[0] != word.partition("=")[0]]
+        words = [
+            each for each in WORDS if each.partition("=")[0] != word.partition("=")[0]
+        ]
         ended = run(["run", *words, "run.resume=r", word], folder)
         assert ended.status == 2, ended.stderr
         assert content() == before, word
-    assert run(["run", *WORDS, "run.resume=r", "report.language=pt"], folder).status == 0
+    assert (
+        run(["run", *WORDS, "run.resume=r", "report.language=pt"], folder).status == 0
+    )
     assert b"language: pt" in content()[str(folder / "r" / ".hydra" / "config.yaml")]
 
 
 def test_what_only_shows_a_config_makes_nothing(folder: Path) -> None:
-    for words in (["--cfg", "job"], ["--cfg", "all"], ["--info", "searchpath"], ["--help"]):
+    for words in (
+        ["--cfg", "job"],
+        ["--cfg", "all"],
+        ["--info", "searchpath"],
+        ["--help"],
+    ):
         ended = run(["run", *WORDS, *words], folder)
-        assert (ended.status, ended.places, list(folder.iterdir())) == (0, [], []), ended.stderr
+        assert (ended.status, ended.places, list(folder.iterdir())) == (0, [], []), (
+            ended.stderr
+        )
 
 
 def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -> None:
@@ -170,7 +204,13 @@ def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -
         assert json.loads((folder / "run.json").read_text())["status"] == "finished"
         assert len((folder / "judgments.jsonl").read_text().splitlines()) == 3
     assert (
-        len({json.loads((folder / "mlflow.json").read_text())["run_id"] for folder in folders}) == 4
+        len(
+            {
+                json.loads((folder / "mlflow.json").read_text())["run_id"]
+                for folder in folders
+            }
+        )
+        == 4
     )
 
 
@@ -184,7 +224,10 @@ OLD = (
     ("content", "said"),
     [
         (b"not a database " * 100, "which cannot be used"),
-        ("CREATE TABLE cats (name)", r"a database of another program \(it holds cats\)"),
+        (
+            "CREATE TABLE cats (name)",
+            r"a database of another program \(it holds cats\)",
+        ),
         (
             OLD.replace("(n)", "(version_num)"),
             r"a store of another version of MLflow \(schema old, here \w+\)",
@@ -215,11 +258,15 @@ def test_the_store_of_a_folder_of_any_name_is_found(tmp_path: Path, name: str) -
     assert make_url(address_of(file)).database == str(file)
 
 
-def test_a_store_that_is_yet_to_be_made_needs_a_folder_and_a_database_a_driver() -> None:
+def test_a_store_that_is_yet_to_be_made_needs_a_folder_and_a_database_a_driver() -> (
+    None
+):
     Path("file").write_text("x")
     check_store("sqlite:///new/deep/it.db")
     assert not Path("new").exists()
     with pytest.raises(ConfigError, match=r"but .*file is a file"):
         check_store("sqlite:///file/it.db")
-    with pytest.raises(ConfigError, match="driver of this kind of database is not installed"):
+    with pytest.raises(
+        ConfigError, match="driver of this kind of database is not installed"
+    ):
         check_store("mssql+pymssql://host/db")

@@ -39,19 +39,24 @@ def test_ids_stay_text_and_only_an_empty_cell_is_missing_or_failed(
     labels = run.labels()
     assert labels is not None and labels["label"].dropna().to_dict() == {"007": 3.0}
     assert write(tmp_path / "bare").labels() is None
-    run = write(tmp_path, scores_csv="item_id,score,uncertainty,error\na,,,refusal\nb,2,low,\n")
+    run = write(
+        tmp_path, scores_csv="item_id,score,uncertainty,error\na,,,refusal\nb,2,low,\n"
+    )
     assert run.scores()["error"].to_dict() == {
         "a": "refusal",
         "b": pytest.approx(float("nan"), nan_ok=True),
     }
 
 
-def test_one_of_several_judges_is_chosen_by_name_and_none_by_chance(tmp_path: Path) -> None:
+def test_one_of_several_judges_is_chosen_by_name_and_none_by_chance(
+    tmp_path: Path,
+) -> None:
     rows = "item_id,judge,criterion,score\na,nli,overall,1\na,nli,style,2\na,bucket,overall,3\n"
     run = write(tmp_path, scores_csv=rows)
     assert run.scores("nli", "style")["score"].to_dict() == {"a": 2.0}
     with pytest.raises(
-        DataError, match=r"several scores per item \(nli on overall, bucket on overall\)"
+        DataError,
+        match=r"several scores per item \(nli on overall, bucket on overall\)",
     ):
         run.scores(criterion="overall")
     assert write(tmp_path / "earlier", scores_csv="item_id,score\na,5\n").scores("nli")[
@@ -64,7 +69,12 @@ def test_one_of_several_judges_is_chosen_by_name_and_none_by_chance(tmp_path: Pa
     [
         ("run.json", '{"status":', "facts", "run.json cannot be read"),
         ("run.json", "[1]", "facts", "it holds no object"),
-        ("scores.csv", "item_id,score\na,high\n", "scores", "scores.csv cannot be read"),
+        (
+            "scores.csv",
+            "item_id,score\na,high\n",
+            "scores",
+            "scores.csv cannot be read",
+        ),
         ("scores.csv", "", "scores", "scores.csv cannot be read"),
         ("scores.csv", "id,score\na,1\n", "scores", "no column item_id"),
         (JOURNAL, "", "judgments", "ended before anything was judged"),
@@ -84,9 +94,13 @@ def test_a_damaged_file_is_named(
 
 
 def test_what_cannot_be_resolved_here_is_said(tmp_path: Path) -> None:
-    write(tmp_path / ".hydra", config_yaml="tracking: {uri: '${oc.env:GONE_WITH_THE_WIND}'}")
+    write(
+        tmp_path / ".hydra",
+        config_yaml="tracking: {uri: '${oc.env:GONE_WITH_THE_WIND}'}",
+    )
     with pytest.raises(
-        ConfigError, match=r"`tracking` of its \.hydra/config\.yaml cannot be resolved here"
+        ConfigError,
+        match=r"`tracking` of its \.hydra/config\.yaml cannot be resolved here",
     ):
         RunFolder(tmp_path).section("tracking")
 
@@ -102,10 +116,13 @@ def test_a_folder_that_is_no_run_is_named_as_it_was_typed(tmp_path: Path) -> Non
     ):
         RunFolder.open(str(tmp_path / "none"), "RUN")
     with pytest.raises(
-        ConfigError, match=r"folder of a sweep. Name one of its jobs: .*/0, .*/1, .*/2, "
+        ConfigError,
+        match=r"folder of a sweep. Name one of its jobs: .*/0, .*/1, .*/2, ",
     ):
         RunFolder.open(str(tmp_path / "sweep"), "RUN")
-    with pytest.raises(ConfigError, match=r"it lacks run.json, .hydra/config.yaml\. Runs beside"):
+    with pytest.raises(
+        ConfigError, match=r"it lacks run.json, .hydra/config.yaml\. Runs beside"
+    ):
         RunFolder.open(str(tmp_path / "10-22-33"), "`judge.history[1]`")
     assert RunFolder.open(str(tmp_path / "10-22-33"), "RUN", [JOURNAL]).facts == {}
 
@@ -146,10 +163,17 @@ def test_a_damaged_manifest_is_not_the_last_unfinished_run() -> None:
 
 def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) -> None:
     where = dict.fromkeys(
-        ("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x"
+        ("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"),
+        "x",
     )
     verdict = {"kind": "verdict", "score": 1}
-    one = {"item_id": "a", "judge": "score", "outcome": verdict, "cost": {}, "provenance": where}
+    one = {
+        "item_id": "a",
+        "judge": "score",
+        "outcome": verdict,
+        "cost": {},
+        "provenance": where,
+    }
     for n, score in enumerate(("1", "high")):
         files = {"run_json": json.dumps({"status": "finished"}), "metrics_json": "{}"}
         files["scores_csv"] = f"item_id,group,score,seconds\na,a,{score},0\n"
@@ -157,11 +181,16 @@ def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) 
         write(tmp_path / str(n), **files)
         composed = tmp_path / str(n) / COMPOSED
         composed.parent.mkdir()
-        node = {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")}
+        node = {
+            "_target_": "undogmatic.records.rubric.Rubric",
+            **rubric.model_dump(mode="json"),
+        }
         composed.write_text(json.dumps({"rubric": node}), encoding="utf-8")
     whole, damaged = read_jobs(tmp_path)
     assert (whole.status, whole.scores["score"].to_dict()) == ("finished", {"a": 1.0})
-    assert damaged.status == "failed" and "scores.csv cannot be read" in str(damaged.message)
+    assert damaged.status == "failed" and "scores.csv cannot be read" in str(
+        damaged.message
+    )
     (tmp_path / "0" / JOURNAL).unlink()
     assert "judgments.jsonl: cannot be read" in str(read_jobs(tmp_path)[0].message)
     (tmp_path / "0" / COMPOSED).write_text("rubric: [1]\n", encoding="utf-8")
@@ -185,7 +214,9 @@ def test_a_config_is_written_as_omegaconf_writes_it(tmp_path: Path) -> None:
         "long words " * 20,
         "😀 $x",
     ]
-    config = OmegaConf.create({"texts": texts, "numbers": [1, 0.5, None, True], "empty": {}})
+    config = OmegaConf.create(
+        {"texts": texts, "numbers": [1, 0.5, None, True], "empty": {}}
+    )
     hydras = OmegaConf.create({"hydra": {"overrides": {"task": ["seed=1"]}}})
     write_hydra(tmp_path, config, hydras)
     assert (tmp_path / COMPOSED).read_text("utf-8") == OmegaConf.to_yaml(config)
@@ -198,7 +229,9 @@ def test_a_file_mentions_what_stands_in_it_and_anything_where_it_cannot_be_read(
     (tmp_path / "a.yaml").write_text("provider: command-line\n", "utf-8")
     (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\x00")
     folder = RunFolder(tmp_path)
-    assert [folder.mentions(name, "command-line") for name in ("a.yaml", "b.yaml", "c.yaml")] == [
+    assert [
+        folder.mentions(name, "command-line") for name in ("a.yaml", "b.yaml", "c.yaml")
+    ] == [
         True,
         True,
         False,

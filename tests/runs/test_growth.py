@@ -31,8 +31,12 @@ def cases(tmp_path: Path) -> Path:
     rows = []
     for case in ("us-ferry", "us-toolbox"):
         folder = data_folder() / "faith" / case
-        reference = (folder / "reference.txt").read_text(encoding="utf-8").split(". ")[0] + "."
-        (tmp_path / f"{case}.md").write_text(" ".join([reference] * 8), encoding="utf-8")
+        reference = (folder / "reference.txt").read_text(encoding="utf-8").split(". ")[
+            0
+        ] + "."
+        (tmp_path / f"{case}.md").write_text(
+            " ".join([reference] * 8), encoding="utf-8"
+        )
         rows.append({"case": case, "document": f"{case}.md", "reference": reference})
     put(tmp_path / "cases.jsonl", rows)
     return tmp_path / "cases.jsonl"
@@ -60,7 +64,9 @@ def keys(folder: Path) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_summariser_a_judge_and_a_case_more_ask_only_for_what_is_new(cases: Path) -> None:
+def test_a_summariser_a_judge_and_a_case_more_ask_only_for_what_is_new(
+    cases: Path,
+) -> None:
     folder = cases.parent
     run(cases, "[lead]", "[bucket_rules]")
     first = (folder / "out" / "judgments.jsonl").read_bytes()
@@ -72,10 +78,15 @@ def test_a_summariser_a_judge_and_a_case_more_ask_only_for_what_is_new(cases: Pa
     run(cases, "[centroid,lead]", f"[bucket_rules,{HARSH}]", limit=2)
     whole = keys(folder)
     assert (folder / "out" / "judgments.jsonl").read_bytes().startswith(first)
-    assert len(whole) == len(set(whole)) == 2 * 2 * 2 * 2  # cases, systems, judges, criteria
-    made = [row["item_id"] for row in rows_in(folder / "out" / "steps" / "summarise.jsonl")]
+    # cases, systems, judges, criteria
+    assert len(whole) == len(set(whole)) == 2 * 2 * 2 * 2
+    made = [
+        row["item_id"] for row in rows_in(folder / "out" / "steps" / "summarise.jsonl")
+    ]
     assert sorted(made) == sorted(
-        f"{case}/{system}" for case in ("us-ferry", "us-toolbox") for system in ("lead", "centroid")
+        f"{case}/{system}"
+        for case in ("us-ferry", "us-toolbox")
+        for system in ("lead", "centroid")
     )
     facts = json.loads((folder / "out" / "run.json").read_text())
     assert facts["status"] == "finished" and list(facts["made_of"]["judges"]) == [
@@ -87,8 +98,14 @@ def test_a_summariser_a_judge_and_a_case_more_ask_only_for_what_is_new(cases: Pa
 
 
 REFUSED = {
-    "a judge changed": ({"judges": f"[{HARSH}]"}, "the judge bucket_rules has other settings"),
-    "a judge gone": ({"judges": "[coverage]"}, "the judge bucket_rules is no longer named"),
+    "a judge changed": (
+        {"judges": f"[{HARSH}]"},
+        "the judge bucket_rules has other settings",
+    ),
+    "a judge gone": (
+        {"judges": "[coverage]"},
+        "the judge bucket_rules is no longer named",
+    ),
     "a model gone": (
         {"summarizer": "[centroid]"},
         "lead is no longer among the models of the step",
@@ -98,7 +115,10 @@ REFUSED = {
         "the settings of the step summarise differ",
     ),
     "another seed": ({"more": "seed=4"}, "the seed differs"),
-    "another rubric": ({"more": "rubric.direction=higher_is_worse"}, "the rubric differs"),
+    "another rubric": (
+        {"more": "rubric.direction=higher_is_worse"},
+        "the rubric differs",
+    ),
 }
 
 
@@ -120,12 +140,16 @@ def test_cases_that_were_judged_must_be_there_unchanged_and_an_unfinished_run_en
     cases: Path,
 ) -> None:
     run(cases, "[lead]", "[bucket_rules]", limit=2)
-    with pytest.raises(ConfigError, match="the item 'us-toolbox' is no longer among the items"):
+    with pytest.raises(
+        ConfigError, match="the item 'us-toolbox' is no longer among the items"
+    ):
         run(cases, "[lead]", "[bucket_rules]")
     rows = rows_in(cases)
     rows[0]["reference"] = "Another reference."
     put(cases, [*rows, rows[1] | {"case": "third"}])
-    with pytest.raises(ConfigError, match="texts, labels or other fields of items that were"):
+    with pytest.raises(
+        ConfigError, match="texts, labels or other fields of items that were"
+    ):
         run(cases, "[lead]", "[bucket_rules]", limit=3)
     manifest = cases.parent / "out" / "run.json"
     manifest.write_text(manifest.read_text().replace('"finished"', '"running"'))
@@ -133,7 +157,9 @@ def test_cases_that_were_judged_must_be_there_unchanged_and_an_unfinished_run_en
         run(cases, "[lead]", "[bucket_rules]", limit=3)
 
 
-def test_of_a_run_of_an_earlier_version_it_is_not_known_what_it_is_made_of(cases: Path) -> None:
+def test_of_a_run_of_an_earlier_version_it_is_not_known_what_it_is_made_of(
+    cases: Path,
+) -> None:
     run(cases, "[lead]", "[bucket_rules]")
     manifest = cases.parent / "out" / "run.json"
     facts = json.loads(manifest.read_text())
@@ -144,13 +170,23 @@ def test_of_a_run_of_an_earlier_version_it_is_not_known_what_it_is_made_of(cases
     assert "made_of" in facts
     del facts["made_of"]
     manifest.write_text(json.dumps(facts))
-    with pytest.raises(ConfigError, match="the rubric, model, prompt, judge or seed differ"):
+    with pytest.raises(
+        ConfigError, match="the rubric, model, prompt, judge or seed differ"
+    ):
         run(cases, "[lead]", "[bucket_rules,coverage]")
 
 
 def test_only_the_list_of_systems_of_a_grown_step_is_made_anew() -> None:
     step = {"name": "s", "settings": "1", "models": ["a"], "stages": ["list", "s"]}
-    before = {"rubric": "r", "seed": 1, "judges": {}, "steps": [step | {"unasked": ["list"]}]}
+    before = {
+        "rubric": "r",
+        "seed": 1,
+        "judges": {},
+        "steps": [step | {"unasked": ["list"]}],
+    }
     now = before | {"steps": [before["steps"][0] | {"models": ["a", "b"]}]}  # type: ignore[index]
-    assert growth.outgrown(before, now) == ["list"] and growth.differences(before, now) == []
+    assert (
+        growth.outgrown(before, now) == ["list"]
+        and growth.differences(before, now) == []
+    )
     assert growth.outgrown(before, before) == []

@@ -84,10 +84,16 @@ def test_without_a_terminal_a_line_says_how_far_it_is_how_fast_and_how_long_the_
     now = [100.0]
     monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
     parts = SimpleNamespace(
-        judges=[SimpleNamespace(name="j")], prompted=False, uses_own=False, steps=[], asks=True
+        judges=[SimpleNamespace(name="j")],
+        prompted=False,
+        uses_own=False,
+        steps=[],
+        asks=True,
     )
     parts.model = SimpleNamespace(name="m")
-    judgment = Judgment.model_construct(outcome=None, cost=SimpleNamespace(calls=1, cached=0))
+    judgment = Judgment.model_construct(
+        outcome=None, cost=SimpleNamespace(calls=1, cached=0)
+    )
     with progress.Progress("run", 1000, parts, kept=100) as shown:
         now[
             0

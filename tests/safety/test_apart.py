@@ -27,7 +27,18 @@ def here(tmp_path: Path) -> Iterator[Path]:
     typed."""
     shutil.copy(DEMO, tmp_path / "a.csv")
     with contextlib.chdir(tmp_path):
-        main(["export", "a.csv", "--to", "inspect", "--out", "a.json", "--judge", "judge_careful"])
+        main(
+            [
+                "export",
+                "a.csv",
+                "--to",
+                "inspect",
+                "--out",
+                "a.json",
+                "--judge",
+                "judge_careful",
+            ]
+        )
         put(Path("card.json"), a_card(model="gpt-5", prompt="Judge this.").text())
         put(Path("undogmatic-gate.yaml"), KAPPA % 0.6)
         put(Path("prompt.md"), "Judge this.")
@@ -116,7 +127,11 @@ CARELESS = ["--judge", "judge_careful"]
             "and model.path is",
             "r.safetensors",
         ),
-        (["calibrate", "--data", "a.json", "--out", "./a.json"], "--data is the same", "a.json"),
+        (
+            ["calibrate", "--data", "a.json", "--out", "./a.json"],
+            "--data is the same",
+            "a.json",
+        ),
         (
             ["extract", "notes.txt", "--to", "sub", "--overwrite"],
             "--to is sub/notes.txt",
@@ -138,10 +153,15 @@ def test_no_door_writes_over_what_it_reads(
     )
     assert Path(kept).read_bytes() == before
     suggested = said.rsplit(maxsplit=1)[-1]
-    assert not Path(suggested).exists() and Path(suggested).suffix in ("", Path(kept).suffix)
+    assert not Path(suggested).exists() and Path(suggested).suffix in (
+        "",
+        Path(kept).suffix,
+    )
 
 
-def test_an_export_by_its_default_name_is_not_written_over_its_source(capsys: Capture) -> None:
+def test_an_export_by_its_default_name_is_not_written_over_its_source(
+    capsys: Capture,
+) -> None:
     shutil.copy("a.csv", "verdicts.csv")
     before = Path("verdicts.csv").read_bytes()
     with pytest.raises(SystemExit):
@@ -166,7 +186,8 @@ def test_a_report_is_not_written_over_a_table_in_its_folder_nor_over_that_of_a_r
     main(["check", "a.csv", *CARELESS, "--report", "out"])  # the same report anew
     run = named("FILE", "out")
     with pytest.raises(
-        ConfigError, match=r"--report is out, and FILE is the same, which is read.*--report out-2"
+        ConfigError,
+        match=r"--report is out, and FILE is the same, which is read.*--report out-2",
     ):
         keep_apart(run, report_files(Path("out"), run, "--report"))
 
@@ -178,8 +199,14 @@ def test_a_report_is_not_written_over_a_table_in_its_folder_nor_over_that_of_a_r
         (["card.json", "--junit", "./card.json"], "CARD|RUN is the same"),
         (["card.json", "--junit", "undogmatic-gate.yaml"], "--config is the same"),
         (["card.json", "--data", "a.csv", "--junit", "link.csv"], "--data is a.csv"),
-        (["card.json", "prompt=@prompt.md", "--markdown", "prompt.md"], "prompt is the same"),
-        (["card.json", "--junit", "o.xml", "--markdown", "o.xml"], "which is written too"),
+        (
+            ["card.json", "prompt=@prompt.md", "--markdown", "prompt.md"],
+            "prompt is the same",
+        ),
+        (
+            ["card.json", "--junit", "o.xml", "--markdown", "o.xml"],
+            "which is written too",
+        ),
     ],
 )
 def test_a_gate_is_void_and_writes_nothing_where_it_would_write_over_what_it_reads(
@@ -189,24 +216,37 @@ def test_a_gate_is_void_and_writes_nothing_where_it_would_write_over_what_it_rea
     with pytest.raises(SystemExit) as ended:
         main(["gate", *words])
     assert ended.value.code == 3 and said in " ".join(capsys.readouterr().out.split())
-    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in here.rglob("*") if path.is_file()
+    } == before
 
 
 @pytest.mark.parametrize("redirect", [">", ">>"])
-def test_what_is_printed_does_not_go_into_what_is_read(redirect: str, here: Path) -> None:
+def test_what_is_printed_does_not_go_into_what_is_read(
+    redirect: str, here: Path
+) -> None:
     put(Path("texts.csv"), "text\nA text.\n")
     tool = f'"{sys.executable}" -m undogmatic.cli'
     line = f"{tool} score --file texts.csv --json model=patterns {redirect} ./texts.csv"
     done = subprocess.run(
-        ["sh", "-c", line], cwd=here, env=environment(), capture_output=True, text=True, check=False
+        ["sh", "-c", line],
+        cwd=here,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.returncode == 2 and "and --file is the same, which is read" in done.stderr
+    assert (
+        done.returncode == 2 and "and --file is the same, which is read" in done.stderr
+    )
     assert "> texts-2.csv" in done.stderr
     if redirect == ">>":
         assert Path("texts.csv").read_text() == "text\nA text.\n"
 
 
-def test_a_new_file_may_lie_in_a_folder_that_is_read_and_what_is_there_stays(here: Path) -> None:
+def test_a_new_file_may_lie_in_a_folder_that_is_read_and_what_is_there_stays(
+    here: Path,
+) -> None:
     folder = Path("logs")
     put(folder / "one.json", "{}")
     put(folder / "report.md", "of the run")
@@ -215,14 +255,21 @@ def test_a_new_file_may_lie_in_a_folder_that_is_read_and_what_is_there_stays(her
     put(folder / "gate.xml", "<old/>")
     keep_apart(read, named("--junit", folder / "gate.xml"))  # made anew by each gate
     for name in ("one.json", "report.md"):
-        with pytest.raises(ConfigError, match="a folder that is read, and has this file already"):
+        with pytest.raises(
+            ConfigError, match="a folder that is read, and has this file already"
+        ):
             keep_apart(read, named("--card", folder / name))
 
 
 def test_other_files_by_like_names_are_written(here: Path) -> None:
     read = named("FILE", "a.csv")
     keep_apart(
-        read, [*named("--card", "a.md"), *named("--report", "a"), *named("--out", "sub/a.csv")]
+        read,
+        [
+            *named("--card", "a.md"),
+            *named("--report", "a"),
+            *named("--out", "sub/a.csv"),
+        ],
     )
     # that it is not there is said by its reader
     keep_apart(named("FILE", "gone.csv"), named("--out", "gone.csv"))
@@ -251,10 +298,16 @@ def test_a_run_does_not_write_over_its_own_texts() -> None:
         "run.limit=2",
     ]
     words = [*tool, "dataset=my", "dataset.path=RUN/labels.csv", "hydra.run.dir=RUN"]
-    done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "dataset.path is the same, which is read" in done.stderr, (
-        done.stderr
+    done = subprocess.run(
+        words, env=environment(), capture_output=True, text=True, check=False
     )
+    assert (
+        done.returncode == 2
+        and "dataset.path is the same, which is read" in done.stderr
+    ), done.stderr
     assert "name the copy: dataset.path=labels-2.csv" in done.stderr
     assert texts.read_text() == "text,label\nA text.,10\nAnother text.,90\n"
-    assert sorted(path.name for path in texts.parent.iterdir() if path.suffix == ".html") == []
+    assert (
+        sorted(path.name for path in texts.parent.iterdir() if path.suffix == ".html")
+        == []
+    )

@@ -34,7 +34,9 @@ with ending():
     print(gc.get_freeze_count() > 1000)
 """
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["False", "True"]
 
 
@@ -45,7 +47,9 @@ def test_a_record_of_a_library_without_a_traceback_is_logged_as_any_other(
     """asyncio logs with `exc_info=False` where a task ends without an exception."""
     with guarded():
         logging.getLogger("library").error("a session was left open", exc_info=exc_info)
-    assert [record.getMessage() for record in caplog.records] == ["a session was left open"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "a session was left open"
+    ]
 
 
 def test_a_signal_in_code_that_was_made_from_text_ends_a_command_with_its_own_status(

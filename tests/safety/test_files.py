@@ -37,7 +37,8 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", full)
         with pytest.raises(
-            StorageError, match=r"run\.json cannot be written \(No space left on device\)"
+            StorageError,
+            match=r"run\.json cannot be written \(No space left on device\)",
         ):
             write(path, "two")
     assert path.read_text() == "one"
@@ -61,7 +62,9 @@ def test_what_cannot_be_written_is_known_before_anything_is_paid_and_the_trial_l
     check_writable(kept)
     assert os.listdir(kept.parent) == ["fit.json"] and kept.read_text() == "one"
     for path, why in ((tmp_path / "deep", "it is a folder"), (kept / "below.json", "")):
-        with pytest.raises(StorageError, match=rf"{path.name} cannot be written.*{why}"):
+        with pytest.raises(
+            StorageError, match=rf"{path.name} cannot be written.*{why}"
+        ):
             check_writable(path)
 
 
@@ -90,7 +93,9 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(cell: str) -> None:
 
 
 def test_tables_are_written_harmless() -> None:
-    frame = pd.DataFrame({"item_id": ["=1+1", "-5", "a"], "score": [-1.5, 2.0, float("nan")]})
+    frame = pd.DataFrame(
+        {"item_id": ["=1+1", "-5", "a"], "score": [-1.5, 2.0, float("nan")]}
+    )
     assert csv(frame) == "item_id,score\n'=1+1,-1.5\n-5,2.0\na,\n"
 
 

@@ -28,14 +28,18 @@ SURROGATE = range(0xD800, 0xE000)
 
 
 @given(
-    st.lists(st.integers(0, 0x10FFFF).map(chr) | st.sampled_from(["\ud800", "\udfff", "é", "a"]))
+    st.lists(
+        st.integers(0, 0x10FFFF).map(chr)
+        | st.sampled_from(["\ud800", "\udfff", "é", "a"])
+    )
 )
 def test_half_of_a_character_is_found_wherever_it_stands(parts: list[str]) -> None:
     assert has_halves("".join(parts)) == any(ord(part) in SURROGATE for part in parts)
 
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(8)
+    f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n"
+    for n in range(8)
 )
 
 
@@ -107,12 +111,16 @@ def test_a_scalar_is_what_omegaconf_takes_it_for(word: str) -> None:
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]))
-PLAIN = st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | WORDS
+PLAIN = (
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | WORDS
+)
 
 
 @given(
     st.recursive(
-        PLAIN, lambda inner: st.lists(inner) | st.dictionaries(WORDS, inner), max_leaves=20
+        PLAIN,
+        lambda inner: st.lists(inner) | st.dictionaries(WORDS, inner),
+        max_leaves=20,
     )
 )
 def test_json_comes_back_as_it_was(value: object) -> None:

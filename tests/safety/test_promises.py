@@ -173,9 +173,15 @@ class Answering(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.asked.append(dict(self.headers))  # type: ignore[attr-defined]
         to = self.server.to  # type: ignore[attr-defined]
-        content = {"content": json.dumps({"shame_score": 40, "confidence": 80, "rationale": "x"})}
+        content = {
+            "content": json.dumps(
+                {"shame_score": 40, "confidence": 80, "rationale": "x"}
+            )
+        }
         message = {"message": {"role": "assistant"} | content, "finish_reason": "stop"}
-        body = json.dumps({"choices": [message | {"index": 0}], "model": "m", "id": "1"}).encode()
+        body = json.dumps(
+            {"choices": [message | {"index": 0}], "model": "m", "id": "1"}
+        ).encode()
         self.send_response(302 if to else 200)
         if to:
             self.send_header("Location", to)
@@ -207,12 +213,19 @@ def answering(to: str = "", context: ssl.SSLContext | None = None) -> Iterator[A
 
 
 def model(server: Any, scheme: str = "http") -> ChatModel:
-    return ChatModel("m", f"{scheme}://127.0.0.1:{server.server_port}/v1", key_env="MY_KEY")
+    return ChatModel(
+        "m", f"{scheme}://127.0.0.1:{server.server_port}/v1", key_env="MY_KEY"
+    )
 
 
-def test_a_redirect_is_not_followed_and_no_cookie_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redirect_is_not_followed_and_no_cookie_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
-    with answering() as other, answering(f"http://127.0.0.1:{other.server_port}/v1") as first:
+    with (
+        answering() as other,
+        answering(f"http://127.0.0.1:{other.server_port}/v1") as first,
+    ):
         asked = model(first)
         with pytest.raises(ConfigError, match="redirects"):
             run_once(asked, lambda: asked.complete(request()))
@@ -225,7 +238,9 @@ def test_a_redirect_is_not_followed_and_no_cookie_is_kept(monkeypatch: pytest.Mo
             await again.complete(request())
 
         run_once(again, twice)
-        assert len(other.asked) == 2 and not any("Cookie" in each for each in other.asked)
+        assert len(other.asked) == 2 and not any(
+            "Cookie" in each for each in other.asked
+        )
 
 
 def test_a_certificate_that_nobody_vouches_for_gets_no_text_and_no_key(
@@ -236,14 +251,21 @@ def test_a_certificate_that_nobody_vouches_for_gets_no_text_and_no_key(
     from cryptography.hazmat.primitives.asymmetric import ec
 
     monkeypatch.setenv("MY_KEY", KEY)
-    own, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    own, now = (
+        ec.generate_private_key(ec.SECP256R1()),
+        datetime.datetime.now(datetime.UTC),
+    )
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     made = x509.CertificateBuilder(name, name, own.public_key(), 1)
     made = made.not_valid_before(now).not_valid_after(now + datetime.timedelta(days=1))
-    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    here = x509.SubjectAlternativeName(
+        [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    )
     signed = made.add_extension(here, critical=False).sign(own, hashes.SHA256())
     pem = serialization.Encoding.PEM
-    key = own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    key = own.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
     (tmp_path / "both.pem").write_bytes(key + signed.public_bytes(pem))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "both.pem")
@@ -259,11 +281,17 @@ def test_nothing_is_unpickled() -> None:
     found = []
     for file in sorted((ROOT / "undogmatic").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else []
+            )
             if isinstance(node, ast.ImportFrom):
                 names = [str(node.module)]
             loads = isinstance(node, ast.keyword) and node.arg == "allow_pickle"
-            unsafe = loads and not (isinstance(node.value, ast.Constant) and not node.value.value)
+            unsafe = loads and not (
+                isinstance(node.value, ast.Constant) and not node.value.value
+            )
             if unsafe or {name.split(".")[0] for name in names} & {
                 *("pickle", "cloudpickle", "joblib", "dill", "marshal", "shelve")
             }:
@@ -271,12 +299,16 @@ def test_nothing_is_unpickled() -> None:
     assert found == []
 
 
-def test_a_page_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_does_not_wait_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert PageHandler.timeout == 30
     monkeypatch.setattr(PageHandler, "timeout", 0.2)
     with (
         serving(sheet(tmp_path)) as server,
-        socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as silent,
+        socket.create_connection(
+            ("127.0.0.1", server.server_port), timeout=20
+        ) as silent,
     ):
         silent.sendall(b"GET /about HTTP/1.1\r\n")
         assert silent.recv(100) == b""

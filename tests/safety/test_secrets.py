@@ -75,11 +75,15 @@ ENCODINGS: Mapping[str, Callable[[str], str]] = {
     "hex": lambda key: key.encode().hex(),
     "HEX": lambda key: key.encode().hex().upper(),
     "base64": lambda key: base64.b64encode(key.encode()).decode(),
-    "base64 after one byte": lambda key: base64.b64encode(b"?" + key.encode() + b">>").decode(),
+    "base64 after one byte": lambda key: base64.b64encode(
+        b"?" + key.encode() + b">>"
+    ).decode(),
     "base64 after two bytes": (
         lambda key: base64.urlsafe_b64encode(b"??" + key.encode() + b"~").decode()
     ),
-    "basic authorization": lambda key: base64.b64encode(b"user:" + key.encode()).decode(),
+    "basic authorization": lambda key: base64.b64encode(
+        b"user:" + key.encode()
+    ).decode(),
 }
 
 
@@ -88,7 +92,9 @@ def unwrapped(raw: bytes) -> str:
     so."""
     text = raw.decode("utf-8", "replace")
     for _ in range(5):
-        text = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text).replace("\\", "")
+        text = re.sub(
+            r"\\+u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text
+        ).replace("\\", "")
         text = html.unescape(unquote(text))
     return text
 
@@ -102,11 +108,15 @@ def traces(raw: bytes, keys: Mapping[str, str]) -> list[str]:
         found += [f"{name} (hex)"] if key.encode().hex() in lower else []
         for shift in range(3):
             inner = (
-                base64.b64encode(b" " * shift + key.encode()).decode().rstrip("=")[shift + 1 : -2]
+                base64.b64encode(b" " * shift + key.encode())
+                .decode()
+                .rstrip("=")[shift + 1 : -2]
             )
             forms = (inner, inner.replace("+", "-").replace("/", "_"))
             found += (
-                [f"{name} (base64)"] if any(form in text or form in plain for form in forms) else []
+                [f"{name} (base64)"]
+                if any(form in text or form in plain for form in forms)
+                else []
             )
     return found
 
@@ -129,7 +139,10 @@ class TestByValue:
     def test_what_is_not_a_secret_stays_to_the_byte(self) -> None:
         keep(KEY, "MY_KEY")
         text = (
-            json.dumps({"a": "50 % of C:\\u0041 &amp; \\\\n %41%zz &bogus; \ud83d 名 ção"}) + "\\"
+            json.dumps(
+                {"a": "50 % of C:\\u0041 &amp; \\\\n %41%zz &bogus; \ud83d 名 ção"}
+            )
+            + "\\"
         )
         assert scrub(text) == text
 
@@ -138,14 +151,22 @@ class TestByValue:
         keep("abcdefghijkl", "LONG")
         assert scrub("abcdefghijkl abcdefgh %61bcdefgh") == "<LONG> <SHORT> <SHORT>"
 
-    @pytest.mark.parametrize("value", ["", "EMPTY", "none", "1234567", "not-needed", "NOT-NEEDED"])
+    @pytest.mark.parametrize(
+        "value", ["", "EMPTY", "none", "1234567", "not-needed", "NOT-NEEDED"]
+    )
     def test_stand_ins_are_not_cut_out_of_texts(self, value: str) -> None:
         keep(value, "KEY")
         assert scrub(f"a text, {value} to say") == f"a text, {value} to say"
 
     @pytest.mark.parametrize(
         "hostile",
-        ["%25" * 200_000, "\\u005c" * 100_000, "&amp;" * 100_000, "://" * 200_000, "x=" * 200_000],
+        [
+            "%25" * 200_000,
+            "\\u005c" * 100_000,
+            "&amp;" * 100_000,
+            "://" * 200_000,
+            "x=" * 200_000,
+        ],
     )
     def test_depth_costs_no_more_than_length(self, hostile: str) -> None:
         keep(KEY, "MY_KEY")
@@ -162,7 +183,9 @@ class TestByValue:
             keep(key, "MY_KEY")
         readings = []
         bare = secrets._bare
-        monkeypatch.setattr(secrets, "_bare", lambda text: readings.append(1) or bare(text))
+        monkeypatch.setattr(
+            secrets, "_bare", lambda text: readings.append(1) or bare(text)
+        )
 
         def taken(keys: list[str]) -> int:
             readings.clear()
@@ -178,7 +201,9 @@ class TestByValue:
             " KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAo\n-----END PRIVATE KEY-----"
         )
         learn({"note": pem}, "model.extra")
-        assert "MIIEvQ" not in scrub(json.dumps("MIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAo"))
+        assert "MIIEvQ" not in scrub(
+            json.dumps("MIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAo")
+        )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +266,9 @@ def test_a_config_is_hidden_by_name_shape_and_address() -> None:
             "password": 12345678,
         },
         "server": {"API_KEY": "a", "headers": [{"token": "b"}], "password": ""},
-        "rubric": {"wordings": {"en": {"meanings": {"secret": "it is a secret of state"}}}},
+        "rubric": {
+            "wordings": {"en": {"meanings": {"secret": "it is a secret of state"}}}
+        },
         "tracking": {"uri": "postgresql://me:pw@host/db"},
         "note": "my key is ghp_0123456789abcdefghijABCDEFGHIJ012345",
         "overrides": ["+model.extra.api_key=short", "a=b"],
@@ -249,7 +276,10 @@ def test_a_config_is_hidden_by_name_shape_and_address() -> None:
     assert scrub_data(config) == {
         "model": (
             config["model"]
-            | {"api_key": "***", "extra": {"note": "use *** here", "n": 2, "pin": "4711"}}  # type: ignore[operator]
+            | {
+                "api_key": "***",
+                "extra": {"note": "use *** here", "n": 2, "pin": "4711"},
+            }  # type: ignore[operator]
             | {"password": "***"}
         ),
         "server": {"API_KEY": "***", "headers": [{"token": "***"}], "password": ""},
@@ -265,7 +295,10 @@ def test_a_config_is_hidden_by_name_shape_and_address() -> None:
     [
         ("http://localhost:8000/v1", "http://localhost:8000/v1"),
         ("https://gw.example/AbC123def456GHI789jkl0/v1", "https://gw.example/***/v1~"),
-        ("https://u:p@h/v1?key=abc&v=2024-10-21", "https://***@h/v1?key=***&v=2024-10-21~"),
+        (
+            "https://u:p@h/v1?key=abc&v=2024-10-21",
+            "https://***@h/v1?key=***&v=2024-10-21~",
+        ),
         ("postgresql://u:pa/ss@host/db", "postgresql://***@host/db~"),
         ("http://[::1]:80/v1", "http://[::1]:80/v1"),
         (
@@ -274,7 +307,9 @@ def test_a_config_is_hidden_by_name_shape_and_address() -> None:
         ),
     ],
 )
-def test_an_address_is_shown_without_what_is_secret_in_it(address: str, shown: str) -> None:
+def test_an_address_is_shown_without_what_is_secret_in_it(
+    address: str, shown: str
+) -> None:
     found = shown_address(address)
     assert found.startswith(shown)
     assert ("~" in found) == ("~" in shown)
@@ -294,7 +329,9 @@ class TestDoors:
             "dataset.path=https://me:KEY@host/x.csv",
         ),
     )
-    def test_a_key_typed_in_the_open_is_refused_and_not_repeated(self, word: str) -> None:
+    def test_a_key_typed_in_the_open_is_refused_and_not_repeated(
+        self, word: str
+    ) -> None:
         key = of(1)
         with pytest.raises(ConfigError) as error:
             check_words([word.replace("KEY", key)])
@@ -344,7 +381,9 @@ class TestDoors:
         assert scrub(f"{of(3)} {of(4)}") == "<MY_GATEWAY> <model.extra.api_key>"
         with pytest.raises(ConfigError, match=r"`model\.api_key` holds a secret"):
             check_config(OmegaConf.create({"model": {"api_key": of(5)}}))
-        with pytest.raises(ConfigError, match=r"`model\.api_base` is an address with a user"):
+        with pytest.raises(
+            ConfigError, match=r"`model\.api_base` is an address with a user"
+        ):
             compose_config([f"model=gpt model.api_base=http://{of(6)}@h/v1".split()[1]])
 
     def test_the_environment_and_dotenv_are_known_by_their_names(
@@ -360,7 +399,9 @@ class TestDoors:
             "TOKEN_BUDGET": "100000000",
             "KEY_WORD": "argument",
         }
-        for name, value in (secret | ordinary | {"OPENAI_API_KEYS": f"{of(17)},{of(18)}"}).items():
+        for name, value in (
+            secret | ordinary | {"OPENAI_API_KEYS": f"{of(17)},{of(18)}"}
+        ).items():
             monkeypatch.setenv(name, value)
         (tmp_path / ".env").write_text(
             f"MY_TOKEN={of(7)}\nMY_NAME=somebody-else\n", encoding="utf-8"
@@ -369,7 +410,10 @@ class TestDoors:
         monkeypatch.setenv("DATABASE_URL", f"postgresql://me:{of(9)}@host/db")
         monkeypatch.setenv("SSH_KEY", str(tmp_path))
         check_words([])
-        assert scrub(f"{of(7)} {of(8)} {of(9)}") == "<MY_TOKEN> <DB_PASSWORD> <DATABASE_URL>"
+        assert (
+            scrub(f"{of(7)} {of(8)} {of(9)}")
+            == "<MY_TOKEN> <DB_PASSWORD> <DATABASE_URL>"
+        )
         assert scrub(f"somebody-else {tmp_path}") == f"somebody-else {tmp_path}"
         assert {name: scrub(value) for name, value in secret.items()} == {
             name: f"<{name}>" for name in secret
@@ -400,7 +444,9 @@ class TestDoors:
         assert names[0].startswith("m@http://host/***/v1~")
         assert ChatModel("m", "http://host/v1").name == "m@http://host/v1"
 
-    def test_a_store_with_a_password_is_named_without_it(self, monkeypatch: Patch) -> None:
+    def test_a_store_with_a_password_is_named_without_it(
+        self, monkeypatch: Patch
+    ) -> None:
         with pytest.raises(ConfigError, match="holds a password") as error:
             check_uri(f"mysql://h/db?password={of(12)}")
         assert of(12) not in str(error.value)
@@ -444,7 +490,11 @@ class TestSinks:
 
         table = pd.DataFrame({"n": [1.5, 2.5], "text": [KEY, "x"]})
         WithoutSecrets(Client()).log(
-            KEY, [Param("a", KEY)], {"k": (KEY,)}, table, metrics=[Metric("m", 1.0, 0, 0)]
+            KEY,
+            [Param("a", KEY)],
+            {"k": (KEY,)},
+            table,
+            metrics=[Metric("m", 1.0, 0, 0)],
         )
         assert received[0] == "<MY_KEY>"
         assert received[1][0].value == "<MY_KEY>"
@@ -467,14 +517,20 @@ class Echo(StubServer):
             for how, write in ENCODINGS.items()
         }
 
-    def _chat(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+    def _chat(
+        self, body: dict[str, Any], text: str, fault: Fault | None
+    ) -> dict[str, Any]:
         reply = super()._chat(body, text, fault)
         message = reply["choices"][0]["message"]
         answer = json.loads(message["content"]) | {
             "rationale": "You sent " + " ".join(self.said().values())
         }
         message["content"] = json.dumps(answer)
-        return reply | {"id": self.keys[0], "echo": self.said(), **{key: 1 for key in self.keys}}
+        return reply | {
+            "id": self.keys[0],
+            "echo": self.said(),
+            **{key: 1 for key in self.keys},
+        }
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         response = await super()._handle(request)
@@ -505,7 +561,9 @@ def left_behind(folder: Path, *without: str) -> dict[str, bytes]:
 
 
 def leaks(found: Mapping[str, bytes], keys: Mapping[str, str]) -> list[str]:
-    return [f"{file}: {leak}" for file, raw in found.items() for leak in traces(raw, keys)]
+    return [
+        f"{file}: {leak}" for file, raw in found.items() for leak in traces(raw, keys)
+    ]
 
 
 def test_no_key_is_in_what_a_run_leaves(
@@ -518,10 +576,15 @@ def test_no_key_is_in_what_a_run_leaves(
         )
     }
     echo.keys = tuple(keys.values())
-    unreadable = " ".join(f"maximum context length {said}" for said in echo.said().values())
+    unreadable = " ".join(
+        f"maximum context length {said}" for said in echo.said().values()
+    )
     echo.faults = {
         "long": Fault(
-            "status", times=None, status=400, body=json.dumps({"error": {"message": unreadable}})
+            "status",
+            times=None,
+            status=400,
+            body=json.dumps({"error": {"message": unreadable}}),
         ),
         "busy": Fault("status", times=1, status=503, body=unreadable),
         "rubbish": Fault("body", times=None, body=unreadable),
@@ -568,7 +631,9 @@ def test_no_key_is_in_what_a_run_leaves(
             "engine.max_failures=1",
         ),
     ]
-    status, printed = ended(words, OPENAI_API_KEY=keys["key_env"], PLAIN=keys["variable"])
+    status, printed = ended(
+        words, OPENAI_API_KEY=keys["key_env"], PLAIN=keys["variable"]
+    )
     assert status == 0, printed.decode()
     assert f"/{keys['path']}/v1/chat/completions" in echo.requests[0].path
     assert echo.requests[0].body["api_key"] == keys["extra"]
@@ -619,9 +684,14 @@ def _belongs_to_its_owner(folder: Path) -> None:
 
 
 def test_no_key_is_in_what_a_sweep_leaves(echo: Echo, tmp_path: Path) -> None:
-    keys = {name: of(200 + n) for n, name in enumerate("key_env extra store first second".split())}
+    keys = {
+        name: of(200 + n)
+        for n, name in enumerate("key_env extra store first second".split())
+    }
     echo.keys = tuple(keys.values())
-    (tmp_path / "texts.jsonl").write_text('{"id": "1", "text": "a text"}\n', encoding="utf-8")
+    (tmp_path / "texts.jsonl").write_text(
+        '{"id": "1", "text": "a text"}\n', encoding="utf-8"
+    )
     words = [
         *(
             "run",
@@ -640,7 +710,9 @@ def test_no_key_is_in_what_a_sweep_leaves(echo: Echo, tmp_path: Path) -> None:
         *("prompt=anchored_en", f"+model.extra.user={keys['first']},{keys['second']}"),
     ]
     store = f"postgresql://me:{keys['store']}@127.0.0.1:1/db"
-    status, printed = ended(words, OPENAI_API_KEY=keys["key_env"], MLFLOW_TRACKING_URI=store)
+    status, printed = ended(
+        words, OPENAI_API_KEY=keys["key_env"], MLFLOW_TRACKING_URI=store
+    )
     assert status == 0, printed.decode()
     found = left_behind(tmp_path)
     for part in ("multirun.yaml", "sweep.json", "1/.hydra/overrides.yaml"):
@@ -662,27 +734,37 @@ def test_no_key_is_in_what_a_sweep_leaves(echo: Echo, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_refused_key_leaves_nothing(words: list[str], file: str, tmp_path: Path) -> None:
+def test_a_refused_key_leaves_nothing(
+    words: list[str], file: str, tmp_path: Path
+) -> None:
     key = of(300)
     (tmp_path / "mine" / "experiment").mkdir(parents=True)
     (tmp_path / "mine" / "experiment" / "mine.yaml").write_text(
         file.replace("KEY", key) or "seed: 1", encoding="utf-8"
     )
     status, printed = ended(
-        ["run", *(word.replace("KEY", key) for word in words), "model=patterns", "tracking=none"]
+        [
+            "run",
+            *(word.replace("KEY", key) for word in words),
+            "model=patterns",
+            "tracking=none",
+        ]
     )
     assert (status, printed.count(b"error: ")) == (2, 1), printed.decode()
     assert b"Traceback" not in printed
     assert (
         leaks(
-            left_behind(tmp_path, "mine/experiment/mine.yaml") | {"terminal": printed}, {"key": key}
+            left_behind(tmp_path, "mine/experiment/mine.yaml") | {"terminal": printed},
+            {"key": key},
         )
         == []
     )
     assert not (tmp_path / "outputs").exists()
 
 
-def test_no_key_is_in_what_a_notebook_shows(echo: Echo, tmp_path: Path, monkeypatch: Patch) -> None:
+def test_no_key_is_in_what_a_notebook_shows(
+    echo: Echo, tmp_path: Path, monkeypatch: Patch
+) -> None:
     keys = {"key_env": of(400), "extra": of(401), "path": of(402)}
     echo.keys = tuple(keys.values())
     monkeypatch.setenv("OPENAI_API_KEY", keys["key_env"])

@@ -8,7 +8,9 @@ from undogmatic.safety import spool
 from undogmatic.safety.spool import Spool, mapped
 
 
-@pytest.mark.parametrize("sizes", [[], [0], [3] * 50, [1, 900, 2, 5000, 0, 40, 41], [7000]])
+@pytest.mark.parametrize(
+    "sizes", [[], [0], [3] * 50, [1, 900, 2, 5000, 0, 40, 41], [7000]]
+)
 def test_going_through_many_records_gives_each_of_them_once_and_in_order(
     sizes: Sequence[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,5 +38,9 @@ def test_some_of_many_records_are_read_in_the_order_asked_for(
         kept.append(f"{n}" + "x" * (n % 37))
     places = [0, 1, 2, 5, 90, 91, 92, 199, 198, 3, 3, 4, 5, 150, 160, 170]
     chosen = spool.chosen(kept, places)
-    assert list(chosen) == [kept[n] for n in places] == [chosen[n] for n in range(len(places))]
+    assert (
+        list(chosen)
+        == [kept[n] for n in places]
+        == [chosen[n] for n in range(len(places))]
+    )
     assert list(kept[10:190:7]) == [kept[n] for n in range(10, 190, 7)]

@@ -17,8 +17,44 @@ TUNA_PANEL = [2.6, 3.1, 2.5, 5.0, 3.6, 4.0, 5.2, 2.8, 3.8]
 
 # Bland and Altman (1986), table 1: peak flow, first reading of the Wright and of the mini meter,
 # l/min.
-WRIGHT = [494.0, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]
-MINI = [512.0, 430, 520, 428, 500, 600, 364, 380, 658, 445, 432, 626, 260, 477, 259, 350, 451]
+WRIGHT = [
+    494.0,
+    395,
+    516,
+    434,
+    476,
+    557,
+    413,
+    442,
+    650,
+    433,
+    417,
+    656,
+    267,
+    478,
+    178,
+    423,
+    427,
+]
+MINI = [
+    512.0,
+    430,
+    520,
+    428,
+    500,
+    600,
+    364,
+    380,
+    658,
+    445,
+    432,
+    626,
+    260,
+    477,
+    259,
+    350,
+    451,
+]
 
 # Krippendorff (2011), Computing Krippendorff's alpha-reliability, section D: four observers, twelve
 # units.
@@ -63,11 +99,17 @@ class TestCorrelations:
             assert abs(here) <= 1 + 1e-12
 
     @given(VARIED)
-    def test_ranks_ignore_a_monotone_change_and_pearson_a_linear_one(self, ab: np.ndarray) -> None:
+    def test_ranks_ignore_a_monotone_change_and_pearson_a_linear_one(
+        self, ab: np.ndarray
+    ) -> None:
         a, b = ab
-        for kind, changed in zip(KINDS, (3 * a - 7, np.exp(a / 5), np.exp(a / 5)), strict=True):
+        for kind, changed in zip(
+            KINDS, (3 * a - 7, np.exp(a / 5), np.exp(a / 5)), strict=True
+        ):
             expected = agreement.correlation(kind, a, b).estimate
-            assert agreement.correlation(kind, changed, b).estimate == pytest.approx(expected)
+            assert agreement.correlation(kind, changed, b).estimate == pytest.approx(
+                expected
+            )
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_constant_judge_gives_a_typed_absence(self, kind: agreement.Kind) -> None:
@@ -83,17 +125,22 @@ class TestKappa:
         # Cohen (1960), doi:10.1177/001316446002000104, table 1: 200 patients in three categories,
         # kappa 0.492.
         counts = np.array([[88, 14, 18], [10, 40, 10], [2, 6, 12]])
-        a, b = (np.repeat(index.ravel(), counts.ravel()) for index in np.indices(counts.shape))
-        assert agreement.weighted_kappa(a, b, [0, 1, 2], "none").estimate == pytest.approx(
-            0.492, abs=5e-4
+        a, b = (
+            np.repeat(index.ravel(), counts.ravel())
+            for index in np.indices(counts.shape)
         )
+        assert agreement.weighted_kappa(
+            a, b, [0, 1, 2], "none"
+        ).estimate == pytest.approx(0.492, abs=5e-4)
 
     @given(VARIED)
     def test_it_is_lins_concordance_on_equal_steps(self, ab: np.ndarray) -> None:
         # Fleiss and Cohen (1973), doi:10.1177/001316447303300309.
         a, b = ab
         concordance = (
-            2 * np.cov(a, b, ddof=0)[0, 1] / (a.var() + b.var() + (a.mean() - b.mean()) ** 2)
+            2
+            * np.cov(a, b, ddof=0)[0, 1]
+            / (a.var() + b.var() + (a.mean() - b.mean()) ** 2)
         )
         assert agreement.weighted_kappa(a, b, np.arange(21)).estimate == pytest.approx(
             concordance, abs=1e-9
@@ -103,15 +150,24 @@ class TestKappa:
         a, b = [0.0, 25, 100, 0], [0.0, 25, 100, 100]
         found = agreement.weighted_kappa(a, b, [0, 25, 100])
         assert found == agreement.weighted_kappa([0, 1, 2, 0], [0, 1, 2, 2], [0, 1, 2])
-        assert found.estimate != agreement.weighted_kappa(a, b, [0, 25, 50, 75, 100]).estimate
+        assert (
+            found.estimate
+            != agreement.weighted_kappa(a, b, [0, 25, 50, 75, 100]).estimate
+        )
 
-    def test_one_category_is_a_typed_absence_and_two_different_ones_are_no_agreement(self) -> None:
+    def test_one_category_is_a_typed_absence_and_two_different_ones_are_no_agreement(
+        self,
+    ) -> None:
         same = agreement.weighted_kappa([50.0, 50], [50.0, 50], [0, 50, 100])
         assert same.estimate is None
-        assert agreement.weighted_kappa([0.0, 0], [100.0, 100], [0, 50, 100]).estimate == 0
+        assert (
+            agreement.weighted_kappa([0.0, 0], [100.0, 100], [0, 50, 100]).estimate == 0
+        )
 
     def test_nearest_level_with_ties_going_down(self) -> None:
-        assert agreement.nearest_level([12.4, 12.5, 12.6, -3, 140], [0, 25, 50]).tolist() == [
+        assert agreement.nearest_level(
+            [12.4, 12.5, 12.6, -3, 140], [0, 25, 50]
+        ).tolist() == [
             0,
             0,
             25,
@@ -132,7 +188,9 @@ class TestKrippendorff:
     @given(VARIED, st.permutations(range(12)))
     def test_raters_and_units_have_no_order(self, ab, order) -> None:  # type: ignore[no-untyped-def]
         here = agreement.krippendorff_alpha(ab).estimate
-        assert agreement.krippendorff_alpha(ab[::-1][:, order]).estimate == pytest.approx(here)
+        assert agreement.krippendorff_alpha(
+            ab[::-1][:, order]
+        ).estimate == pytest.approx(here)
         assert agreement.krippendorff_alpha(10 * ab + 3).estimate == pytest.approx(here)
 
     def test_it_is_what_the_package_computes_from_matrices(self, rng: Rng) -> None:
@@ -151,13 +209,17 @@ class TestKrippendorff:
                     theirs, abs=1e-12
                 )
 
-    def test_ten_thousand_distinct_scores_take_no_matrix_of_them(self, rng: Rng) -> None:
+    def test_ten_thousand_distinct_scores_take_no_matrix_of_them(
+        self, rng: Rng
+    ) -> None:
         ratings = rng.normal(size=(2, 10_000))
         _, peak = peak_memory(lambda: agreement.krippendorff_alpha(ratings))
         assert peak < 20e6  # values by values would be 3.2 GB
 
     def test_perfect_and_absent(self) -> None:
-        assert agreement.krippendorff_alpha([[1.0, 2, 3], [1.0, 2, 3]]).estimate == pytest.approx(1)
+        assert agreement.krippendorff_alpha(
+            [[1.0, 2, 3], [1.0, 2, 3]]
+        ).estimate == pytest.approx(1)
         constant = agreement.krippendorff_alpha([[5.0, 5], [5.0, NA]])
         assert constant.estimate is None
 
@@ -169,7 +231,9 @@ class TestBlandAltman:
         assert result.bias.interval == pytest.approx((-22.0, 17.8), abs=0.1)
         # The paper rounds 1.96 to 2 for its limits of -79.7 and 75.5, and 1.71 sd/sqrt(n) to
         # sqrt(3) for their errors.
-        assert (result.lower.value, result.upper.value) == pytest.approx((-79.7, 75.5), abs=1.7)
+        assert (result.lower.value, result.upper.value) == pytest.approx(
+            (-79.7, 75.5), abs=1.7
+        )
         assert result.lower.interval == pytest.approx((-114.3, -45.1), abs=2.0)
 
     @given(SCORES)
@@ -189,7 +253,9 @@ class TestBlandAltman:
     def test_a_pure_shift_is_bias_and_a_pure_stretch_is_drift(self) -> None:
         b = np.linspace(0, 100, 11)
         shift = agreement.bland_altman(b + 4, b)
-        assert (shift.bias.value, shift.sd, shift.drift) == pytest.approx((4, 0, 0), abs=1e-9)
+        assert (shift.bias.value, shift.sd, shift.drift) == pytest.approx(
+            (4, 0, 0), abs=1e-9
+        )
         # difference 0.5 (b - 50) on mean 50 + 1.25 (b - 50)
         stretch = agreement.bland_altman(50 + 1.5 * (b - 50), b)
         assert (stretch.bias.value, stretch.drift) == pytest.approx((0, 0.4))
@@ -198,7 +264,9 @@ class TestBlandAltman:
         assert agreement.bland_altman([1.0, 2, 3], [3.0, 2, 1]).drift is None
         assert agreement.bland_altman([0.0] * 3, [0.0] * 3).drift is None
 
-    def test_limits_hold_their_share_and_their_interval_the_limit(self, rng: Rng) -> None:
+    def test_limits_hold_their_share_and_their_interval_the_limit(
+        self, rng: Rng
+    ) -> None:
         def draw() -> Estimate:
             a = rng.normal(50, 20, size=40)
             return agreement.bland_altman(a + rng.normal(3, 5, size=40), a).upper
@@ -208,7 +276,9 @@ class TestBlandAltman:
 
 def test_means_that_are_equal_but_for_rounding_are_tied(rng: Rng) -> None:
     """(2/5 + 4/5) / 2 is 0.6000000000000001 in floating point and no more than 3/5."""
-    halves = np.array([(2 / 5 + 4 / 5) / 2, 3 / 5, (1 / 5 + 5 / 5) / 2, 2 / 5, 4 / 5, 1 / 5])
+    halves = np.array(
+        [(2 / 5 + 4 / 5) / 2, 3 / 5, (1 / 5 + 5 / 5) / 2, 2 / 5, 4 / 5, 1 / 5]
+    )
     exact = np.array([3.0, 3.0, 3.0, 2.0, 4.0, 1.0])
     other = np.array([3.0, 1.0, 2.0, 2.0, 5.0, 1.0])
     assert np.unique(halves).size > np.unique(exact).size, (
@@ -219,22 +289,38 @@ def test_means_that_are_equal_but_for_rounding_are_tied(rng: Rng) -> None:
             kind, exact, other
         )
         one, two = (
-            sure(agreement.correlation_interval(kind, own, other, rng)) for own in (halves, exact)
+            sure(agreement.correlation_interval(kind, own, other, rng))
+            for own in (halves, exact)
         )
         assert one.value == pytest.approx(two.value, abs=1e-15)
 
 
 class TestBackToBack:
     def test_hand_computed(self) -> None:
-        result = agreement.back_to_back([10.0, 20, 30, 40], [10.0, 22, 30, 36], tolerance=2)
-        assert (result.n, result.mean_difference, result.mean_abs_difference) == (4, -0.5, 1.5)
+        result = agreement.back_to_back(
+            [10.0, 20, 30, 40], [10.0, 22, 30, 36], tolerance=2
+        )
+        assert (result.n, result.mean_difference, result.mean_abs_difference) == (
+            4,
+            -0.5,
+            1.5,
+        )
         assert (result.max_abs_difference, result.exact_match.value) == (4, 0.75)
-        assert (result.sd_within, result.spearman.estimate) == (pytest.approx(np.sqrt(20 / 8)), 1)
+        assert (result.sd_within, result.spearman.estimate) == (
+            pytest.approx(np.sqrt(20 / 8)),
+            1,
+        )
         # Wilson's lower limit for n of n is n / (n + z^2): a perfect rate is no certainty.
         same = agreement.back_to_back(np.arange(10), np.arange(10)).exact_match
         assert (same.value, same.high) == (1, 1)
         assert same.low == pytest.approx(10 / (10 + 1.959964**2))
-        refuses("`tolerance` is -1", agreement.back_to_back, [1.0, 2, 3], [1.0, 2, 3], tolerance=-1)
+        refuses(
+            "`tolerance` is -1",
+            agreement.back_to_back,
+            [1.0, 2, 3],
+            [1.0, 2, 3],
+            tolerance=-1,
+        )
 
     def test_within_subject_sd_of_bland_and_altman(self, rng: Rng) -> None:
         # Two readings with error sd 3 around each item's own value: the error is recovered,
@@ -242,22 +328,28 @@ class TestBackToBack:
         first, second = rng.normal(50, 20, 4000) + rng.normal(0, 3, (2, 4000))
         result = agreement.back_to_back(first, second)
         assert result.sd_within == pytest.approx(3, abs=0.1)
-        assert np.mean(np.abs(first - second) < 2.77 * result.sd_within) == pytest.approx(
-            0.95, abs=0.01
-        )
+        assert np.mean(
+            np.abs(first - second) < 2.77 * result.sd_within
+        ) == pytest.approx(0.95, abs=0.01)
 
     @given(hnp.arrays(np.float64, (2, 10), elements=st.integers(0, 100).map(float)))
-    def test_swapping_the_runs_only_turns_the_mean_difference(self, runs: np.ndarray) -> None:
+    def test_swapping_the_runs_only_turns_the_mean_difference(
+        self, runs: np.ndarray
+    ) -> None:
         here, there = agreement.back_to_back(*runs), agreement.back_to_back(*runs[::-1])
         assert (there.mean_difference, there[4:]) == (
             pytest.approx(-here.mean_difference),
             here[4:],
         )
         assert (
-            abs(here.mean_difference) - 1e-9 <= here.mean_abs_difference <= here.max_abs_difference
+            abs(here.mean_difference) - 1e-9
+            <= here.mean_abs_difference
+            <= here.max_abs_difference
         )
 
-    def test_identical_constant_runs_match_exactly_and_have_no_correlation(self) -> None:
+    def test_identical_constant_runs_match_exactly_and_have_no_correlation(
+        self,
+    ) -> None:
         result = agreement.back_to_back([50.0] * 5, [50.0] * 5)
         assert (result.exact_match.value, result.sd_within) == (1, 0)
         assert result.pearson.estimate is None

@@ -24,7 +24,11 @@ def raters(rng: Rng, n: int, accuracies: list[float], k: int = 2) -> list[Array]
 def long(labels: list[Array]) -> tuple[Array, ...]:
     """Unit, rater and label of each label."""
     units = np.tile(np.arange(labels[0].size), len(labels))
-    return units, np.repeat(np.arange(len(labels)), labels[0].size), np.concatenate(labels)
+    return (
+        units,
+        np.repeat(np.arange(len(labels)), labels[0].size),
+        np.concatenate(labels),
+    )
 
 
 def of_people(
@@ -51,18 +55,25 @@ def test_of_two_raters_it_is_kappa_of_them_and_nearly_the_mean_of_the_judges_kap
 ) -> None:
     judge, *labels = raters(rng, N, [0.7, 0.8, 0.8], k=4)
     found = of_people(judge, labels, nominal)
-    own = [agreement.weighted_kappa(judge, one, range(4), weights).estimate for one in labels]
+    own = [
+        agreement.weighted_kappa(judge, one, range(4), weights).estimate
+        for one in labels
+    ]
     assert found.people.value == pytest.approx(
         agreement.weighted_kappa(*labels, range(4), weights).estimate
     )
     assert min(own) <= found.judge.value <= max(own)
-    assert found.difference.value == pytest.approx(found.judge.value - found.people.value)
+    assert found.difference.value == pytest.approx(
+        found.judge.value - found.people.value
+    )
 
 
 def test_raters_in_another_order_and_other_codes_change_nothing(rng) -> None:
     judge, *labels = raters(rng, N, [0.7, 0.8, 0.9, 0.6], k=3)
     found = of_people(judge, labels, nominal=True)
-    other = of_people(7 - 2 * judge, [7 - 2 * own for own in labels[::-1]], nominal=True)
+    other = of_people(
+        7 - 2 * judge, [7 - 2 * own for own in labels[::-1]], nominal=True
+    )
     assert other.people.interval == pytest.approx(found.people.interval)
     assert other.difference.interval == pytest.approx(found.difference.interval)
 
@@ -89,10 +100,14 @@ def test_left_out_groups_are_those_of_the_coefficient_without_them(rng) -> None:
     )
 
 
-def test_a_judge_that_says_one_thing_agrees_by_chance_and_a_crowd_is_taken_together(rng) -> None:
+def test_a_judge_that_says_one_thing_agrees_by_chance_and_a_crowd_is_taken_together(
+    rng,
+) -> None:
     labels = raters(rng, N, [0.9, 0.9])
     assert of_people(np.ones(N), labels, nominal=True).judge.value == pytest.approx(0)
-    assert of_people(np.full(N, 0.3), labels, nominal=False).judge.value == pytest.approx(0)
+    assert of_people(
+        np.full(N, 0.3), labels, nominal=False
+    ).judge.value == pytest.approx(0)
     unit = np.repeat(np.arange(N), 2)
     pairs = annotators.rater_pairs(unit, np.arange(2 * N), rng)  # nobody labels twice
     assert np.unique(pairs.pair).size == 1 and pairs.first.size == 2 * N
@@ -101,7 +116,10 @@ def test_a_judge_that_says_one_thing_agrees_by_chance_and_a_crowd_is_taken_toget
 
 def test_labels_that_are_all_the_same_have_no_agreement_beyond_chance() -> None:
     zeros, pair = np.zeros(9), np.zeros(9, dtype=np.intp)
-    assert annotators.ceiling(zeros, zeros, zeros, pair, np.arange(9), nominal=False) is None
+    assert (
+        annotators.ceiling(zeros, zeros, zeros, pair, np.arange(9), nominal=False)
+        is None
+    )
 
 
 def test_the_interval_of_the_difference_holds(rng) -> None:
@@ -129,11 +147,18 @@ def by_definition(
 
         judged, human = closeness(judge), closeness(own)
         wins, losses = (judged >= human).astype(float), (human >= judged).astype(float)
-        p_values.append(stats.ttest_1samp(losses - wins, epsilon, alternative="less").pvalue)
+        p_values.append(
+            stats.ttest_1samp(losses - wins, epsilon, alternative="less").pvalue
+        )
         advantages.append(wins.mean())
     order = np.argsort(p_values)
     m = len(p_values)
-    ranked = np.array(p_values)[order] * m * np.sum(1 / np.arange(1, m + 1)) / np.arange(1, m + 1)
+    ranked = (
+        np.array(p_values)[order]
+        * m
+        * np.sum(1 / np.arange(1, m + 1))
+        / np.arange(1, m + 1)
+    )
     adjusted = np.empty(m)
     adjusted[order] = np.minimum(np.minimum.accumulate(ranked[::-1])[::-1], 1)
     return adjusted.tolist(), advantages
@@ -143,7 +168,11 @@ def by_definition(
 def test_the_alternative_annotator_test_is_that_of_its_authors(rng, nominal) -> None:
     judge, *labels = raters(rng, N, [0.75, 0.8, 0.7, 0.8], k=5)
     found = annotators.alternative_annotator(
-        *long(labels), np.tile(judge, 3), np.tile(np.arange(N), 3), nominal=nominal, epsilon=0.2
+        *long(labels),
+        np.tile(judge, 3),
+        np.tile(np.arange(N), 3),
+        nominal=nominal,
+        epsilon=0.2,
     )
     assert found is not None
     p_values, advantages = by_definition(judge, np.array(labels), 0.2, nominal)
@@ -171,7 +200,9 @@ def test_the_alternative_annotator_test_by_hand() -> None:
     )
     assert found is not None
     assert [one.advantage for one in found.raters] == [1, 1, 1]
-    assert [one.behind.value for one in found.raters] == pytest.approx([22 / 30 - 1, 0, 0])
+    assert [one.behind.value for one in found.raters] == pytest.approx(
+        [22 / 30 - 1, 0, 0]
+    )
     assert found.winning_rate == 1 and found.passes
 
 
@@ -183,14 +214,18 @@ def test_whole_groups_are_the_units_of_the_alternative_annotator_test(rng) -> No
     )
     ten, many = np.repeat(judge, 10), [np.repeat(one, 10) for one in labels]
     groups = np.tile(np.repeat(np.arange(30), 10), 3)
-    copied = annotators.alternative_annotator(*long(many), np.tile(ten, 3), groups, nominal=True)
+    copied = annotators.alternative_annotator(
+        *long(many), np.tile(ten, 3), groups, nominal=True
+    )
     assert once is not None and copied is not None
     assert [one.p_adjusted for one in copied.raters] == pytest.approx(
         [one.p_adjusted for one in once.raters]
     )
 
 
-def test_a_judge_at_the_margin_wins_few_raters_and_too_few_raters_are_no_test(rng) -> None:
+def test_a_judge_at_the_margin_wins_few_raters_and_too_few_raters_are_no_test(
+    rng,
+) -> None:
     """Where raters are closer more often by nearly epsilon, hardly any is beaten; where they are as
     close, most are."""
     shares = {}
@@ -199,7 +234,10 @@ def test_a_judge_at_the_margin_wins_few_raters_and_too_few_raters_are_no_test(rn
         for _ in range(40):
             judge, *labels = raters(rng, 100, [accuracy, 0.9, 0.9, 0.9])
             found = annotators.alternative_annotator(
-                *long(labels), np.tile(judge, 3), np.tile(np.arange(100), 3), nominal=True
+                *long(labels),
+                np.tile(judge, 3),
+                np.tile(np.arange(100), 3),
+                nominal=True,
             )
             assert found is not None
             won.append(found.winning_rate)
@@ -234,7 +272,9 @@ def test_equal_distances_stay_equal_on_every_scale(scale: float) -> None:
     )
     assert found is not None
     assert [one.advantage for one in found.raters] == pytest.approx([39 / 40] * 3)
-    assert [one.behind.value for one in found.raters] == pytest.approx([-38 / 40, -38 / 40, 1 / 40])
+    assert [one.behind.value for one in found.raters] == pytest.approx(
+        [-38 / 40, -38 / 40, 1 / 40]
+    )
 
 
 @pytest.mark.parametrize("nominal", [True, False])
@@ -253,16 +293,21 @@ def test_a_worse_verdict_never_helps(rng, nominal) -> None:
             )
             assert found is not None
             now = [found.winning_rate, *(one.advantage for one in found.raters)]
-            assert before is None or all(new <= old for new, old in zip(now, before, strict=True))
+            assert before is None or all(
+                new <= old for new, old in zip(now, before, strict=True)
+            )
             before = now
             middle = np.mean([own[item] for own in labels])
             judge[item] = (
                 9
                 if nominal
-                else judge[item] + rng.choice([1, 3, 1e6]) * (1 if judge[item] >= middle else -1)
+                else judge[item]
+                + rng.choice([1, 3, 1e6]) * (1 if judge[item] >= middle else -1)
             )
 
 
 def test_p_values_are_adjusted_as_scipy_does() -> None:
     p = np.random.default_rng(1).random(7) ** 3
-    assert annotators._yekutieli(p) == pytest.approx(stats.false_discovery_control(p, method="by"))
+    assert annotators._yekutieli(p) == pytest.approx(
+        stats.false_discovery_control(p, method="by")
+    )

@@ -19,7 +19,10 @@ def questions() -> dict[tuple[str, str], Question]:
     wanted = ("answer: Spearman", "answer: concordance", "answer: kappa")
     asked = [one for one in of_answers() if one.kind in wanted] + list(of_strata())
     return {
-        (one.kind.removeprefix("answer: "), f"{one.name} {'/'.join(one.groupings)}"): one
+        (
+            one.kind.removeprefix("answer: "),
+            f"{one.name} {'/'.join(one.groupings)}",
+        ): one
         for one in asked
     }
 
@@ -48,7 +51,10 @@ def test_groups_are_neither_forgotten_nor_counted_as_one_item(
     )
     found = row(question, 250, grouping, "chosen", SAMPLES)
     assert found is not None
-    assert float(str(found["coverage"])) >= 0.88 and float(str(found["median_width"])) < widest
+    assert (
+        float(str(found["coverage"])) >= 0.88
+        and float(str(found["median_width"])) < widest
+    )
 
 
 def test_skewed_labels_of_strata(questions: dict[tuple[str, str], Question]) -> None:
@@ -69,7 +75,9 @@ def test_the_table_of_the_figures_names_the_lowest_and_the_highest_coverage() ->
         ("answer: kappa", 60, "alone", 0.96),
         ("mean", 60, "alone", 0.5),
     ]
-    shown = table_of(pd.DataFrame(rows, columns=["of", "units", "groups", "coverage"])).splitlines()
+    shown = table_of(
+        pd.DataFrame(rows, columns=["of", "units", "groups", "coverage"])
+    ).splitlines()
     assert shown[2:] == ["| kappa | 60 | 94.0 to 96.0 % |  |  |  |"]
 
 
@@ -78,7 +86,13 @@ def test_samples_without_an_interval_are_drawn_anew_and_limits_that_say_nothing_
 ):
     def ends(sample: Sample, rng: np.random.Generator) -> tuple[float, float]:
         first = float(sample.values[0])
-        return (np.nan, np.nan) if first < 0.5 else (-1.0, 1.0) if first < 0.75 else (0.6, 1.0)
+        return (
+            (np.nan, np.nan)
+            if first < 0.5
+            else (-1.0, 1.0)
+            if first < 0.75
+            else (0.6, 1.0)
+        )
 
     question = Question(
         "share",
@@ -91,10 +105,16 @@ def test_samples_without_an_interval_are_drawn_anew_and_limits_that_say_nothing_
     found = row(question, 5, "alone", "chosen", 400)
     assert found is not None and found["samples"] == 400
     assert 0.4 < float(str(found["unlimited"])) < 0.6
-    assert found["coverage"] == found["unlimited"], "the other limits never hold the truth"
+    assert found["coverage"] == found["unlimited"], (
+        "the other limits never hold the truth"
+    )
     assert found["median_width"] == 0.4
     rare = Question(
-        "share", "of none", lambda rng, groups: np.zeros(groups.size), 0.5, {"chosen": ends}
+        "share",
+        "of none",
+        lambda rng, groups: np.zeros(groups.size),
+        0.5,
+        {"chosen": ends},
     )
     assert row(rare, 5, "alone", "chosen", 20) is None
 
@@ -126,11 +146,15 @@ def test_a_rank_correlation_of_groups_lies_between_that_of_their_items_and_of_on
         x, y = shared[:, 0] + 0.6 * shared[:, 1], shared[:, 0] + 0.6 * shared[:, 2]
         return width(sure(limits.order(x, y, np.random.default_rng(0), groups=groups)))
 
-    narrow, wide = (float(np.median([of(together) for _ in range(12)])) for together in (0.0, 1.0))
+    narrow, wide = (
+        float(np.median([of(together) for _ in range(12)])) for together in (0.0, 1.0)
+    )
     assert 0.12 < narrow < 0.2 and 0.3 < wide < 0.6
 
 
-def test_a_group_of_copies_is_one_item_for_a_coefficient_of_categories(rng: Rng) -> None:
+def test_a_group_of_copies_is_one_item_for_a_coefficient_of_categories(
+    rng: Rng,
+) -> None:
     """Also where hardly a verdict differs, so that the limits come from what is possible."""
     verdicts = (rng.random(60) < 0.1) * 1.0
     labels = np.where(rng.random(60) < 0.04, 1 - verdicts, verdicts)
@@ -163,12 +187,14 @@ def test_degrees_of_freedom_follow_how_far_members_go_together(rng: Rng) -> None
         degrees = means.degrees_of_freedom(share, varies)
         squares = []
         for _ in range(3000):
-            own = together**0.5 * rng.normal(size=12)[groups] + (1 - together) ** 0.5 * rng.normal(
-                size=groups.size
-            )
+            own = together**0.5 * rng.normal(size=12)[groups] + (
+                1 - together
+            ) ** 0.5 * rng.normal(size=groups.size)
             units = means.Sums(np.bincount(groups, own), size.astype(float))
             squares.append(means.spread(units, float(own.mean()))[0] ** 2)
-        assert degrees == pytest.approx(2 * np.mean(squares) ** 2 / np.var(squares), rel=0.12)
+        assert degrees == pytest.approx(
+            2 * np.mean(squares) ** 2 / np.var(squares), rel=0.12
+        )
         found.append(degrees)
     assert found[0] > 1.5 * found[1]
     assert means.degrees_of_freedom(share) == pytest.approx(found[1])

@@ -12,7 +12,11 @@ Choices = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np
 
 
 def _choices(
-    strengths: list[float], n_items: int, taste: float, rng: Rng, always_first: int | None = None
+    strengths: list[float],
+    n_items: int,
+    taste: float,
+    rng: Rng,
+    always_first: int | None = None,
 ) -> Choices:
     """Winner, loser, first shown and item of each choice: items in both orders, or (of two systems)
     in one."""
@@ -23,7 +27,9 @@ def _choices(
         i, j = np.full(n_items, always_first), np.full(n_items, 1 - always_first)
     parts = []
     for side in (1, -1) if always_first is None else (1,):
-        won = rng.random(n_items) < 1 / (1 + np.exp(-(theta[i] - theta[j] + side * taste)))
+        won = rng.random(n_items) < 1 / (
+            1 + np.exp(-(theta[i] - theta[j] + side * taste))
+        )
         parts.append(
             (
                 np.where(won, i, j),
@@ -32,7 +38,9 @@ def _choices(
                 np.arange(n_items, dtype=np.intp),
             )
         )
-    winner, loser, first, item = (np.concatenate(part) for part in zip(*parts, strict=True))
+    winner, loser, first, item = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
     return winner, loser, first, item
 
 
@@ -42,7 +50,9 @@ def test_strengths_are_those_of_a_logistic_regression_with_the_made_up_choices_a
     from sklearn.linear_model import LogisticRegression
 
     winner, loser, first, item = _choices([1.0, 0.0, -0.7], 80, 0.5, rng)
-    found = bradley_terry.fit(winner, loser, 3, rng, first=first, groups=item, resamples=20)
+    found = bradley_terry.fit(
+        winner, loser, 3, rng, first=first, groups=item, resamples=20
+    )
     pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
     won = np.concatenate([winner, [a for a, _ in pairs]])
     lost = np.concatenate([loser, [b for _, b in pairs]])
@@ -66,16 +76,26 @@ def test_losers_in_place_of_winners_turn_the_ranking_round_and_names_do_not_matt
 ) -> None:
     winner, loser, first, item = _choices([0.8, 0.0, -0.8, 0.3], 120, 0.0, rng)
     plain, mirrored = (
-        bradley_terry.fit(*sides, 4, np.random.default_rng(5), groups=item, resamples=30)
+        bradley_terry.fit(
+            *sides, 4, np.random.default_rng(5), groups=item, resamples=30
+        )
         for sides in ((winner, loser), (loser, winner))
     )
     values = np.array([one.value for one in plain.strengths])
     assert [-one.value for one in mirrored.strengths] == pytest.approx(values, abs=1e-6)
     order = np.array([2, 0, 3, 1])
     renamed = bradley_terry.fit(
-        order[winner], order[loser], 4, rng, first=order[first], groups=item, resamples=30
+        order[winner],
+        order[loser],
+        4,
+        rng,
+        first=order[first],
+        groups=item,
+        resamples=30,
     )
-    again = bradley_terry.fit(winner, loser, 4, rng, first=first, groups=item, resamples=30)
+    again = bradley_terry.fit(
+        winner, loser, 4, rng, first=first, groups=item, resamples=30
+    )
     assert [renamed.strengths[k].value for k in order] == pytest.approx(
         [one.value for one in again.strengths]
     )
@@ -85,9 +105,12 @@ def test_a_taste_for_the_first_place_is_no_merit(rng: Rng) -> None:
     """The order varies by item but favours system 0; without its term that system would look
     better."""
     parts = [
-        _choices([0.0, 0.0], n, 1.2, rng, always_first=side) for side, n in ((0, 160), (1, 40))
+        _choices([0.0, 0.0], n, 1.2, rng, always_first=side)
+        for side, n in ((0, 160), (1, 40))
     ]
-    winner, loser, first, item = (np.concatenate(part) for part in zip(*parts, strict=True))
+    winner, loser, first, item = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
     item = np.arange(item.size)
     told = bradley_terry.fit(winner, loser, 2, rng, first=first, groups=item)
     naive = bradley_terry.fit(winner, loser, 2, rng, groups=item)
@@ -109,7 +132,8 @@ def test_intervals_of_strengths_and_of_all_differences_together_hold() -> None:
             winner, loser, 3, rng, first=first, weights=half, groups=item, resamples=150
         )
         own += [
-            one.low <= theta <= one.high for one, theta in zip(found.strengths, truth, strict=True)
+            one.low <= theta <= one.high
+            for one, theta in zip(found.strengths, truth, strict=True)
         ]
         together.append(
             all(
@@ -121,9 +145,13 @@ def test_intervals_of_strengths_and_of_all_differences_together_hold() -> None:
     assert np.mean(together) >= 0.92
 
 
-def test_a_system_that_always_wins_is_better_by_a_finite_uncertain_amount(rng: Rng) -> None:
+def test_a_system_that_always_wins_is_better_by_a_finite_uncertain_amount(
+    rng: Rng,
+) -> None:
     few, many = (
-        bradley_terry.fit(np.zeros(n), np.ones(n), 2, rng, groups=range(n)).differences[0, 1]
+        bradley_terry.fit(np.zeros(n), np.ones(n), 2, rng, groups=range(n)).differences[
+            0, 1
+        ]
         for n in (3, 40)
     )
     assert few.low < 0 < few.value < many.low < many.high < 20

@@ -8,7 +8,9 @@ from undogmatic.stats.change_point import find
 from undogmatic.stats.checks import Array, Index, Rng
 
 
-def made(rng: Rng, n: int, periods: int, before: float, after: float) -> tuple[Array, Index, Index]:
+def made(
+    rng: Rng, n: int, periods: int, before: float, after: float
+) -> tuple[Array, Index, Index]:
     """Right or wrong, the period and the group of n items; after two thirds of the time another
     share is right."""
     at = np.sort(rng.integers(0, periods, n))
@@ -75,11 +77,16 @@ def test_turning_time_round_turns_the_change_round(rng: Rng) -> None:
 
 
 def test_shares_of_categories_change_together(rng: Rng) -> None:
-    said = np.r_[rng.choice(3, 200, p=(0.6, 0.2, 0.2)), rng.choice(3, 200, p=(0.2, 0.2, 0.6))]
+    said = np.r_[
+        rng.choice(3, 200, p=(0.6, 0.2, 0.2)), rng.choice(3, 200, p=(0.2, 0.2, 0.6))
+    ]
     found = find(np.eye(3)[said], np.arange(400) // 20, np.arange(400), rng)
     assert found is not None and found.p <= 0.01 and len(found.difference) == 3
     first, second, third = (each.value for each in found.difference)
-    assert first < -0.2 < second < 0.2 < third and first + second + third == pytest.approx(0)
+    assert (
+        first < -0.2 < second < 0.2 < third
+        and first + second + third == pytest.approx(0)
+    )
 
 
 def test_many_items_are_put_together_before_they_are_dealt(rng: Rng) -> None:

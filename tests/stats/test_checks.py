@@ -69,16 +69,27 @@ def test_nan_is_refused_by_its_argument(
 ) -> None:
     function(**good)
     spoiled = [*good[argument][:-1], float("nan")]
-    refuses(f"`{argument}` holds NaN in 1 places", function, **{**good, argument: spoiled})
+    refuses(
+        f"`{argument}` holds NaN in 1 places", function, **{**good, argument: spoiled}
+    )
 
 
 def test_labels_become_codes_in_order_of_appearance() -> None:
     assert checks.labels(["b", "a", "b", 3], "groups", 4).tolist() == [0, 1, 0, 2]
 
 
-NA, ONE_TO_4, TEN, RNG = float("nan"), [1, 2, 3, 4], np.arange(10.0), np.random.default_rng(0)
+NA, ONE_TO_4, TEN, RNG = (
+    float("nan"),
+    [1, 2, 3, 4],
+    np.arange(10.0),
+    np.random.default_rng(0),
+)
 CORRELATION = agreement.correlation
-KAPPA, LENGTHS, ALPHA = agreement.weighted_kappa, confound.at_equal, agreement.krippendorff_alpha
+KAPPA, LENGTHS, ALPHA = (
+    agreement.weighted_kappa,
+    confound.at_equal,
+    agreement.krippendorff_alpha,
+)
 APPLY, FIT, MDE, FIND = (
     calibration.apply,
     calibration.fit,
@@ -90,7 +101,10 @@ JOINED, ISOTONIC = (
     uncertainty.aggregate_uncertainty,
     partial(few_labels.estimate_mean, calibration="isotonic"),
 )
-STUDY, RATINGS = partial(variance.Study, facets=["judge"]), np.outer(range(1, 7), range(1, 5))
+STUDY, RATINGS = (
+    partial(variance.Study, facets=["judge"]),
+    np.outer(range(1, 7), range(1, 5)),
+)
 DIVIDED = calibration.fit_content_free([0.5, 0.5])
 REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
     ("`a` holds 5 values and `b` 4", CORRELATION, ("pearson", GOOD, GOOD[1:]), {}),
@@ -104,7 +118,12 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
     ),
     ("`differences` holds 0 values; at least 1", paired.hodges_lehmann, ([],), {}),
     *(
-        ("`groups` holds a missing label", checks.labels, (["a", missing], "groups", 2), {})
+        (
+            "`groups` holds a missing label",
+            checks.labels,
+            (["a", missing], "groups", 2),
+            {},
+        )
         for missing in (None, NA)
     ),
     ("`groups` holds 1 labels for 2 values", checks.labels, (["a"], "groups", 2), {}),
@@ -112,9 +131,19 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
         ("`level` is", paired.share_in_direction, (GOOD,), {"level": level})
         for level in (0.0, 1.0, 95.0, NA)
     ),
-    ("`zero_method` is 'drop'.*'pratt', 'wilcox', 'zsplit'", paired.wilcoxon, (GOOD, "drop"), {}),
+    (
+        "`zero_method` is 'drop'.*'pratt', 'wilcox', 'zsplit'",
+        paired.wilcoxon,
+        (GOOD, "drop"),
+        {},
+    ),
     ("`weights` is 'cubic'", KAPPA, (GOOD, GOOD, GOOD, "cubic"), {}),
-    ("`a` holds 2 values; at least 3", CORRELATION, ("kendall", [1.0, 2], [1.0, 2]), {}),
+    (
+        "`a` holds 2 values; at least 3",
+        CORRELATION,
+        ("kendall", [1.0, 2], [1.0, 2]),
+        {},
+    ),
     (
         "`b` holds 30, which is not one of `categories`",
         KAPPA,
@@ -147,24 +176,54 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
         (DIVIDED, [0.2, 0.3, 0.5]),
         {},
     ),
-    ("`content_free_probs` must be non-negative", calibration.fit_content_free, ([0.0, 0.0],), {}),
-    ("share 2 ids: t2, t3", calibration.split_check, (["t1", "t2", "t3"], ["t3", "t4", "t2"]), {}),
-    ("share 12 ids: .* and 2 more", calibration.split_check, (range(12), range(12)), {}),
+    (
+        "`content_free_probs` must be non-negative",
+        calibration.fit_content_free,
+        ([0.0, 0.0],),
+        {},
+    ),
+    (
+        "share 2 ids: t2, t3",
+        calibration.split_check,
+        (["t1", "t2", "t3"], ["t3", "t4", "t2"]),
+        {},
+    ),
+    (
+        "share 12 ids: .* and 2 more",
+        calibration.split_check,
+        (range(12), range(12)),
+        {},
+    ),
     (
         "`confidence` must lie in .* divide a percentage",
         calibration.reliability_table,
         ([80.0], [1]),
         {},
     ),
-    ("`correct` must hold only 0 and 1", calibration.reliability_table, ([0.5], [0.5]), {}),
+    (
+        "`correct` must hold only 0 and 1",
+        calibration.reliability_table,
+        ([0.5], [0.5]),
+        {},
+    ),
     ("`n_bins` is 0", calibration.reliability_table, ([0.5], [1]), {"n_bins": 0}),
-    ("1 units", calibration.error_interval, ([0.5, 0.6], [1, 0], RNG), {"groups": ["a", "a"]}),
+    (
+        "1 units",
+        calibration.error_interval,
+        ([0.5, 0.6], [1, 0], RNG),
+        {"groups": ["a", "a"]},
+    ),
     ("`n_pairs` is 1", MDE, (1,), {}),
     ("`alpha` is 5.0", MDE, (30,), {"alpha": 5.0}),
     ("`power` is 0.04, not above", MDE, (30,), {"power": 0.04}),
     ("`sd_differences` is 0.0", MDE, (30, 0.0), {}),
     ("`margin` is -1", claims.claim, (GOOD, -1), {}),
-    ("2 groups are too few", LENGTHS, (ONE_TO_4, [1, -2, 3, 0], 10), {"groups": [0, 0, 1, 1]}),
+    (
+        "2 groups are too few",
+        LENGTHS,
+        (ONE_TO_4, [1, -2, 3, 0], 10),
+        {"groups": [0, 0, 1, 1]},
+    ),
     ("one group alone fixes", LENGTHS, (ONE_TO_4, [1, 1, 1, 5], 10), {}),
     ("4 values and `controls` 3 rows", LENGTHS, (ONE_TO_4, [0, 1, 2], 10), {}),
     ("rate", FIND, (TEN, np.ones(10)), {"rate": 1.0}),
@@ -176,7 +235,12 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
         (np.ones(100), range(19), np.arange(19.0)),
         {},
     ),
-    ("target_width", few_labels.label_budget, (TEN, np.arange(5), np.arange(5.0), 0), {}),
+    (
+        "target_width",
+        few_labels.label_budget,
+        (TEN, np.arange(5), np.arange(5.0), 0),
+        {},
+    ),
     *(
         (
             message,
@@ -219,12 +283,25 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
     ("`probabilities` sum to 0.9", QUANTILES, ([0.5, 0.4], [0, 1]), {}),
     ("`probabilities` holds a negative value", QUANTILES, ([1.5, -0.5], [0, 1]), {}),
     ("`probabilities` holds no level", QUANTILES, ([], [0, 1]), {}),
-    ("`probabilities` has 3 levels and `levels` 2", QUANTILES, ([0.2, 0.3, 0.5], [0, 1]), {}),
+    (
+        "`probabilities` has 3 levels and `levels` 2",
+        QUANTILES,
+        ([0.2, 0.3, 0.5], [0, 1]),
+        {},
+    ),
     ("`levels` must increase strictly", QUANTILES, ([0.5, 0.5], [1, 1]), {}),
-    ("`mean` is 50 and `sd` -1", uncertainty.discretised_normal, (50, -1, [0, 100]), {}),
+    (
+        "`mean` is 50 and `sd` -1",
+        uncertainty.discretised_normal,
+        (50, -1, [0, 100]),
+        {},
+    ),
     ("initial_score", CRITIQUE, (11, 0.5, (1, 2), 0), {}),
     ("critique_strength", CRITIQUE, (5, 6, (1, 2), 0), {}),
-    *(("revised_range", CRITIQUE, (5, 0.6, ends, 0), {}) for ends in ((1, 12), (1,), (NA, 2))),
+    *(
+        ("revised_range", CRITIQUE, (5, 0.6, ends, 0), {})
+        for ends in ((1, 12), (1,), (NA, 2))
+    ),
     ("major_issues", CRITIQUE, (5, 0.6, (1, 2), -1), {}),
     *(
         ("points", uncertainty.points_entropy, (points,), {})
@@ -240,7 +317,10 @@ REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]]] =
 
 @pytest.mark.parametrize(("message", "call", "arguments", "how"), REFUSED)
 def test_what_does_not_fit_is_named(
-    message: str, call: Callable[..., Any], arguments: tuple[Any, ...], how: dict[str, Any]
+    message: str,
+    call: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    how: dict[str, Any],
 ) -> None:
     refuses(message, call, *arguments, **how)
 
@@ -248,7 +328,9 @@ def test_what_does_not_fit_is_named(
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_ranks_are_scipys(axis: int | None) -> None:
     values = np.random.default_rng(0).integers(0, 5, size=(6, 9)).astype(float)
-    assert np.array_equal(checks.ranks(values, axis=axis), stats.rankdata(values, axis=axis))
+    assert np.array_equal(
+        checks.ranks(values, axis=axis), stats.rankdata(values, axis=axis)
+    )
 
 
 @pytest.mark.parametrize(
@@ -317,7 +399,9 @@ def test_the_farthest_place_of_a_smooth_margin_takes_few_steps_to_both_sides() -
             asked.append(place)
             return abs(place) ** 1.5 - 0.2
 
-        assert abs(checks.farthest(margin, 0.0, side)) == pytest.approx(0.2 ** (2 / 3), abs=1e-6)
+        assert abs(checks.farthest(margin, 0.0, side)) == pytest.approx(
+            0.2 ** (2 / 3), abs=1e-6
+        )
         assert len(asked) <= 12
         assert checks.farthest(lambda place: place**2 - 1.0, 0.0, side) == side, (
             "nothing is ruled out"

@@ -28,7 +28,11 @@ def _judge(
     """Scores, labels and courts; the judge is three times as noisy on one court as on the other."""
     truth = rng.uniform(0, 100, n)
     court = np.where(rng.random(n) < 0.4, "tst", "stf")
-    return np.clip(truth + rng.normal(0, np.where(court == "tst", 18, 6)), 0, 100), truth, court
+    return (
+        np.clip(truth + rng.normal(0, np.where(court == "tst", 18, 6)), 0, 100),
+        truth,
+        court,
+    )
 
 
 class TestScores:
@@ -38,15 +42,22 @@ class TestScores:
     ) -> None:
         score, truth, court = _judge(rng, 4000)
         old, new = slice(0, 2000), slice(2000, 4000)
-        fitted = _fit(score[old], truth[old], range(2000), level, groups=court[old].tolist())
+        fitted = _fit(
+            score[old], truth[old], range(2000), level, groups=court[old].tolist()
+        )
         made = conformal.intervals(fitted, score[new], groups=court[new].tolist())
-        table = conformal.coverage(fitted, made, truth[new], range(2000, 4000), court[new].tolist())
+        table = conformal.coverage(
+            fitted, made, truth[new], range(2000, 4000), court[new].tolist()
+        )
         assert [row.inside.n for row in table] == [
             2000,
             *[int(np.sum(court[new] == row.group)) for row in table[1:]],
         ]
         assert abs(table[0].inside.value - level) < 0.02
-        assert all(row.band and row.band[0] <= row.inside.value <= row.band[1] for row in table[1:])
+        assert all(
+            row.band and row.band[0] <= row.inside.value <= row.band[1]
+            for row in table[1:]
+        )
         by_court = {row.group: row.mean_width for row in table}
         assert by_court["tst"] > 2 * by_court["stf"]
 
@@ -61,18 +72,25 @@ class TestScores:
         )
         shares = {row.group: row.inside.value for row in table}
         assert (
-            abs(shares["all items"] - 0.9) < 0.02 and shares["tst"] < 0.85 and shares["stf"] > 0.95
+            abs(shares["all items"] - 0.9) < 0.02
+            and shares["tst"] < 0.85
+            and shares["stf"] > 0.95
         )
         assert table[1].band is None
 
-    def test_the_average_coverage_over_many_small_fits_is_the_exact_one(self, rng: Rng) -> None:
+    def test_the_average_coverage_over_many_small_fits_is_the_exact_one(
+        self, rng: Rng
+    ) -> None:
         covered = []
         for _ in range(400):
             score, truth, _court = _judge(rng, 219)
             fitted = _fit(score[:19], truth[:19], range(19))
             made = conformal.intervals(fitted, score[19:])
-            covered.append(np.mean((made.low <= truth[19:]) & (truth[19:] <= made.high)))
-        assert np.mean(covered) == pytest.approx(18 / 20, abs=0.012)  # rank 18 of 19: exactly 18/20
+            covered.append(
+                np.mean((made.low <= truth[19:]) & (truth[19:] <= made.high))
+            )
+        # rank 18 of 19: exactly 18/20
+        assert np.mean(covered) == pytest.approx(18 / 20, abs=0.012)
 
     def test_the_reach_is_the_ranked_miss_by_hand(self) -> None:
         fitted = _fit(np.arange(51.0, 70), np.full(19, 50.0), range(19))
@@ -90,7 +108,8 @@ class TestScores:
     ) -> None:
         truth = np.zeros(len(misses))
         low, high = (
-            _fit(misses, truth, range(len(misses)), level) for level in sorted((one, other))
+            _fit(misses, truth, range(len(misses)), level)
+            for level in sorted((one, other))
         )
         assert low.reach["all items"] <= high.reach["all items"]
 
@@ -104,7 +123,8 @@ class TestScores:
         snapped = conformal.intervals(fitted, score[1000:], levels=LEVELS)
         assert set(snapped.low) | set(snapped.high) <= set(LEVELS)
         in_plain, in_snapped = (
-            (own.low <= truth[1000:]) & (truth[1000:] <= own.high) for own in (plain, snapped)
+            (own.low <= truth[1000:]) & (truth[1000:] <= own.high)
+            for own in (plain, snapped)
         )
         assert np.all(in_snapped[in_plain])
         assert np.mean(snapped.high - snapped.low) < np.mean(plain.high - plain.low)
@@ -145,7 +165,9 @@ class TestGuards:
         assert conformal.items_needed(level) == needed
         _fit(np.ones(needed), np.ones(needed), range(needed), level)
         if few := needed - 1:
-            message = rf"{100 * level:g} %.*there are {few}; at least {needed} are needed"
+            message = (
+                rf"{100 * level:g} %.*there are {few}; at least {needed} are needed"
+            )
             refuses(message, _fit, np.ones(few), np.ones(few), range(few), level)
 
     def test_a_group_that_is_too_small_is_named_with_its_size_and_a_fitted_item_verifies_nothing(
@@ -173,7 +195,9 @@ class TestGuards:
     def test_a_fit_survives_json(self) -> None:
         fitted = _fit(np.arange(9.0), np.zeros(9), range(9), groups=["a"] * 9)
         again = conformal.Conformal(**json.loads(json.dumps(fitted._asdict())))
-        one, other = (conformal.intervals(each, [5.0], groups=["a"]) for each in (fitted, again))
+        one, other = (
+            conformal.intervals(each, [5.0], groups=["a"]) for each in (fitted, again)
+        )
         assert np.array_equal(one, other)
 
     def test_what_does_not_match_the_fit_is_refused(self) -> None:
@@ -190,7 +214,9 @@ class TestGuards:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_crepes_gives_the_same_split_and_mondrian_intervals(grouped: bool, rng: Rng) -> None:
+def test_crepes_gives_the_same_split_and_mondrian_intervals(
+    grouped: bool, rng: Rng
+) -> None:
     score, truth, court = _judge(rng, 800)
     # exact in binary: at 0.9 crepes takes int(0.1 * 360) for 35, one rank wider than needed
     level = 0.75
@@ -198,10 +224,13 @@ def test_crepes_gives_the_same_split_and_mondrian_intervals(grouped: bool, rng: 
     bins = [part == "tst" if grouped else None for part in (court[:600], court[600:])]
     other = ConformalRegressor()
     other.fit(truth[:600] - score[:600], bins=bins[0])
-    expected = other.predict_int(score[600:], bins=bins[1], confidence=level, y_min=0, y_max=100)
+    expected = other.predict_int(
+        score[600:], bins=bins[1], confidence=level, y_min=0, y_max=100
+    )
     fitted = _fit(score[:600], truth[:600], range(600), level, groups=groups[0])
     np.testing.assert_allclose(
-        np.column_stack(conformal.intervals(fitted, score[600:], groups=groups[1])), expected
+        np.column_stack(conformal.intervals(fitted, score[600:], groups=groups[1])),
+        expected,
     )
 
 
@@ -209,9 +238,11 @@ def test_mapie_gives_the_same_split_intervals(rng: Rng) -> None:
     score, truth, _court = _judge(rng, 800)
     identity = LinearRegression(fit_intercept=False).fit([[1.0], [2.0]], [1.0, 2.0])
     other = SplitConformalRegressor(identity, confidence_level=0.9, prefit=True)
-    _point, expected = other.conformalize(score[:600, None], truth[:600]).predict_interval(
-        score[600:, None]
-    )
+    _point, expected = other.conformalize(
+        score[:600, None], truth[:600]
+    ).predict_interval(score[600:, None])
     fitted = _fit(score[:600], truth[:600], range(600))
     made = conformal.intervals(fitted, score[600:])
-    np.testing.assert_allclose(np.column_stack(made), np.clip(expected[:, :, 0], 0, 100), atol=1e-9)
+    np.testing.assert_allclose(
+        np.column_stack(made), np.clip(expected[:, :, 0], 0, 100), atol=1e-9
+    )

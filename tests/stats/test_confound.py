@@ -23,7 +23,12 @@ def _pairs(rng: Rng, effect: float, shape, n: int = 40) -> tuple[np.ndarray, ...
     length_a = length_b * rng.lognormal(-0.3, 0.5, n)
     noise = rng.normal(0, 3 + 3 * np.abs(np.log(length_a / length_b)))
     base = rng.normal(50, 10, n)
-    return base + effect + shape(length_a) + noise, base + shape(length_b), length_a, length_b
+    return (
+        base + effect + shape(length_a) + noise,
+        base + shape(length_b),
+        length_a,
+        length_b,
+    )
 
 
 def _vee(length: np.ndarray) -> np.ndarray:
@@ -43,7 +48,9 @@ class TestAtEqual:
         assert found.difference.estimate.interval == pytest.approx(
             tuple(fit.conf_int()[0]), rel=1e-4
         )
-        assert found.difference.inner == pytest.approx(tuple(fit.conf_int(0.1)[0]), rel=1e-4)
+        assert found.difference.inner == pytest.approx(
+            tuple(fit.conf_int(0.1)[0]), rel=1e-4
+        )
         assert found.moved.estimate.value == pytest.approx(d.mean() - fit.params[0])
         assert found.foreseen == pytest.approx(fit.rsquared)
 
@@ -67,14 +74,18 @@ class TestAtEqual:
         noise = rng.normal(0, 4, 60)
         z = rng.normal(0, 1, 60)
         z -= z.mean() + (noise @ z) / (noise @ noise) * (noise - noise.mean())
-        found, plain = (confound.at_equal(12 + noise, control, 10) for control in (z, 0 * z))
+        found, plain = (
+            confound.at_equal(12 + noise, control, 10) for control in (z, 0 * z)
+        )
         assert found.moved.estimate.value == pytest.approx(0, abs=1e-9)
         assert found.difference.estimate.low == pytest.approx(
             plain.difference.estimate.low, rel=0.01
         )
 
     @pytest.mark.parametrize(("slope", "apart"), [(2.0, 0.3), (4.0, 0.3), (2.0, 1.0)])
-    def test_shrinking_costs_no_coverage(self, slope: float, apart: float, rng: Rng) -> None:
+    def test_shrinking_costs_no_coverage(
+        self, slope: float, apart: float, rng: Rng
+    ) -> None:
         """Controls that are half shown are the worst: `benchmarks/coverage` has more shapes and
         1,000 samples."""
 
@@ -109,7 +120,10 @@ class TestAtEqual:
 
     def test_swapping_the_conditions_mirrors_everything(self, rng: Rng) -> None:
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, (20, 2))
-        here, there = confound.at_equal(d, z, 10), confound.at_equal(-d, -z, 10, sign=-1)
+        here, there = (
+            confound.at_equal(d, z, 10),
+            confound.at_equal(-d, -z, 10, sign=-1),
+        )
         assert there.difference.estimate.interval == pytest.approx(
             (-here.difference.estimate).interval
         )
@@ -150,7 +164,9 @@ class TestAtEqual:
         d, z = rng.normal(15, 5, 20), rng.normal(0.5, 1, 20)
         once = confound.at_equal(d, z, 10)
         again = confound.at_equal(d, np.column_stack([z, 2 * z, 0 * z]), 10)
-        assert again.difference.estimate.low == pytest.approx(once.difference.estimate.low)
+        assert again.difference.estimate.low == pytest.approx(
+            once.difference.estimate.low
+        )
         plain = confound.at_equal(d, 0 * z, 10)
         assert plain.difference.estimate.value == pytest.approx(d.mean())
         assert (plain.moved.estimate.value, plain.foreseen) == pytest.approx((0, 0))
@@ -177,7 +193,9 @@ class TestAtEqual:
 
         for n, off in ((10, 0.045), (40, 0.035)):
             rng = np.random.default_rng(6)
-            assert held(12, 400, functools.partial(draw, n)) == pytest.approx(0.95, abs=off)
+            assert held(12, 400, functools.partial(draw, n)) == pytest.approx(
+                0.95, abs=off
+            )
 
     @pytest.mark.parametrize("rare", [0.05, 0.1])
     @pytest.mark.parametrize("bounds", [(-100.0, 100.0), None])
@@ -207,7 +225,13 @@ class TestAtEqual:
 class TestClaims:
     @pytest.mark.parametrize(
         ("estimate", "error", "outcome"),
-        [(20, 1, "beyond"), (-20, 1, "against"), (0, 2, "within"), (9, 1, "open"), (20, 8, "open")],
+        [
+            (20, 1, "beyond"),
+            (-20, 1, "against"),
+            (0, 2, "within"),
+            (9, 1, "open"),
+            (20, 8, "open"),
+        ],
     )
     def test_outcomes(self, estimate: float, error: float, outcome: str) -> None:
         assert _against(estimate, error, 31).outcome == outcome
@@ -215,7 +239,10 @@ class TestClaims:
     def test_what_is_open_names_the_units_that_would_settle_it(self) -> None:
         found = _against(15, 4, 40)
         n = sure(found.n_needed)
-        assert found.outcome == "open" and _against(15, 4 * np.sqrt(40 / n), n).estimate.low > 10
+        assert (
+            found.outcome == "open"
+            and _against(15, 4 * np.sqrt(40 / n), n).estimate.low > 10
+        )
         assert _against(10, 4, 40).n_needed is None
 
 
@@ -233,25 +260,41 @@ class TestLength:
             lambda length: -25 * np.log(length),
             lambda length: 40.0 * (length < 250),
         ):
-            results = [confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng) for _ in range(12)]
+            results = [
+                confound.at_equal_length(*_pairs(rng, 0, shape), 10, rng)
+                for _ in range(12)
+            ]
             assert np.mean([abs(r.raw) for r in results]) > 5
             assert not any(r.difference.estimate.low > 10 for r in results)
 
-    def test_a_judge_that_does_not_look_at_length_keeps_its_difference(self, rng: Rng) -> None:
+    def test_a_judge_that_does_not_look_at_length_keeps_its_difference(
+        self, rng: Rng
+    ) -> None:
         found = [
-            confound.at_equal_length(*_pairs(rng, 25, np.zeros_like), 10, rng).difference
+            confound.at_equal_length(
+                *_pairs(rng, 25, np.zeros_like), 10, rng
+            ).difference
             for _ in range(25)
         ]
-        assert np.mean([one.estimate.low <= 25 <= one.estimate.high for one in found]) >= 0.9
+        assert (
+            np.mean([one.estimate.low <= 25 <= one.estimate.high for one in found])
+            >= 0.9
+        )
         assert np.mean([one.outcome == "beyond" for one in found]) >= 0.95
 
-    def test_with_many_pairs_the_parts_of_the_curve_are_the_controls(self, rng: Rng) -> None:
+    def test_with_many_pairs_the_parts_of_the_curve_are_the_controls(
+        self, rng: Rng
+    ) -> None:
         found = confound.at_equal_length(*_pairs(rng, 0, _vee, n=5000), 10, rng)
         assert abs(found.raw) > 10 and found.difference.outcome == "within"
-        kept = confound.at_equal_length(*_pairs(rng, 25, np.zeros_like, n=5000), 10, rng)
+        kept = confound.at_equal_length(
+            *_pairs(rng, 25, np.zeros_like, n=5000), 10, rng
+        )
         assert (kept.difference.outcome, kept.moved.outcome) == ("beyond", "within")
 
-    def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(self, rng: Rng) -> None:
+    def test_with_twelve_pairs_it_is_not_shown_to_be_below_the_margin(
+        self, rng: Rng
+    ) -> None:
         """That 12 pairs do not reach significance at equal length once made 30 % of such judges
         confounded."""
         results = [
@@ -303,5 +346,7 @@ class TestLength:
         )
 
     def test_length_alone_as_a_judge(self) -> None:
-        assert confound.length_auc([10.0, 20, 30], [25.0, 100, 200]).value == pytest.approx(1 / 9)
+        assert confound.length_auc(
+            [10.0, 20, 30], [25.0, 100, 200]
+        ).value == pytest.approx(1 / 9)
         assert confound.length_auc([5.0, 6], [5.0, 6]).value == 0.5

@@ -15,7 +15,9 @@ DESIGNS: tuple[Design, ...] = ("all", "random", "by_verdict", "probabilities")
 Values = NDArray[np.float64]
 
 
-def _judged(verdicts: Any, labels: Any, probability: Any = None, codes: Any = None) -> Judged:
+def _judged(
+    verdicts: Any, labels: Any, probability: Any = None, codes: Any = None
+) -> Judged:
     n = len(verdicts)
     groups = np.arange(n) if codes is None else np.asarray(codes)
     chance = np.full(n, np.nan) if probability is None else probability
@@ -77,7 +79,9 @@ def test_of_the_items_themselves_less_is_open_and_the_interval_holds_their_mean(
         verdicts = np.round(truth / 20 + rng.normal(0, 0.3, 160))
         chance = np.clip(verdicts / 6, 0.1, 0.9)
         order = rng.permutation(160)
-        place = np.array([np.sum(verdicts[order[:k]] == verdicts[order[k]]) for k in range(160)])
+        place = np.array(
+            [np.sum(verdicts[order[:k]] == verdicts[order[k]]) for k in range(160)]
+        )
         by_verdict = np.zeros(160, dtype=bool)
         by_verdict[order] = place < 25
         chosen = {
@@ -87,7 +91,8 @@ def test_of_the_items_themselves_less_is_open_and_the_interval_holds_their_mean(
         }[design]
         judged = _judged(verdicts, np.where(chosen, truth, np.nan), chance)
         own, wide = (
-            sure(corrected.mean(judged, design, these_items=i).estimate) for i in (True, False)
+            sure(corrected.mean(judged, design, these_items=i).estimate)
+            for i in (True, False)
         )
         held_by.append(own.low <= truth.mean() <= own.high)
         narrower.append(width(own) / width(wide))
@@ -95,10 +100,15 @@ def test_of_the_items_themselves_less_is_open_and_the_interval_holds_their_mean(
     assert np.median(narrower) < 0.8
 
 
-def test_by_verdict_is_the_mean_over_verdicts_weighted_by_how_often_they_occur() -> None:
+def test_by_verdict_is_the_mean_over_verdicts_weighted_by_how_often_they_occur() -> (
+    None
+):
     verdicts = np.repeat([0.0, 1.0], [60, 40])
     labels = np.full(100, np.nan)
-    labels[:10], labels[60:70] = np.tile([1, 2, 3, 4, 5], 2), np.tile([3, 4, 5, 6, 7], 2)
+    labels[:10], labels[60:70] = (
+        np.tile([1, 2, 3, 4, 5], 2),
+        np.tile([3, 4, 5, 6, 7], 2),
+    )
     found = sure(corrected.mean(_judged(verdicts, labels), "by_verdict").estimate)
     assert found.value == pytest.approx(0.6 * 3 + 0.4 * 5)
     within = (0.6**2 + 0.4**2) * np.var([1, 2, 3, 4, 5]) / 9
@@ -106,21 +116,33 @@ def test_by_verdict_is_the_mean_over_verdicts_weighted_by_how_often_they_occur()
     assert width(found) / 2 == pytest.approx(2.1 * np.sqrt(within + between), rel=0.02)
 
 
-def test_labels_that_all_agree_within_a_verdict_do_not_claim_certainty(rng: Rng) -> None:
+def test_labels_that_all_agree_within_a_verdict_do_not_claim_certainty(
+    rng: Rng,
+) -> None:
     verdicts = np.repeat([0.0, 1.0], [10, 90])
     labels = np.where(np.arange(100) % 5 == 0, verdicts, np.nan)
-    found = sure(corrected.mean(_judged(verdicts, labels), "by_verdict", (0, 1)).estimate)
+    found = sure(
+        corrected.mean(_judged(verdicts, labels), "by_verdict", (0, 1)).estimate
+    )
     assert found.value == pytest.approx(0.9)
     assert found.low < 0.8
 
 
-def test_labels_of_all_items_need_no_judge_and_missing_ones_are_bounded(rng: Rng) -> None:
+def test_labels_of_all_items_need_no_judge_and_missing_ones_are_bounded(
+    rng: Rng,
+) -> None:
     labels = rng.uniform(0, 10, 50)
-    found = sure(corrected.mean(_judged(rng.uniform(0, 10, 50), labels), "all", (0, 10)).estimate)
-    assert found.interval == pytest.approx(means.interval(labels, bounds=(0, 10)).interval)
+    found = sure(
+        corrected.mean(_judged(rng.uniform(0, 10, 50), labels), "all", (0, 10)).estimate
+    )
+    assert found.interval == pytest.approx(
+        means.interval(labels, bounds=(0, 10)).interval
+    )
     labels[:5] = np.nan
     found = sure(corrected.mean(_judged(np.zeros(50), labels), "all", (0, 10)).estimate)
-    assert (found.worst, found.best) == pytest.approx((0.9 * found.low, 0.9 * found.high + 1))
+    assert (found.worst, found.best) == pytest.approx(
+        (0.9 * found.low, 0.9 * found.high + 1)
+    )
 
 
 def test_an_item_without_a_verdict_is_corrected_by_labels(rng: Rng) -> None:
@@ -130,11 +152,16 @@ def test_an_item_without_a_verdict_is_corrected_by_labels(rng: Rng) -> None:
         truth = rng.normal(50, 10, 400)
         labels = np.where(rng.permutation(400) < 80, truth, np.nan)
         verdicts = np.where(truth < 45, np.nan, truth)
-        errors.append(sure(corrected.mean(_judged(verdicts, labels), "random").estimate).value - 50)
+        errors.append(
+            sure(corrected.mean(_judged(verdicts, labels), "random").estimate).value
+            - 50
+        )
     assert abs(np.mean(errors)) < 0.5
 
 
-def test_errors_of_paired_systems_go_together_and_their_difference_is_narrower(rng: Rng) -> None:
+def test_errors_of_paired_systems_go_together_and_their_difference_is_narrower(
+    rng: Rng,
+) -> None:
     common, n = rng.normal(50, 15, 200), 200
     labelled = rng.permutation(n) < 60
     sides: list[Corrected] = []
@@ -167,7 +194,9 @@ def test_a_few_random_labels_miss_the_ends_of_a_fine_scale_by_chance_and_too_few
     found = corrected.mean(_judged(verdicts, labels), "random")
     assert found.outside > corrected.TOLERATED
     assert found.covered
-    few = corrected.mean(_judged(verdicts, np.where(np.arange(200) < 4, 1.0, np.nan)), "random")
+    few = corrected.mean(
+        _judged(verdicts, np.where(np.arange(200) < 4, 1.0, np.nan)), "random"
+    )
     assert (few.estimate, few.effective) == (None, 4)
 
 
@@ -177,4 +206,8 @@ def test_fine_verdicts_are_taken_in_bins_and_those_without_one_apart(rng: Rng) -
     strata = corrected.strata_of(verdicts, np.arange(0, 200, 4))
     assert len(set(strata.tolist())) == 5
     assert set(strata[::20]) == {4}
-    assert corrected.strata_of(np.array([3.0, 1, 3]), np.array([0])).tolist() == [1, 0, 1]
+    assert corrected.strata_of(np.array([3.0, 1, 3]), np.array([0])).tolist() == [
+        1,
+        0,
+        1,
+    ]

@@ -21,7 +21,8 @@ def test_chances_rise_with_the_sizes_and_leave_nobody_out(n: int) -> None:
     assert found.sum() == pytest.approx(n)
     assert found.min() >= drawing.EVEN * n / N and found.max() <= 1
     assert np.all(np.diff(found[np.argsort(size)]) >= 0)
-    if n == DRAWN:  # at most a third more weight than in an even draw, and not an even one
+    # at most a third more weight than in an even draw, and not an even one
+    if n == DRAWN:
         assert (1 / found).max() <= 4 / 3 * N / n and found.max() > 1.5 * n / N
 
 
@@ -32,7 +33,11 @@ def test_without_a_difference_the_draw_is_even() -> None:
 
 
 def test_what_is_no_draw_is_refused() -> None:
-    for wrong, said in (({"n": 0}, "`n`"), ({"n": N + 1}, "`n`"), ({"n": 3, "even": 0}, "`even`")):
+    for wrong, said in (
+        ({"n": 0}, "`n`"),
+        ({"n": N + 1}, "`n`"),
+        ({"n": 3, "even": 0}, "`even`"),
+    ):
         with pytest.raises(ValueError, match=said):
             drawing.chances(sizes(), **wrong)
     with pytest.raises(ValueError, match="`sizes`"):
@@ -40,24 +45,34 @@ def test_what_is_no_draw_is_refused() -> None:
 
 
 def test_each_item_comes_in_as_often_as_its_chance_says() -> None:
-    chances, rng, draws = drawing.chances(sizes(), DRAWN), np.random.default_rng(3), 6000
+    chances, rng, draws = (
+        drawing.chances(sizes(), DRAWN),
+        np.random.default_rng(3),
+        6000,
+    )
     times, first = np.zeros(N), np.zeros(N)
     for _ in range(draws):
         places = drawing.systematic(chances, rng)
         assert len(places) == len({*places.tolist()}) == DRAWN
         times[places] += 1
         first[places[0]] += 1
-    off = (times / draws - chances) / np.sqrt(np.clip(chances * (1 - chances), 1e-9, None) / draws)
+    off = (times / draws - chances) / np.sqrt(
+        np.clip(chances * (1 - chances), 1e-9, None) / draws
+    )
     assert np.abs(off).max() < 4.5
     # Who stops early has labelled a draw with the same proportions.
     share = chances / DRAWN
-    assert np.abs((first / draws - share) / np.sqrt(share * (1 - share) / draws)).max() < 4.5
+    assert (
+        np.abs((first / draws - share) / np.sqrt(share * (1 - share) / draws)).max()
+        < 4.5
+    )
 
 
 def test_a_seed_is_a_draw() -> None:
     chances = drawing.chances(sizes(), DRAWN)
     one, same, other = (
-        drawing.systematic(chances, np.random.default_rng(seed)).tolist() for seed in (1, 1, 2)
+        drawing.systematic(chances, np.random.default_rng(seed)).tolist()
+        for seed in (1, 1, 2)
     )
     assert one == same != other
 
@@ -74,7 +89,9 @@ def test_labels_speak_for_all_texts_and_unweighted_ones_do_not() -> None:
         seen = np.full(N, np.nan)
         seen[places] = labels[places]
         judged = corrected.Judged(verdicts, seen, chances, np.arange(N), N)
-        found = corrected.mean(judged, "probabilities", (0, 100), these_items=True).estimate
+        found = corrected.mean(
+            judged, "probabilities", (0, 100), these_items=True
+        ).estimate
         assert found is not None
         means.append(found.value)
         holds.append(found.low <= truth <= found.high)

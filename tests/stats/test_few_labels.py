@@ -62,7 +62,9 @@ class TestClosedForms:
         result = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=0)
         expected = means.interval(label[chosen])
         assert result.estimate.interval == pytest.approx(expected.interval)
-        assert (result.labels_only.low, result.labels_only.high) == pytest.approx(expected.interval)
+        assert (result.labels_only.low, result.labels_only.high) == pytest.approx(
+            expected.interval
+        )
 
     def test_a_judge_always_right_is_as_good_as_labelling_all_and_a_constant_one_as_the_labels(
         self,
@@ -75,7 +77,10 @@ class TestClosedForms:
         assert result.estimate.value == pytest.approx(label.mean())
         assert result.estimate.se == pytest.approx(label.std() / np.sqrt(500), rel=0.05)
         blind = few_labels.estimate_mean(np.full(100, 50.0), np.arange(30), label[:30])
-        assert (blind.judge_weight, blind.estimate.value) == (0, pytest.approx(label[:30].mean()))
+        assert (blind.judge_weight, blind.estimate.value) == (
+            0,
+            pytest.approx(label[:30].mean()),
+        )
 
     @given(st.floats(-50, 50), st.floats(0.1, 10))
     def test_shifting_and_stretching_the_scale_shifts_and_stretches_the_result(
@@ -98,8 +103,12 @@ class TestClosedForms:
         chosen = np.arange(30)
         pairs = few_labels.estimate_mean(a - b, chosen, (y_a - y_b)[chosen])
         turned = few_labels.estimate_mean(b - a, chosen, (y_b - y_a)[chosen])
-        assert pairs.estimate.metrics("") == pytest.approx((-turned.estimate).metrics(""))
-        assert pairs.labels_only.value == pytest.approx(np.mean(y_a[chosen] - y_b[chosen]))
+        assert pairs.estimate.metrics("") == pytest.approx(
+            (-turned.estimate).metrics("")
+        )
+        assert pairs.labels_only.value == pytest.approx(
+            np.mean(y_a[chosen] - y_b[chosen])
+        )
 
 
 class TestCoverage:
@@ -116,8 +125,13 @@ class TestCoverage:
                     scores, chosen, label[chosen], inclusion=p[chosen], level=0.9
                 )
             )
-        found, alone = [each.estimate for each in made], [each.labels_only for each in made]
-        assert 0.87 <= np.mean([each.low <= MEAN <= each.high for each in found]) <= 0.94
+        found, alone = (
+            [each.estimate for each in made],
+            [each.labels_only for each in made],
+        )
+        assert (
+            0.87 <= np.mean([each.low <= MEAN <= each.high for each in found]) <= 0.94
+        )
         assert abs(np.mean([each.value for each in found]) - MEAN) < 0.25
         assert sum(map(width, found)) < 0.8 * sum(map(width, alone))
 
@@ -126,17 +140,24 @@ class TestCoverage:
         for _ in range(50):
             label = rng.uniform(0, 100, 400)
             chosen = rng.choice(400, 50, replace=False)
-            result = few_labels.estimate_mean(rng.uniform(0, 100, 400), chosen, label[chosen])
+            result = few_labels.estimate_mean(
+                rng.uniform(0, 100, 400), chosen, label[chosen]
+            )
             ratio.append(width(result.estimate) / width(result.labels_only))
         assert np.mean(ratio) < 1.02
 
-    def test_ignoring_how_labels_were_drawn_is_biased_and_weighting_is_not(self, rng: Rng) -> None:
+    def test_ignoring_how_labels_were_drawn_is_biased_and_weighting_is_not(
+        self, rng: Rng
+    ) -> None:
         plain, weighted = [], []
         for _ in range(300):
             scores, label, _unsure = _items(rng, 400, noise=30)
-            p, chosen = _drawn(rng, label - 20, 60, 0.3)  # the unsure items are the high ones
+            # the unsure items are the high ones
+            p, chosen = _drawn(rng, label - 20, 60, 0.3)
             for values, inclusion in ((plain, None), (weighted, p[chosen])):
-                found = few_labels.estimate_mean(scores, chosen, label[chosen], inclusion=inclusion)
+                found = few_labels.estimate_mean(
+                    scores, chosen, label[chosen], inclusion=inclusion
+                )
                 values.append(found.labels_only.value)
         assert np.mean(plain) - MEAN > 5
         assert abs(np.mean(weighted) - MEAN) < 0.6
@@ -149,7 +170,9 @@ class TestDegreesOfFreedom:
     def _reach(self, found: few_labels.FewLabelsEstimate) -> float:
         return width(found.estimate) / 2 / found.estimate.se
 
-    def _mirrored(self, seed: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _mirrored(
+        self, seed: int, n: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores and labels of 2 n items, of which every second mirrors the one before about 50:
         nothing is skewed, so that the interval is Student's."""
         scores, label, _unsure = _items(np.random.default_rng(seed), n)
@@ -167,7 +190,9 @@ class TestDegreesOfFreedom:
         )
         assert (fitted.estimate.df, given.estimate.df) == (8, 9)
         # t table: 97.5 % with 8 and with 9 degrees.
-        assert (self._reach(fitted), self._reach(given)) == pytest.approx((2.306004, 2.262157))
+        assert (self._reach(fitted), self._reach(given)) == pytest.approx(
+            (2.306004, 2.262157)
+        )
         assert width(alone.labels_only) == pytest.approx(width(alone.estimate))
 
     def test_clustered_labels_have_those_of_their_groups(self) -> None:
@@ -178,7 +203,8 @@ class TestDegreesOfFreedom:
             scores[order], chosen, label[order][chosen], groups=np.arange(120) // 3
         )
         assert (found.effective_labels, found.estimate.df) == (8, 6)
-        assert self._reach(found) == pytest.approx(2.446912)  # t table: 97.5 % with 6 degrees
+        # t table: 97.5 % with 6 degrees
+        assert self._reach(found) == pytest.approx(2.446912)
 
     def test_unequal_probabilities_count_for_less(self) -> None:
         # Weights 1 and 1/3, five each: (5 + 5/3)^2 / (5 + 5/9) = 8.
@@ -210,7 +236,9 @@ class TestDegreesOfFreedom:
             chosen = np.flatnonzero(
                 np.isin(groups, rng.choice(300 // together, n_labels, replace=False))
             )
-            return few_labels.estimate_mean(scores, chosen, label[chosen], groups=groups).estimate
+            return few_labels.estimate_mean(
+                scores, chosen, label[chosen], groups=groups
+            ).estimate
 
         assert 0.92 <= held(MEAN, 400, draw) <= 0.985
 
@@ -282,7 +310,9 @@ class TestBudget:
     def test_the_budget_gives_the_width(self, rng: Rng) -> None:
         scores, label, _unsure = _items(rng, 3000)
         pilot = rng.choice(3000, 200, replace=False)
-        budget = sure(few_labels.label_budget(scores, pilot, label[pilot], target_width=4))
+        budget = sure(
+            few_labels.label_budget(scores, pilot, label[pilot], target_width=4)
+        )
         n = sure(budget.with_judge)
         assert n < 0.6 * sure(budget.labels_only)
         draws = (rng.choice(3000, n, replace=False) for _ in range(40))
@@ -301,18 +331,26 @@ class TestBudget:
         label = scores + rng.normal(0, 15, 1000)[group] + rng.normal(0, 1, 4000)
         pilot = np.flatnonzero(group < 60)
         together = sure(
-            sure(few_labels.label_budget(scores, pilot, label[pilot], 6, groups=group)).with_judge
+            sure(
+                few_labels.label_budget(scores, pilot, label[pilot], 6, groups=group)
+            ).with_judge
         )
         alone = sure(
-            sure(few_labels.label_budget(scores[::4], pilot[:60], label[::4][:60], 6)).with_judge
+            sure(
+                few_labels.label_budget(scores[::4], pilot[:60], label[::4][:60], 6)
+            ).with_judge
         )
         assert together == pytest.approx(4 * alone, rel=0.25)
         widths = []
         for _ in range(30):
-            chosen = np.flatnonzero(np.isin(group, rng.choice(1000, together // 4, replace=False)))
+            chosen = np.flatnonzero(
+                np.isin(group, rng.choice(1000, together // 4, replace=False))
+            )
             widths.append(
                 width(
-                    few_labels.estimate_mean(scores, chosen, label[chosen], groups=group).estimate
+                    few_labels.estimate_mean(
+                        scores, chosen, label[chosen], groups=group
+                    ).estimate
                 )
             )
         assert np.mean(widths) == pytest.approx(6, rel=0.2)
@@ -329,16 +367,22 @@ class TestBudget:
 
     def test_what_all_labels_could_not_reach_is_none(self, rng: Rng) -> None:
         scores, label, _unsure = _items(rng, 60)
-        budget = sure(few_labels.label_budget(scores, np.arange(30), label[:30], target_width=1))
+        budget = sure(
+            few_labels.label_budget(scores, np.arange(30), label[:30], target_width=1)
+        )
         assert (budget.with_judge, budget.labels_only) == (None, None)
         student = 2 * stats.t.ppf(0.975, 59) * label[:30].std(ddof=1) / np.sqrt(60)
         assert student <= budget.width_if_all == pytest.approx(student, rel=0.03)
 
     @given(st.floats(2, 30), st.floats(5, 30))
-    def test_a_narrower_interval_never_takes_fewer_labels(self, one: float, other: float) -> None:
+    def test_a_narrower_interval_never_takes_fewer_labels(
+        self, one: float, other: float
+    ) -> None:
         scores, label, _unsure = _items(np.random.default_rng(72), 500)
         narrow, wide = (
-            sure(few_labels.label_budget(scores, np.arange(50), label[:50], width)).with_judge
+            sure(
+                few_labels.label_budget(scores, np.arange(50), label[:50], width)
+            ).with_judge
             for width in sorted((one, other))
         )
         assert narrow is None or narrow >= sure(wide)  # labelling all 500 gives about 3
@@ -347,8 +391,18 @@ class TestBudget:
         """Ten labels of 0 would else promise that five more suffice for any width."""
         scores, label, _unsure = _items(np.random.default_rng(75), 200)
         same = np.where(np.arange(200) < 10, 0, label)
-        assert few_labels.label_budget(scores, np.arange(10), same[:10], 6, bounds=(0, 100)) is None
-        assert few_labels.label_budget(label, np.arange(10), label[:10], 6, bounds=(0, 100)) is None
+        assert (
+            few_labels.label_budget(
+                scores, np.arange(10), same[:10], 6, bounds=(0, 100)
+            )
+            is None
+        )
+        assert (
+            few_labels.label_budget(
+                label, np.arange(10), label[:10], 6, bounds=(0, 100)
+            )
+            is None
+        )
 
 
 class TestScarce:
@@ -357,7 +411,9 @@ class TestScarce:
 
     def test_ten_labels_of_zero_do_not_show_a_mean_of_zero(self) -> None:
         scores, _label, _unsure = _items(np.random.default_rng(90), 200)
-        found = few_labels.estimate_mean(scores, np.arange(10), np.zeros(10), bounds=(0, 100))
+        found = few_labels.estimate_mean(
+            scores, np.arange(10), np.zeros(10), bounds=(0, 100)
+        )
         # As Clopper and Pearson's of 0 of 10: 1 - 0.025^(1 / 10).
         assert (found.estimate.low, found.estimate.value, found.estimate.high) == (
             0,
@@ -371,13 +427,17 @@ class TestScarce:
         label = np.random.default_rng(91).uniform(0, 100, 500)
         wrong = label.copy()
         wrong[10:60] = 100 - wrong[10:60]
-        found = few_labels.estimate_mean(wrong, np.arange(10), label[:10], bounds=(0, 100))
+        found = few_labels.estimate_mean(
+            wrong, np.arange(10), label[:10], bounds=(0, 100)
+        )
         assert 0.5 < width(found.estimate) / width(found.labels_only) < 1.3
         assert found.estimate.low <= label.mean() <= found.estimate.high
 
     def test_many_labels_suffice(self) -> None:
         label = np.random.default_rng(92).uniform(0, 100, 2000)
-        found = few_labels.estimate_mean(label, np.arange(500), label[:500], bounds=(0, 100))
+        found = few_labels.estimate_mean(
+            label, np.arange(500), label[:500], bounds=(0, 100)
+        )
         assert width(found.estimate) < 0.7 * width(found.labels_only)
 
 
@@ -398,7 +458,9 @@ class TestGuards:
             ({"calibration": "cubic"}, "calibration"),
         ],
     )
-    def test_what_does_not_fit_is_named(self, change: dict[str, Any], named: str) -> None:
+    def test_what_does_not_fit_is_named(
+        self, change: dict[str, Any], named: str
+    ) -> None:
         arguments: dict[str, Any] = {
             "scores": np.arange(10.0),
             "labelled": range(5),

@@ -31,7 +31,9 @@ class TestInterval:
     def test_by_hand(self) -> None:
         """Leaving out each item by a loop: z +- t(n - 1) times the jackknife's standard error."""
         x, y = _scores(12)
-        left_out = [np.corrcoef(np.delete(x, i), np.delete(y, i))[0, 1] for i in range(12)]
+        left_out = [
+            np.corrcoef(np.delete(x, i), np.delete(y, i))[0, 1] for i in range(12)
+        ]
         z, centre = np.arctanh(left_out), np.arctanh(np.corrcoef(x, y)[0, 1])
         reach = stats.t.ppf(0.975, 11) * np.sqrt(11 / 12 * np.sum((z - z.mean()) ** 2))
         assert pearson_interval(x, y).interval == pytest.approx(
@@ -42,9 +44,17 @@ class TestInterval:
         self, rng: Rng
     ) -> None:
         found = pearson_interval(np.arange(6) * 20.0, np.arange(6) * 20.0)
-        assert (found.value, found.low, found.high) == (1, pytest.approx(0.025 ** (1 / 6)), 1)
+        assert (found.value, found.low, found.high) == (
+            1,
+            pytest.approx(0.025 ** (1 / 6)),
+            1,
+        )
         hangs = pearson_interval([0.0] * 9 + [5], range(10))
-        assert hangs.interval == ranking.spearman_interval(*_scores(4), rng).interval == (-1, 1)
+        assert (
+            hangs.interval
+            == ranking.spearman_interval(*_scores(4), rng).interval
+            == (-1, 1)
+        )
 
     @pytest.mark.parametrize("sign", [1, -1])
     @pytest.mark.parametrize("n", [20, 40, 200])
@@ -55,7 +65,9 @@ class TestInterval:
         y = np.where(np.arange(n) == 7, 4 - x, x)
         one, none = (ranking.spearman_interval(x, sign * own, rng) for own in (y, x))
         if sign < 0:
-            one, none = (found.replace(low=-found.high, high=-found.low) for found in (one, none))
+            one, none = (
+                found.replace(low=-found.high, high=-found.low) for found in (one, none)
+            )
         assert 0.3 < one.low <= none.low < abs(one.value) <= one.high
 
     def test_where_most_values_are_one_the_known_variance_is_the_least(self) -> None:
@@ -67,8 +79,13 @@ class TestInterval:
     def test_copies_in_groups_are_no_evidence(self, rng: Rng) -> None:
         alone = sure(agreement.correlation_interval("spearman", *_scores(10), rng))
         x, y, groups = (np.repeat(own, 7) for own in (*_scores(10), np.arange(10)))
-        copied = sure(agreement.correlation_interval("spearman", x, y, rng, groups=groups))
-        assert (copied.n_groups, copied.interval) == (10, pytest.approx(alone.interval, abs=0.03))
+        copied = sure(
+            agreement.correlation_interval("spearman", x, y, rng, groups=groups)
+        )
+        assert (copied.n_groups, copied.interval) == (
+            10,
+            pytest.approx(alone.interval, abs=0.03),
+        )
 
     def test_many_units_are_left_out_by_groups(self, rng: Rng) -> None:
         x, y = _scores(3000)
@@ -107,16 +124,21 @@ class TestEstimates:
 
 class TestNearlyMean:
     @pytest.mark.parametrize(
-        "groups", [None, np.arange(40) // 3, np.random.default_rng(1).integers(0, 12, 40)]
+        "groups",
+        [None, np.arange(40) // 3, np.random.default_rng(1).integers(0, 12, 40)],
     )
-    def test_of_a_mean_it_is_the_interval_of_the_mean(self, groups: Array | None, rng: Rng) -> None:
+    def test_of_a_mean_it_is_the_interval_of_the_mean(
+        self, groups: Array | None, rng: Rng
+    ) -> None:
         values = rng.exponential(size=40)
         found = jackknife.LeftOut(values, np.mean, rng, groups).nearly_mean()
         # Of a group it is known what leaving it out does, not how its members differ.
         known = (
             values
             if groups is None
-            else (np.bincount(groups, values) / np.maximum(1, np.bincount(groups)))[groups]
+            else (np.bincount(groups, values) / np.maximum(1, np.bincount(groups)))[
+                groups
+            ]
         )
         expected = means.interval(known, groups=groups)
         assert (found.value, *found.interval) == pytest.approx(
@@ -127,12 +149,20 @@ class TestNearlyMean:
         self, rng: Rng
     ) -> None:
         assert (
-            jackknife.LeftOut(rng.random(30) ** 8, np.mean, rng).nearly_mean(bounds=(0.1, 0.12)).low
+            jackknife.LeftOut(rng.random(30) ** 8, np.mean, rng)
+            .nearly_mean(bounds=(0.1, 0.12))
+            .low
             == 0.1
         )
         many = rng.exponential(size=3000)
-        found, exact = jackknife.LeftOut(many, np.mean, rng).nearly_mean(), means.interval(many)
-        assert (found.n_groups, found.interval) == (3000, pytest.approx(exact.interval, abs=0.01))
+        found, exact = (
+            jackknife.LeftOut(many, np.mean, rng).nearly_mean(),
+            means.interval(many),
+        )
+        assert (found.n_groups, found.interval) == (
+            3000,
+            pytest.approx(exact.interval, abs=0.01),
+        )
 
     def test_what_hangs_on_one_unit_has_no_limits(self, rng: Rng) -> None:
 
@@ -141,12 +171,16 @@ class TestNearlyMean:
         )
         found = without.nearly_mean(bounds=(0, 10))
         assert (found.value, found.low, found.high) == (4, 0, 10)
-        refuses("1 units", jackknife.LeftOut([1.0, 2], np.mean, rng, ["x", "x"]).nearly_mean)
+        refuses(
+            "1 units", jackknife.LeftOut([1.0, 2], np.mean, rng, ["x", "x"]).nearly_mean
+        )
 
 
 @pytest.mark.parametrize("floor", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool, rng: Rng) -> None:
+def test_it_holds_the_correlation_as_often_as_it_says(
+    floor: bool, grouped: bool, rng: Rng
+) -> None:
     """Ten items, or ten groups of 2 to 4: the bootstrap's interval holds it in 88 % of the groups'
     samples."""
 
@@ -157,8 +191,14 @@ def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool
         return (np.where(x < 0.35, 0, x), np.where(y < 0.35, 0, y)) if floor else (x, y)
 
     def found() -> Estimate | None:
-        groups = np.repeat(np.arange(10), rng.integers(2, 5, 10)) if grouped else np.arange(10)
-        return agreement.correlation_interval("spearman", *draw(10, groups), rng, groups=groups)
+        groups = (
+            np.repeat(np.arange(10), rng.integers(2, 5, 10))
+            if grouped
+            else np.arange(10)
+        )
+        return agreement.correlation_interval(
+            "spearman", *draw(10, groups), rng, groups=groups
+        )
 
     truth = stats.spearmanr(*draw(100_000, np.arange(100_000))).statistic
     assert held(truth, 300, found) >= 0.92
@@ -176,7 +216,9 @@ class TestDifference:
     def left_out(
         self, label: Array, *judges: Array, groups: object = None
     ) -> list[jackknife.LeftOut]:
-        return [left_out(np.column_stack([own, label]), groups=groups) for own in judges]
+        return [
+            left_out(np.column_stack([own, label]), groups=groups) for own in judges
+        ]
 
     def test_by_hand(self) -> None:
         """Zou's formula on the two intervals, with the correlation of both z without each item in
@@ -186,7 +228,10 @@ class TestDifference:
         one, other = self.left_out(label, a, b)
         first, second = (own.coefficient(0.9) for own in (one, other))
         without = np.array(
-            [np.corrcoef([np.delete(own, k) for own in (label, a, b)])[0, 1:] for k in range(20)]
+            [
+                np.corrcoef([np.delete(own, k) for own in (label, a, b)])[0, 1:]
+                for k in range(20)
+            ]
         )
         r = np.corrcoef(np.arctanh(without).T)[0, 1]
         below, above = first.value - first.low, second.high - second.value
@@ -204,7 +249,10 @@ class TestDifference:
         label, noise, more = rng.normal(size=(3, 60))
         alike = label + noise, label + 0.5 * noise
         apart = label + noise, label + 0.5 * more
-        one, other = (jackknife.difference(*self.left_out(label, *pair)) for pair in (alike, apart))
+        one, other = (
+            jackknife.difference(*self.left_out(label, *pair))
+            for pair in (alike, apart)
+        )
         assert width(one) < 0.8 * width(other)
 
     def test_copies_of_texts_add_nothing(self) -> None:
@@ -217,7 +265,9 @@ class TestDifference:
         )
         assert copied.interval == pytest.approx(alone.interval, abs=1e-9)
 
-    def test_it_holds_the_difference_where_most_scores_lie_at_the_floor(self, rng: Rng) -> None:
+    def test_it_holds_the_difference_where_most_scores_lie_at_the_floor(
+        self, rng: Rng
+    ) -> None:
         """A paired bootstrap did so in 90 % of samples."""
 
         def draw() -> Estimate:
@@ -227,7 +277,8 @@ class TestDifference:
                 for r, noise in zip((0.6, 0.6), own, strict=True)
             ]
             label, a, b = (
-                np.clip((stats.norm.cdf(each) - 0.6) / 0.4, 0, 1) for each in (common, *judges)
+                np.clip((stats.norm.cdf(each) - 0.6) / 0.4, 0, 1)
+                for each in (common, *judges)
             )
             return jackknife.difference(*self.left_out(label, a, b))
 
@@ -246,7 +297,11 @@ class TestDifferenceOfMeans:
 
     def test_what_does_not_exist_without_a_unit_is_left_open(self) -> None:
         def share(rows: Array) -> float:
-            return float(rows[:, 0].sum() / total) if (total := rows[:, 1].sum()) else float("nan")
+            return (
+                float(rows[:, 0].sum() / total)
+                if (total := rows[:, 1].sum())
+                else float("nan")
+            )
 
         rows = np.array([[1.0, 2], [0, 0], [0, 0], [0, 0]])
         one, other = (left_out(own, share) for own in (rows, rows * [0, 1]))
@@ -258,7 +313,9 @@ def two_columns(n: int, seed: int) -> Array:
     """An uncertainty with ties, and an error that goes with it."""
     rng = np.random.default_rng(seed)
     uncertainty = rng.integers(0, 12, n).astype(float)
-    return np.column_stack([uncertainty, np.abs(rng.normal(size=n)) + 0.05 * uncertainty])
+    return np.column_stack(
+        [uncertainty, np.abs(rng.normal(size=n)) + 0.05 * uncertainty]
+    )
 
 
 # By definition, one draw at a time.
@@ -269,7 +326,10 @@ PREPARED: dict[str, tuple[jackknife.Prepared, Callable[[Array], float]]] = {
     ),
     "aurc": (review.aurc, review.aurc.of),
     "review gain": (review.gain, review.gain.of),
-    "calibration error": (calibration.calibration_error(10), calibration.calibration_error(10).of),
+    "calibration error": (
+        calibration.calibration_error(10),
+        calibration.calibration_error(10).of,
+    ),
 }
 
 
@@ -285,7 +345,8 @@ def data_of(name: str, n: int, seed: int) -> Array:
 class TestPrepared:
     @pytest.mark.parametrize("name", PREPARED)
     @pytest.mark.parametrize(
-        "groups", [None, np.arange(90) // 2, np.random.default_rng(1).integers(0, 30, 90)]
+        "groups",
+        [None, np.arange(90) // 2, np.random.default_rng(1).integers(0, 30, 90)],
     )
     def test_a_prepared_statistic_gives_what_its_definition_gives_draw_by_draw(
         self, name: str, groups: Array | None
@@ -293,13 +354,17 @@ class TestPrepared:
         prepared, definition = PREPARED[name]
         data = data_of(name, 90, seed=3)
         units = jackknife.Units(
-            np.arange(90) if groups is None else np.unique(groups, return_inverse=True)[1]
+            np.arange(90)
+            if groups is None
+            else np.unique(groups, return_inverse=True)[1]
         )
         together = jackknife.distribution(
             prepared.on(data), units.draws(np.random.default_rng(5), 60)
         )
         drawn = [
-            data[rows] for batch in units.draws(np.random.default_rng(5), 60) for rows in batch
+            data[rows]
+            for batch in units.draws(np.random.default_rng(5), 60)
+            for rows in batch
         ]
         one_by_one = [definition(rows) for rows in drawn]
         exact = name != "rank correlation"  # SciPy's divides by n on the way
@@ -311,7 +376,9 @@ class TestPrepared:
         "sizes", [np.full(700, 2), np.random.default_rng(4).integers(1, 9, 300)]
     )
     def test_every_unit_is_left_out_exactly_once(self, sizes: Array) -> None:
-        groups = np.random.default_rng(5).permutation(np.repeat(np.arange(sizes.size), sizes))
+        groups = np.random.default_rng(5).permutation(
+            np.repeat(np.arange(sizes.size), sizes)
+        )
         batches = list(jackknife.Units(groups).left_out())
         assert len(batches) < sizes.size
         missing = {
@@ -321,7 +388,8 @@ class TestPrepared:
         }
         assert sorted(missing) == list(range(sizes.size))
         assert all(
-            np.array_equal(rows, np.flatnonzero(groups == unit)) for unit, rows in missing.items()
+            np.array_equal(rows, np.flatnonzero(groups == unit))
+            for unit, rows in missing.items()
         )
 
 
@@ -350,15 +418,21 @@ class TestMemory:
         self, name: str, rng: Rng
     ) -> None:
         data = data_of(name, 20_000, seed=2)
-        _, peak = peak_memory(lambda: jackknife.LeftOut(data, PREPARED[name][0], rng).nearly_mean())
-        assert peak < 20e6  # n x n positions would be 3.2 GB, 20 resamples of all positions 3.2 MB
+        _, peak = peak_memory(
+            lambda: jackknife.LeftOut(data, PREPARED[name][0], rng).nearly_mean()
+        )
+        # n x n positions would be 3.2 GB, 20 resamples of all positions 3.2 MB
+        assert peak < 20e6
 
     def test_curves_of_many_items_keep_a_thousand_points(self, rng: Rng) -> None:
         u, e = two_columns(5000, seed=1).T
         risk, caught = (
             review.curve(kind, u, e, rng, n_resamples=20) for kind in ("risk", "caught")
         )
-        assert (risk.share.size, caught.n.size) == (review.MOST_PLACES, review.MOST_PLACES + 1)
+        assert (risk.share.size, caught.n.size) == (
+            review.MOST_PLACES,
+            review.MOST_PLACES + 1,
+        )
         assert (caught.n[0], caught.n[-1], risk.share[-1]) == (0, 5000, 1)
         # What is kept is what the whole curve has there.
         order = np.argsort(-e, kind="stable")
@@ -381,31 +455,43 @@ def _two(rng: Rng, n: int, shape: str, strength: float) -> Array:
 
 
 class TestAlpha:
-    def test_the_estimate_is_that_of_the_definition_whatever_is_missing(self, rng: Rng) -> None:
+    def test_the_estimate_is_that_of_the_definition_whatever_is_missing(
+        self, rng: Rng
+    ) -> None:
         ratings = rng.uniform(0, 100, 30) + rng.normal(0, [[0], [20], [20]], (3, 30))
         ratings[0, :4] = ratings[1, 2] = ratings[:2, 7] = np.nan
         found = sure(agreement.alpha(ratings, groups=np.arange(30) // 2))
-        assert found.value == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
+        assert found.value == pytest.approx(
+            agreement.krippendorff_alpha(ratings).estimate
+        )
         assert found.low < found.value < found.high
         assert found.n_groups == 15
 
     def test_what_cannot_be_said(self) -> None:
         assert agreement.alpha(np.ones((2, 9))) is None
-        assert sure(agreement.alpha([[1.0, 2, 3, 4], [1.0, 2, 4, 4]])).interval == (-1, 1)
+        assert sure(agreement.alpha([[1.0, 2, 3, 4], [1.0, 2, 4, 4]])).interval == (
+            -1,
+            1,
+        )
 
     def test_ten_texts_on_which_all_agree_show_little_and_many_show_much(self) -> None:
         found = [
-            sure(agreement.alpha(np.tile(np.linspace(0, 100, 10), (2, n)))) for n in (1, 5, 40)
+            sure(agreement.alpha(np.tile(np.linspace(0, 100, 10), (2, n))))
+            for n in (1, 5, 40)
         ]
         assert {(each.value, each.high) for each in found} == {(1, 1)}
         assert found[0].low < 0.8 < found[1].low < 0.95 < found[2].low
 
-    def test_a_rare_disagreement_that_the_sample_missed_is_not_ruled_out(self, rng: Rng) -> None:
+    def test_a_rare_disagreement_that_the_sample_missed_is_not_ruled_out(
+        self, rng: Rng
+    ) -> None:
         """The second judge guesses at one text of twenty; 36 % of samples of twenty hold none."""
 
         def draw(n: int) -> Array:
             first = rng.uniform(0, 100, n)
-            return np.stack([first, np.where(rng.random(n) < 0.05, rng.uniform(0, 100, n), first)])
+            return np.stack(
+                [first, np.where(rng.random(n) < 0.05, rng.uniform(0, 100, n), first)]
+            )
 
         truth = sure(agreement.krippendorff_alpha(draw(200_000)).estimate)
         assert held(truth, 150, lambda: agreement.alpha(draw(20))) >= 0.95
@@ -416,8 +502,13 @@ class TestAlpha:
         self, shape: str, strength: float, rng: Rng
     ) -> None:
         """The jackknife held it in 80 % of samples of ten at the floor, 88 % of lognormal ones."""
-        truth = sure(agreement.krippendorff_alpha(_two(rng, 400_000, shape, strength)).estimate)
-        assert held(truth, 200, lambda: agreement.alpha(_two(rng, 10, shape, strength))) >= 0.93
+        truth = sure(
+            agreement.krippendorff_alpha(_two(rng, 400_000, shape, strength)).estimate
+        )
+        assert (
+            held(truth, 200, lambda: agreement.alpha(_two(rng, 10, shape, strength)))
+            >= 0.93
+        )
 
 
 class TestPearson:
@@ -435,6 +526,8 @@ class TestPearson:
         truth = float(np.corrcoef(_two(rng, 400_000, shape, 0.9))[0, 1])
 
         def draw() -> Estimate | None:
-            return agreement.correlation_interval("pearson", *_two(rng, 10, shape, 0.9), rng)
+            return agreement.correlation_interval(
+                "pearson", *_two(rng, 10, shape, 0.9), rng
+            )
 
         assert held(truth, 200, draw) >= 0.9

@@ -25,7 +25,11 @@ def test_how_far_members_of_a_group_go_together(rng: Rng) -> None:
     assert means.intraclass(values, codes) == pytest.approx((f - 1) / (f + 4))
     assert means.intraclass(rng.normal(size=12)[codes], codes) == pytest.approx(1)
     assert means.intraclass(np.tile([-2.0, -1, 0, 1, 2], 12), codes) == 0
-    assert means.intraclass(values, np.arange(60)) == means.intraclass(np.ones(60), codes) == 0
+    assert (
+        means.intraclass(values, np.arange(60))
+        == means.intraclass(np.ones(60), codes)
+        == 0
+    )
     shared, apart = rng.normal(size=12)[codes], rng.normal(size=(2, 60))
     assert means.intraclass(shared + apart[0], codes, shared + apart[1]) > 0.8
     sizes = np.repeat(np.arange(300), rng.integers(1, 9, 300))
@@ -52,7 +56,10 @@ class TestStudentised:
         values."""
         low, high = means.studentised_limits(0.0, 1.0, 9.0, 0.4, 0.95)
         t = stats.t.ppf(0.975, 9)
-        assert -high + 0.4 * high**2 / 3 - 0.16 * high**3 / 27 + 0.4 / 6 == pytest.approx(-t)
+        assert (
+            -high + 0.4 * high** 2 / 3 - 0.16 * high** 3 / 27 + 0.4 / 6
+            == pytest.approx(-t)
+        )
         assert low == pytest.approx(-t)
 
     def test_the_skewness_of_few_values_is_taken_for_larger_than_it_looks(self) -> None:
@@ -70,10 +77,14 @@ class TestStudentised:
         self, rng: Rng
     ) -> None:
         values = rng.exponential(size=12)
-        here, mirrored, there = (means.interval(v) for v in (values, -values, 100 + 7 * values))
+        here, mirrored, there = (
+            means.interval(v) for v in (values, -values, 100 + 7 * values)
+        )
         assert here.interval == pytest.approx((-mirrored.high, -mirrored.low))
         assert here.high - here.value > here.value - here.low
-        assert there.interval == pytest.approx((100 + 7 * here.low, 100 + 7 * here.high))
+        assert there.interval == pytest.approx(
+            (100 + 7 * here.low, 100 + 7 * here.high)
+        )
 
 
 class TestGroups:
@@ -84,7 +95,9 @@ class TestGroups:
         copied = means.interval(np.repeat(values, 8), groups=np.repeat(np.arange(9), 8))
         assert copied.interval == pytest.approx(alone.interval)
 
-    def test_degrees_of_freedom_are_groups_less_one_and_fewer_where_sizes_differ(self) -> None:
+    def test_degrees_of_freedom_are_groups_less_one_and_fewer_where_sizes_differ(
+        self,
+    ) -> None:
         assert means.degrees_of_freedom(np.full(6, 1 / 6)) == pytest.approx(5)
         share = np.array([1.0, 2, 3, 4, 5, 20]) / 35
         centring = np.eye(6) - np.outer(share, np.ones(6))
@@ -107,7 +120,9 @@ class TestBounded:
         values = _at_the_floor(rng, 10)
         weights = rng.exponential(size=(100_000, 11))
         drawn = weights @ np.r_[values, 100] / weights.sum(axis=1)
-        _low, high = means.bounded_limits(means.Sums(values, np.ones(10)), (0, 100), 0.95)
+        _low, high = means.bounded_limits(
+            means.Sums(values, np.ones(10)), (0, 100), 0.95
+        )
         assert high == pytest.approx(np.quantile(drawn, 0.975), rel=0.01)
 
     def test_values_that_mostly_agree_are_not_believed(self) -> None:
@@ -124,7 +139,11 @@ class TestBounded:
     def test_without_bounds_an_end_is_infinite(self) -> None:
         assert means.interval(np.zeros(20)).interval == (-np.inf, np.inf)
         above = means.interval(ONES)
-        assert above.method == "unlimited" and above.high == np.inf and np.isfinite(above.low)
+        assert (
+            above.method == "unlimited"
+            and above.high == np.inf
+            and np.isfinite(above.low)
+        )
         below = means.interval(-ONES)
         assert below.low == -np.inf and np.isfinite(below.high)
         assert means.interval(np.r_[np.ones(4), np.zeros(16)]).method == "studentised"
@@ -151,19 +170,27 @@ class TestCoverage:
             (lambda rng, n: 100.0 * (rng.random(n) < 0.8), 80, 10, (0, 100)),
         ],
     )
-    def test_it_holds_the_mean_as_often_as_it_says(self, draw, truth, n, bounds, rng: Rng) -> None:  # type: ignore[no-untyped-def]
+    def test_it_holds_the_mean_as_often_as_it_says(
+        self, draw, truth, n, bounds, rng: Rng
+    ) -> None:  # type: ignore[no-untyped-def]
         """1,000 samples: a true 95 % shows 92.9 % or more in all but 1 of 1,000 cases; the seed is
         fixed."""
-        assert held(truth, 1000, lambda: means.interval(draw(rng, n), bounds=bounds)) >= 0.93
+        assert (
+            held(truth, 1000, lambda: means.interval(draw(rng, n), bounds=bounds))
+            >= 0.93
+        )
 
-    def test_it_holds_the_mean_of_few_groups_as_often_as_it_says(self, rng: Rng) -> None:
+    def test_it_holds_the_mean_of_few_groups_as_often_as_it_says(
+        self, rng: Rng
+    ) -> None:
         """Six groups of 1 to 8 members that go together: with the quantile of the normal one it is
         below 90 %."""
         groups = np.repeat(np.arange(6), [1, 2, 3, 4, 6, 8])
 
         def draw() -> Estimate:
             return means.interval(
-                rng.normal(0, 1, 6)[groups] + rng.normal(0, 0.3, groups.size), groups=groups
+                rng.normal(0, 1, 6)[groups] + rng.normal(0, 0.3, groups.size),
+                groups=groups,
             )
 
         assert 0.935 <= held(0, 1000, draw) <= 0.985
@@ -181,7 +208,9 @@ class TestCoverage:
 def so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float) -> Estimate:
     """Of values that are their own groups."""
     n = len(np.asarray(values))
-    return sure(mean_so_far(values, range(n), range(n_total), minimum, maximum)).estimate
+    return sure(
+        mean_so_far(values, range(n), range(n_total), minimum, maximum)
+    ).estimate
 
 
 class TestByHand:
@@ -203,20 +232,27 @@ class TestByHand:
         assert (found.value, found.low, found.high) == (pytest.approx(200 / 3), 50, 75)
         values = rng.uniform(1, 5, 50)
         whole = so_far(values, 50, 1, 5)
-        assert (whole.low, whole.value, whole.high) == pytest.approx([values.mean()] * 3)
+        assert (whole.low, whole.value, whole.high) == pytest.approx(
+            [values.mean()] * 3
+        )
 
     @settings(max_examples=30)
     @given(st.lists(st.integers(0, 10), min_size=1, max_size=30), st.integers(0, 200))
-    def test_turning_the_scale_turns_the_interval(self, values: list[int], further: int) -> None:
+    def test_turning_the_scale_turns_the_interval(
+        self, values: list[int], further: int
+    ) -> None:
         there, back = (
-            so_far(own, len(own) + further, 0, 10) for own in (values, [10 - v for v in values])
+            so_far(own, len(own) + further, 0, 10)
+            for own in (values, [10 - v for v in values])
         )
         assert there.interval == pytest.approx((10 - back.high, 10 - back.low))
         assert there.low <= there.value <= there.high
 
     def test_more_values_never_widen_it(self, rng: Rng) -> None:
         values = rng.beta(2, 5, 300)
-        ends = np.array([so_far(values[:n], 400, 0, 1).interval for n in (5, 20, 80, 300)])
+        ends = np.array(
+            [so_far(values[:n], 400, 0, 1).interval for n in (5, 20, 80, 300)]
+        )
         assert np.all(np.diff(ends, axis=0) * [1, -1] >= -1e-12)
         assert np.diff(ends[-1]) < 0.06
 
@@ -237,7 +273,8 @@ def test_it_is_ever_wrong_within_a_thousand_looks_in_at_most_one_of_twenty(
     drawn = (DRAWS[kind](rng, n_total) for _ in range(300))
     # Whether the true mean survives all looks: what mean_so_far decides for each mean of its grid.
     survives = [
-        means._survives(own[:1000], n_total, np.array([own.mean()]), 0.95)[0] for own in drawn
+        means._survives(own[:1000], n_total, np.array([own.mean()]), 0.95)[0]
+        for own in drawn
     ]
     assert np.mean(survives) >= 0.95
 
@@ -246,7 +283,9 @@ def test_a_fixed_interval_is_wrong_far_more_often(rng: Rng) -> None:
     """Why one is needed at all: the usual 95 % interval, looked at after every value from the
     tenth."""
     n = np.arange(1, 1001)
-    off = np.abs(np.cumsum(rng.random((200, 1000)), axis=1) / n - 0.5) > 1.96 * np.sqrt(1 / 12 / n)
+    off = np.abs(np.cumsum(rng.random((200, 1000)), axis=1) / n - 0.5) > 1.96 * np.sqrt(
+        1 / 12 / n
+    )
     assert np.mean(off[:, 9:].any(axis=1)) > 0.25
 
 
@@ -256,7 +295,11 @@ class TestGroupsThatComeIn:
         plain = so_far(values, 50, 0, 100)
         alone, twice = (
             sure(
-                mean_so_far(*(np.repeat(own, n) for own in (values, range(20), range(50))), 0, 100)
+                mean_so_far(
+                    *(np.repeat(own, n) for own in (values, range(20), range(50))),
+                    0,
+                    100,
+                )
             )
             for n in (1, 2)
         )

@@ -16,7 +16,9 @@ from undogmatic.stats import paired
 from undogmatic.stats.estimate import Estimate
 
 # Whole differences: distinct from rounding noise, and free to tie.
-DIFFERENCES = hnp.arrays(np.float64, st.integers(4, 40), elements=st.integers(-50, 50).map(float))
+DIFFERENCES = hnp.arrays(
+    np.float64, st.integers(4, 40), elements=st.integers(-50, 50).map(float)
+)
 
 # Darwin's maize, eighths of an inch (The effects of cross- and self-fertilisation, 1876).
 MAIZE = [6.0, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
@@ -46,17 +48,27 @@ class TestWilcoxon:
             "exact",
             "exact",
         )
-        assert (depression.statistic, depression.p_value) == (40, pytest.approx(0.01953, abs=5e-6))
+        assert (depression.statistic, depression.p_value) == (
+            40,
+            pytest.approx(0.01953, abs=5e-6),
+        )
 
     def test_zeros_are_counted_and_their_treatment_is_stated(self) -> None:
         dropped, ranked = (
             paired.wilcoxon(WITH_A_ZERO, "wilcox"),
             paired.wilcoxon(WITH_A_ZERO, "pratt"),
         )
-        assert (dropped.n_pairs, dropped.n_zero, dropped.zero_method) == (10, 1, "wilcox")
+        assert (dropped.n_pairs, dropped.n_zero, dropped.zero_method) == (
+            10,
+            1,
+            "wilcox",
+        )
         assert min(dropped.statistic, 45 - dropped.statistic) == 18
         # Pratt gives the zero the first rank, so each of the four negative ranks is one higher.
-        assert ranked.statistic == dropped.statistic + 4 and ranked.p_value != dropped.p_value
+        assert (
+            ranked.statistic == dropped.statistic + 4
+            and ranked.p_value != dropped.p_value
+        )
 
     def test_it_is_exact_up_to_fifty_pairs_and_says_so(self, rng: Rng) -> None:
         assert paired.wilcoxon(rng.normal(size=50)).method == "exact"
@@ -80,10 +92,14 @@ class TestWilcoxon:
             of_all, seen = signs @ ranks, float(ranks @ (ranked[ranked != 0] > 0))
             above, below = np.mean(of_all >= seen), np.mean(of_all <= seen)
             both = min(1, 2 * min(above, below))
-            for alternative, expected in (("greater", above), ("less", below), ("two-sided", both)):
-                assert paired.wilcoxon(d, zero_method, alternative).p_value == pytest.approx(
-                    expected
-                )
+            for alternative, expected in (
+                ("greater", above),
+                ("less", below),
+                ("two-sided", both),
+            ):
+                assert paired.wilcoxon(
+                    d, zero_method, alternative
+                ).p_value == pytest.approx(expected)
 
     @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
     @pytest.mark.parametrize("n", [6, 25, 50])
@@ -102,18 +118,24 @@ class TestWilcoxon:
         self, zero_method: paired.ZeroMethod
     ) -> None:
         assert paired.wilcoxon(np.zeros(20), zero_method).p_value == 1.0
-        there = stats.wilcoxon(WITH_A_ZERO, zero_method=zero_method, method="asymptotic")
+        there = stats.wilcoxon(
+            WITH_A_ZERO, zero_method=zero_method, method="asymptotic"
+        )
         assert paired.wilcoxon(WITH_A_ZERO, zero_method).statistic == there.statistic
 
     def test_rounding_breaks_no_ties_and_exact_counts_all_sign_patterns(self) -> None:
         # Ranks 1.5, 1.5, 3 all positive: only this pattern reaches R+ = 6, one of eight.
-        assert paired.wilcoxon([2.0, 2, 5], alternative="greater").p_value == pytest.approx(1 / 8)
+        assert paired.wilcoxon(
+            [2.0, 2, 5], alternative="greater"
+        ).p_value == pytest.approx(1 / 8)
         margin = np.array([1.3, 0.7, 2.3, 3.4]) - 1
         assert paired.wilcoxon(margin) == paired.wilcoxon([3.0, -3, 13, 24])
 
     @settings(max_examples=12)
     @given(DIFFERENCES)
-    def test_swapping_the_conditions_swaps_the_one_sided_tests(self, d: np.ndarray) -> None:
+    def test_swapping_the_conditions_swaps_the_one_sided_tests(
+        self, d: np.ndarray
+    ) -> None:
         assert paired.wilcoxon(d, "pratt", "greater").p_value == pytest.approx(
             paired.wilcoxon(-d, "pratt", "less").p_value
         )
@@ -151,7 +173,12 @@ class TestShareInDirection:
         wilson = paired.share_in_direction(np.r_[np.ones(15), -np.ones(133)])
         assert wilson.estimate.interval == pytest.approx((0.0624, 0.1605), abs=5e-5)
         result = paired.share_in_direction([1.0, 2, 0, 0, -1])
-        assert (result.estimate.value, result.estimate.hits, result.n_ties, result.estimate.n) == (
+        assert (
+            result.estimate.value,
+            result.estimate.hits,
+            result.n_ties,
+            result.estimate.n,
+        ) == (
             0.4,
             2,
             2,
@@ -160,9 +187,13 @@ class TestShareInDirection:
 
     def test_pairs_that_belong_together_count_once(self) -> None:
         d = np.array([1.0, 2, 3, 4, -5])
-        copied = paired.share_in_direction(np.repeat(d, 6), groups=np.repeat(range(5), 6)).estimate
+        copied = paired.share_in_direction(
+            np.repeat(d, 6), groups=np.repeat(range(5), 6)
+        ).estimate
         assert (copied.value, copied.n, copied.n_groups) == (0.8, 30, 5)
-        plain, loose = (paired.share_in_direction(own).estimate for own in (d, np.repeat(d, 6)))
+        plain, loose = (
+            paired.share_in_direction(own).estimate for own in (d, np.repeat(d, 6))
+        )
         assert copied.low < plain.low < loose.low
 
     @given(DIFFERENCES.filter(lambda d: bool(np.all(d != 0))))
@@ -175,7 +206,13 @@ class TestShareInDirection:
 
 def test_a_summary_by_hand_and_of_one_value_which_has_no_spread() -> None:
     result = paired.summary([4.0, 1, 3, 2, 10])
-    assert (result.n, result.mean, result.median, result.q1, result.q3) == (5, 4, 3, 2, 4)
+    assert (result.n, result.mean, result.median, result.q1, result.q3) == (
+        5,
+        4,
+        3,
+        2,
+        4,
+    )
     assert (result.iqr, result.minimum, result.maximum) == (2, 1, 10)
     assert result.sd == pytest.approx(np.sqrt(50 / 4))
     assert paired.summary([3.0]).sd is None
@@ -184,21 +221,27 @@ def test_a_summary_by_hand_and_of_one_value_which_has_no_spread() -> None:
 class TestHolm:
     def test_hand_computed_in_the_order_given(self) -> None:
         # Sorted 0.01, 0.02, 0.03, 0.04 times 4, 3, 2, 1, then made non-decreasing.
-        assert paired.holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+        assert paired.holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx(
+            [0.06, 0.04, 0.06, 0.06]
+        )
 
     @settings(max_examples=6)  # statsmodels collects garbage at each call
     @given(hnp.arrays(np.float64, st.integers(1, 10), elements=st.floats(0, 1)))
     def test_between_the_raw_value_and_bonferroni(self, p: np.ndarray) -> None:
         adjusted = paired.holm(p)
         assert adjusted == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
-        assert np.all(adjusted >= p) and np.all(adjusted <= np.minimum(1, p * p.size) + 1e-12)
+        assert np.all(adjusted >= p) and np.all(
+            adjusted <= np.minimum(1, p * p.size) + 1e-12
+        )
         refuses("`p_values` must lie in", paired.holm, [*p, 1.2])
 
 
 NAN = np.nan
 
 
-def sides(both: int, only_a: int, only_b: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
+def sides(
+    both: int, only_a: int, only_b: int, neither: int
+) -> tuple[np.ndarray, np.ndarray]:
     """So many pairs of which the judge failed on both sides, on one, or on neither."""
     a = np.array([NAN] * (both + only_a) + [1.0] * (only_b + neither))
     b = np.array([NAN] * both + [1.0] * only_a + [NAN] * only_b + [1.0] * neither)
@@ -223,7 +266,9 @@ class TestFailureTest:
         assert copied.p_value == once.p_value == pytest.approx(2 / 16)
         assert copied.n_a == 32
 
-    def test_where_no_pair_has_a_failure_on_one_side_alone_nothing_is_tested(self) -> None:
+    def test_where_no_pair_has_a_failure_on_one_side_alone_nothing_is_tested(
+        self,
+    ) -> None:
         assert (
             paired.failure_test(*sides(3, 0, 0, 5)).p_value
             is paired.failure_test([1.0], [2.0]).p_value
@@ -233,7 +278,9 @@ class TestFailureTest:
 
 class TestRobustDifference:
     @staticmethod
-    def draw(seed: int, n: int = 80) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def draw(
+        seed: int, n: int = 80
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """True difference 20; longer texts score higher, and long texts of side a are refused more
         often."""
         rng = np.random.default_rng(seed)
@@ -252,7 +299,11 @@ class TestRobustDifference:
         covered, estimates, plain = [], [], []
         for seed in range(16):
             a, b, of_a, of_b = self.draw(seed)
-            found = sure(paired.robust_difference(a, b, (of_a, of_b), np.random.default_rng(seed)))
+            found = sure(
+                paired.robust_difference(
+                    a, b, (of_a, of_b), np.random.default_rng(seed)
+                )
+            )
             covered.append(found.low <= 20 <= found.high)
             estimates.append(found.value)
             plain.append(np.nanmean(a - b))
@@ -262,9 +313,14 @@ class TestRobustDifference:
     def test_copies_do_not_narrow_it(self, rng: Rng) -> None:
         a, b, *of = self.draw(1)
         once = sure(paired.robust_difference(a, b, (of[0], of[1]), rng))
-        tiled, groups = (np.tile(of[0], (4, 1)), np.tile(of[1], (4, 1))), list(range(len(a))) * 4
+        tiled, groups = (
+            (np.tile(of[0], (4, 1)), np.tile(of[1], (4, 1))),
+            list(range(len(a))) * 4,
+        )
         copied = sure(
-            paired.robust_difference(np.tile(a, 4), np.tile(b, 4), tiled, rng, groups=groups)
+            paired.robust_difference(
+                np.tile(a, 4), np.tile(b, 4), tiled, rng, groups=groups
+            )
         )
         assert copied.n_groups == once.n_groups == len(a)
         assert width(copied) > 0.8 * width(once)
@@ -274,7 +330,9 @@ class TestRobustDifference:
         whole = np.where(np.isnan(a), 50.0, a), np.where(np.isnan(b), 50.0, b)
         assert paired.robust_difference(*whole, (of_a, of_b), rng) is None
         assert (
-            paired.robust_difference(a, b, (of_a, of_b), rng, groups=["one"] * 40 + ["two"] * 40)
+            paired.robust_difference(
+                a, b, (of_a, of_b), rng, groups=["one"] * 40 + ["two"] * 40
+            )
             is None
         )
         assert paired.robust_difference(np.full(80, NAN), b, (of_a, of_b), rng) is None
@@ -290,9 +348,10 @@ class TestHodgesLehmann:
     @given(DIFFERENCES, st.integers(-20, 20))
     def test_it_moves_with_the_data(self, d: np.ndarray, shift: int) -> None:
         here = paired.hodges_lehmann(d)
-        assert (paired.hodges_lehmann(d + shift), paired.hodges_lehmann(-d)) == pytest.approx(
-            (here + shift, -here)
-        )
+        assert (
+            paired.hodges_lehmann(d + shift),
+            paired.hodges_lehmann(-d),
+        ) == pytest.approx((here + shift, -here))
 
     @given(
         hnp.arrays(
@@ -305,7 +364,9 @@ class TestHodgesLehmann:
         assert paired.hodges_lehmann(d) == np.median(averages(d))
 
     @pytest.mark.parametrize("n", [200, 201, 700])
-    def test_many_differences_give_what_all_averages_give(self, n: int, rng: Rng) -> None:
+    def test_many_differences_give_what_all_averages_give(
+        self, n: int, rng: Rng
+    ) -> None:
         for d in (
             rng.normal(size=n),
             np.round(rng.normal(size=n), 1),
@@ -327,21 +388,33 @@ class TestHodgesLehmann:
         d = rng.normal(5, 10, 60)
         out = int(60 * 61 / 4 - 1.96 * np.sqrt(60 * 61 * 121 / 24))
         ends = np.sort(averages(d))[[out, -1 - out]]
-        assert paired.hodges_lehmann_interval(d).interval == pytest.approx(tuple(ends), abs=0.5)
+        assert paired.hodges_lehmann_interval(d).interval == pytest.approx(
+            tuple(ends), abs=0.5
+        )
 
     @given(DIFFERENCES)
     def test_the_interval_mirrors_and_holds_the_estimate(self, d: np.ndarray) -> None:
-        here, there = (paired.hodges_lehmann_interval(own, bounds=(-100, 100)) for own in (d, -d))
+        here, there = (
+            paired.hodges_lehmann_interval(own, bounds=(-100, 100)) for own in (d, -d)
+        )
         assert here.low <= here.value <= here.high
         assert here.interval == pytest.approx((-there.high, -there.low), abs=1e-4)
 
     @pytest.mark.parametrize("grouped", [False, True])
-    def test_it_holds_the_middle_of_skewed_differences(self, grouped: bool, rng: Rng) -> None:
+    def test_it_holds_the_middle_of_skewed_differences(
+        self, grouped: bool, rng: Rng
+    ) -> None:
         truth = float(np.median(rng.exponential(size=(2, 200_000)).mean(axis=0)))
 
         def draw() -> Estimate:
-            groups = np.repeat(np.arange(20), rng.integers(1, 4, 20)) if grouped else np.arange(20)
-            return paired.hodges_lehmann_interval(rng.exponential(size=20)[groups], groups=groups)
+            groups = (
+                np.repeat(np.arange(20), rng.integers(1, 4, 20))
+                if grouped
+                else np.arange(20)
+            )
+            return paired.hodges_lehmann_interval(
+                rng.exponential(size=20)[groups], groups=groups
+            )
 
         assert held(truth, 200, draw) >= 0.91
 
@@ -355,7 +428,9 @@ class TestMedian:
         out = int(stats.binom.ppf(0.025, 50, 0.5)) - 1
         assert paired.median(np.arange(50.0)).interval == (out, 49 - out)
 
-    def test_five_values_limit_nothing_and_copies_in_groups_are_no_evidence(self, rng: Rng) -> None:
+    def test_five_values_limit_nothing_and_copies_in_groups_are_no_evidence(
+        self, rng: Rng
+    ) -> None:
         assert paired.median([1.0, 2, 3, 4, 5]).interval == (-np.inf, np.inf)
         assert paired.median([1.0, 2, 3, 4, 5], bounds=(-9, 9)).interval == (-9, 9)
 

@@ -13,9 +13,9 @@ from undogmatic.stats.estimate import Estimate
 def errors(rng: Rng, n: int, k: int, common: float) -> Array:
     """Errors of k judges, as large as chance and partly the item's."""
     item = rng.normal(size=(n, 1))
-    return (np.sqrt(common) * item + np.sqrt(1 - common) * rng.normal(size=(n, k)) > 0.8).astype(
-        float
-    )
+    return (
+        np.sqrt(common) * item + np.sqrt(1 - common) * rng.normal(size=(n, k)) > 0.8
+    ).astype(float)
 
 
 def test_right_and_wrong_is_mcnemars_exact_test() -> None:
@@ -34,7 +34,9 @@ def test_amounts_and_groups_are_students_test(rng) -> None:
     one, other = rng.normal(size=(2, 40))
     pair = panel.Paired(one, other, np.arange(40))
     assert pair.p == pytest.approx(stats.ttest_rel(one, other).pvalue)
-    twice = panel.Paired(np.repeat(one, 2), np.repeat(other, 2), np.repeat(np.arange(40), 2))
+    twice = panel.Paired(
+        np.repeat(one, 2), np.repeat(other, 2), np.repeat(np.arange(40), 2)
+    )
     assert twice.p == pytest.approx(pair.p) and (twice.n, twice.n_units) == (80, 40)
 
 
@@ -42,13 +44,18 @@ def test_items_without_a_verdict_of_one_judge_are_left_out(rng) -> None:
     one, other = rng.normal(size=(2, 40))
     gaps = np.where(np.arange(40) < 10, np.nan, one)
     kept = panel.Paired(one[10:], other[10:], np.arange(30))
-    assert panel.Paired(gaps, other, np.arange(40)).interval(0.95) == kept.interval(0.95)
+    assert panel.Paired(gaps, other, np.arange(40)).interval(0.95) == kept.interval(
+        0.95
+    )
     assert (
-        panel.Paired(one, one, np.arange(40)).none and panel.Paired(one, one, np.arange(40)).p == 1
+        panel.Paired(one, one, np.arange(40)).none
+        and panel.Paired(one, one, np.arange(40)).p == 1
     )
 
 
-def test_the_mean_correlation_of_errors_and_its_spread_are_those_of_all_pairs(rng) -> None:
+def test_the_mean_correlation_of_errors_and_its_spread_are_those_of_all_pairs(
+    rng,
+) -> None:
     """The influence values give the spread that leaving out items gives."""
     wrong = errors(rng, 200, 4, 0.4)
     found = panel.shared_errors(wrong, np.arange(200))
@@ -80,7 +87,9 @@ def test_a_panel_of_copies_is_one_judge_and_one_of_strangers_is_many(rng) -> Non
     assert copies is not None and copies.effective == pytest.approx(1)
     never = np.column_stack([wrong[:, :2], np.zeros(4000)])
     without = panel.shared_errors(never, np.arange(4000))
-    assert without is not None and without.judges == 2 and np.isnan(without.phi[2]).all()
+    assert (
+        without is not None and without.judges == 2 and np.isnan(without.phi[2]).all()
+    )
     assert panel.shared_errors(never[:, 1:], np.arange(4000)) is None
 
 
@@ -104,7 +113,9 @@ def test_weights_drawn_towards_equal_lose_less_by_chance_than_inverse_errors_or_
     for sds in ((1, 1, 1), (1, 1.2, 1.5), (1, 1), (1, 2, 3)):
         true = np.array(sds, dtype=float) ** 2
         for _ in range(300):
-            found = panel.worth(rng.normal(0, np.sqrt(true), (20, len(sds))) ** 2, np.arange(20))
+            found = panel.worth(
+                rng.normal(0, np.sqrt(true), (20, len(sds))) ** 2, np.arange(20)
+            )
             equal = np.full(len(sds), 1 / len(sds))
             ways = (found.weights, found.inverse, equal)
             lost += [way**2 @ true * (1 / true).sum() for way in ways]
@@ -119,6 +130,9 @@ def test_items_that_go_together_count_as_one_and_too_few_are_refused(rng) -> Non
     assert panel.worth(np.repeat(squared, 2, axis=0), np.arange(48)).kept > alone.kept
     swapped = panel.worth(squared[:, ::-1], np.arange(24))
     assert swapped.weights == pytest.approx(alone.weights[::-1])
-    for wrong, groups in ((squared * [0, 1], np.arange(24)), (squared, np.arange(24) % 4)):
+    for wrong, groups in (
+        (squared * [0, 1], np.arange(24)),
+        (squared, np.arange(24) % 4),
+    ):
         with pytest.raises(ValueError, match="an error above 0 of each"):
             panel.worth(wrong, groups)

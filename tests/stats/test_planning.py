@@ -33,7 +33,12 @@ def test_the_error_of_kappa_is_that_of_a_simulation(
 
 @pytest.mark.parametrize(
     "expected",
-    [TwoKinds(0.5, 0.85), TwoKinds(0.1, 0.9, fewest=20), TwoKinds(0.1, 0.9, True, 20), Order(0.7)],
+    [
+        TwoKinds(0.5, 0.85),
+        TwoKinds(0.1, 0.9, fewest=20),
+        TwoKinds(0.1, 0.9, True, 20),
+        Order(0.7),
+    ],
 )
 def test_the_number_is_the_fewest_that_reaches_its_chance(expected: Expected) -> None:
     chances = (0.5, 0.8, 0.9)
@@ -54,7 +59,12 @@ def test_a_judge_that_is_no_better_than_asked_for_never_gets_there() -> None:
 def test_a_rare_label_takes_more_labels_at_random_than_drawn_by_verdict() -> None:
     random, drawn = (
         labels_needed(
-            TwoKinds(0.1, 0.9, by_verdict, 20), 0.4, least_left, (0.8,), level=0.95, fewest=20
+            TwoKinds(0.1, 0.9, by_verdict, 20),
+            0.4,
+            least_left,
+            (0.8,),
+            level=0.95,
+            fewest=20,
         )[0]
         for by_verdict in (False, True)
     )
@@ -63,7 +73,9 @@ def test_a_rare_label_takes_more_labels_at_random_than_drawn_by_verdict() -> Non
     assert random > drawn + 50
 
 
-@pytest.mark.parametrize("wrong", [{"rarer": 0.0, "right": 0.9}, {"rarer": 0.1, "right": 1.5}])
+@pytest.mark.parametrize(
+    "wrong", [{"rarer": 0.0, "right": 0.9}, {"rarer": 0.1, "right": 1.5}]
+)
 def test_shares_that_are_none_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError):
         TwoKinds(**wrong)

@@ -40,7 +40,9 @@ class TestGroups:
     ) -> None:
         assert proportion([True, True], groups=["a", "a"]).interval == (0.0, 1.0)
         assert proportion(flags(3, 5), groups="abcde") == proportion(flags(3, 5))
-        copied = proportion(np.repeat(flags(6, 9), 10), groups=np.repeat(np.arange(9), 10))
+        copied = proportion(
+            np.repeat(flags(6, 9), 10), groups=np.repeat(np.arange(9), 10)
+        )
         assert (copied.value, copied.n, copied.n_groups) == (6 / 9, 90, 9)
         alone = proportion(flags(6, 9))
         assert copied.low < alone.low and copied.high > alone.high
@@ -49,7 +51,10 @@ class TestGroups:
         """By hand: Wilson's upper limit t^2 / (n + t^2) with n = 5 groups and t of 4 degrees of
         freedom."""
         none = proportion([False] * 100, groups=np.arange(100) // 20)
-        assert (none.low, none.high) == (0, pytest.approx(2.776445**2 / (5 + 2.776445**2)))
+        assert (none.low, none.high) == (
+            0,
+            pytest.approx(2.776445**2 / (5 + 2.776445**2)),
+        )
 
     @pytest.mark.parametrize(("share", "alike"), [(0.5, 0.3), (0.8, 1.0)])
     def test_it_holds_the_share_as_often_as_it_says(
@@ -59,9 +64,13 @@ class TestGroups:
 
         def draw() -> Estimate:
             groups = np.repeat(np.arange(10), rng.integers(2, 5, 10))
-            common, own = rng.random(10)[groups] < share, rng.random(groups.size) < share
+            common, own = (
+                rng.random(10)[groups] < share,
+                rng.random(groups.size) < share,
+            )
             return proportion(
-                np.where(rng.random(groups.size) < alike**0.5, common, own), groups=groups
+                np.where(rng.random(groups.size) < alike**0.5, common, own),
+                groups=groups,
             )
 
         assert held(share, 400, draw) >= 0.93
@@ -78,22 +87,36 @@ class TestKept:
             (10, 10, "open"),
         ],
     )
-    def test_the_outcome_follows_the_limits(self, hits: int, n: int, outcome: str) -> None:
+    def test_the_outcome_follows_the_limits(
+        self, hits: int, n: int, outcome: str
+    ) -> None:
         found = kept(flags(hits, n), 0.9, 0.05)
-        assert (found.outcome, found.n_needed is not None) == (outcome, outcome == "open")
+        assert (found.outcome, found.n_needed is not None) == (
+            outcome,
+            outcome == "open",
+        )
 
     def test_more_than_promised_keeps_a_promise_of_at_least_and_bad_arguments_are_named(
         self,
     ) -> None:
         assert kept(flags(990, 1000), 0.9, 0.05, at_least=True).outcome == "within"
         assert kept(flags(18, 20), 0.9, 0.05, at_least=True).outcome == "open"
-        for promised, margin, named in ((1.5, 0.05, "`promised`"), (0.9, 0.0, "`margin`")):
+        for promised, margin, named in (
+            (1.5, 0.05, "`promised`"),
+            (0.9, 0.0, "`margin`"),
+        ):
             refuses(named, kept, [True], promised, margin)
 
-    def test_the_number_needed_shows_a_kept_promise_as_often_as_stated(self, rng: Rng) -> None:
+    def test_the_number_needed_shows_a_kept_promise_as_often_as_stated(
+        self, rng: Rng
+    ) -> None:
         needed = kept(flags(45, 50), 0.9, 0.05).n_needed
-        assert needed == pytest.approx(309, abs=2)  # (1.645 + 1.282)^2 x 0.9 x 0.1 / 0.05^2
-        shown = [kept(rng.random(needed) < 0.9, 0.9, 0.05).outcome == "within" for _ in range(150)]
+        # (1.645 + 1.282)^2 x 0.9 x 0.1 / 0.05^2
+        assert needed == pytest.approx(309, abs=2)
+        shown = [
+            kept(rng.random(needed) < 0.9, 0.9, 0.05).outcome == "within"
+            for _ in range(150)
+        ]
         assert np.mean(shown) == pytest.approx(0.8, abs=0.1)
 
     def test_copies_show_no_more_than_what_they_copy(self) -> None:
@@ -105,10 +128,14 @@ class TestKept:
 
 class TestIntervalScores:
     def test_by_hand(self) -> None:
-        scores = interval_scores([0, 10, 20, 30], [10, 20, 30, 50], [5, 23, 16, 50], 0.8)
+        scores = interval_scores(
+            [0, 10, 20, 30], [10, 20, 30, 50], [5, 23, 16, 50], 0.8
+        )
         assert scores == pytest.approx(np.array([10, 10 + 10 * 3, 10 + 10 * 4, 20]))
 
-    def test_the_honest_interval_has_the_best_score_and_the_normals_closed_form(self) -> None:
+    def test_the_honest_interval_has_the_best_score_and_the_normals_closed_form(
+        self,
+    ) -> None:
         truth = stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
         z, ones = stats.norm.ppf(0.95), np.ones(1000)
         reaches = (0.8 * z, z, 1.25 * z)
@@ -121,13 +148,19 @@ class TestIntervalScores:
         assert scores[z] == pytest.approx(2 * stats.norm.pdf(z) / 0.05, rel=0.01)
 
 
-def test_the_fewest_units_are_those_of_the_exact_limit_which_is_that_of_the_exact_test() -> None:
+def test_the_fewest_units_are_those_of_the_exact_limit_which_is_that_of_the_exact_test() -> (
+    None
+):
     """ln 0.05 / ln 0.9 = 28.4; with one or two disagreements as in tables of acceptance sampling
     (46 and 61)."""
     assert [units_needed(0.9, 0.95, wrong) for wrong in (0, 1, 2)] == [29, 46, 61]
     for wrong in (0, 3, 9):
         n = units_needed(0.8, 0.9, wrong)
-        assert lower_limit(n - wrong, n, 0.9) >= 0.8 > lower_limit(n - 1 - wrong, n - 1, 0.9)
+        assert (
+            lower_limit(n - wrong, n, 0.9)
+            >= 0.8
+            > lower_limit(n - 1 - wrong, n - 1, 0.9)
+        )
 
     for n_true, n in ((0, 5), (3, 10), (46, 46), (80, 100)):
         limit = (
@@ -152,11 +185,17 @@ def _trial(seed: int, n: int, knows: float) -> tuple[float, float]:
 
 
 class TestThreshold:
-    @pytest.mark.parametrize(("n", "knows"), [(60, 1.0), (300, 1.0), (300, 0.5), (300, 0.0)])
-    def test_the_promise_is_kept_as_often_as_it_says(self, n: int, knows: float) -> None:
+    @pytest.mark.parametrize(
+        ("n", "knows"), [(60, 1.0), (300, 1.0), (300, 0.5), (300, 0.0)]
+    )
+    def test_the_promise_is_kept_as_often_as_it_says(
+        self, n: int, knows: float
+    ) -> None:
         """At most 5 % of thresholds may promise too much; 400 trials of a true 5 % exceed 7.5 %
         once in 100."""
-        broken = [rate < 0.85 for _, rate in (_trial(seed, n, knows) for seed in range(400))]
+        broken = [
+            rate < 0.85 for _, rate in (_trial(seed, n, knows) for seed in range(400))
+        ]
         assert np.mean(broken) <= 0.075
 
     def test_an_honest_doubt_buys_a_share_and_a_random_one_none(self) -> None:
@@ -167,21 +206,26 @@ class TestThreshold:
         few = find_threshold(np.arange(28.0), np.ones(28))
         assert (few.threshold, few.steps) == (None, ())
         copied = find_threshold(
-            np.repeat(np.arange(10.0), 10), np.ones(100), groups=np.repeat(np.arange(10), 10)
+            np.repeat(np.arange(10.0), 10),
+            np.ones(100),
+            groups=np.repeat(np.arange(10), 10),
         )
         assert (copied.threshold, copied.n_units) == (None, 10)
 
     def test_one_wrong_copy_makes_its_group_wrong(self) -> None:
         right = np.ones(200)
         right[:40:2] = 0
-        found = find_threshold(np.ones(200), right, 0.8, groups=np.repeat(np.arange(100), 2))
+        found = find_threshold(
+            np.ones(200), right, 0.8, groups=np.repeat(np.arange(100), 2)
+        )
         assert (found.steps[0].n_right, found.threshold) == (80, None)
 
     def test_many_copies_of_what_is_wrong_break_no_promise(self) -> None:
         """Right on 96 % of the groups and 71 % of the texts: up to half of the samples promised 90
         % of the texts."""
         promised = [
-            broken("ten copies of the wrong, of one doubt", 300, seed)[0] for seed in range(60)
+            broken("ten copies of the wrong, of one doubt", 300, seed)[0]
+            for seed in range(60)
         ]
         assert not any(promised)
 

@@ -17,7 +17,9 @@ from undogmatic.stats import quality, ranking
 from undogmatic.stats.compare import letter_display, ranks
 from undogmatic.stats.estimate import Estimate
 
-GROUP = hnp.arrays(np.float64, st.integers(2, 15), elements=st.integers(0, 20).map(float))
+GROUP = hnp.arrays(
+    np.float64, st.integers(2, 15), elements=st.integers(0, 20).map(float)
+)
 
 # Hanley and McNeil (1982), doi:10.1148/radiology.143.1.7063747, table I: five ratings of 58 normal,
 # 51 abnormal images.
@@ -41,15 +43,23 @@ class TestAuc:
         result = ranking.auc([2.0, 4], [1.0, 3])
         reach = 1.959964 * np.sqrt(1 / 8) / (3 / 16)
         assert result.value == 0.75
-        assert np.log(result.high / (1 - result.high)) == pytest.approx(np.log(3) + reach, abs=1e-5)
+        assert np.log(result.high / (1 - result.high)) == pytest.approx(
+            np.log(3) + reach, abs=1e-5
+        )
 
     @given(GROUP, GROUP)
-    def test_it_is_the_area_scikit_learn_finds(self, p: np.ndarray, q: np.ndarray) -> None:
+    def test_it_is_the_area_scikit_learn_finds(
+        self, p: np.ndarray, q: np.ndarray
+    ) -> None:
         label = np.r_[np.ones(p.size), np.zeros(q.size)]
-        assert ranking.auc(p, q).value == pytest.approx(roc_auc_score(label, np.r_[p, q]))
+        assert ranking.auc(p, q).value == pytest.approx(
+            roc_auc_score(label, np.r_[p, q])
+        )
 
     @given(GROUP, GROUP)
-    def test_swapping_the_groups_mirrors_the_interval(self, p: np.ndarray, q: np.ndarray) -> None:
+    def test_swapping_the_groups_mirrors_the_interval(
+        self, p: np.ndarray, q: np.ndarray
+    ) -> None:
         here, there = ranking.auc(p, q), ranking.auc(q, p)
         assert (here.value, here.low, here.high) == pytest.approx(
             (1 - there.value, 1 - there.high, 1 - there.low)
@@ -82,13 +92,17 @@ class TestAuc:
     def test_coverage(self, shift: float, rng: Rng) -> None:
         truth = stats.norm.cdf(shift / np.sqrt(2))
         share = held(
-            truth, 600, lambda: ranking.auc(rng.normal(shift, 1, 20), rng.normal(0, 1, 25))
+            truth,
+            600,
+            lambda: ranking.auc(rng.normal(shift, 1, 20), rng.normal(0, 1, 25)),
         )
         assert share == pytest.approx(0.95, abs=0.025)
 
     def test_coverage_where_separation_is_often_perfect(self, rng: Rng) -> None:
         truth = stats.norm.cdf(3 / np.sqrt(2))
-        results = [ranking.auc(rng.normal(3, 1, 10), rng.normal(0, 1, 10)) for _ in range(600)]
+        results = [
+            ranking.auc(rng.normal(3, 1, 10), rng.normal(0, 1, 10)) for _ in range(600)
+        ]
         assert np.mean([r.method == "newcombe" for r in results]) > 0.2
         assert np.mean([r.low <= truth <= r.high for r in results]) >= 0.93
 
@@ -99,7 +113,8 @@ class TestAuc:
             ranking.auc(p, q, groups_a=range(14), groups_b=range(100, 109)),
         )
         reach = [
-            special.logit(found.high) - special.logit(found.value) for found in (alone, grouped)
+            special.logit(found.high) - special.logit(found.value)
+            for found in (alone, grouped)
         ]
         # The same error; the quantile is that of t, with Satterthwaite's degrees of freedom of the
         # two sides.
@@ -112,7 +127,9 @@ class TestAuc:
         copied = ranking.auc(
             np.repeat(p, 5), np.repeat(q, 5), groups_a=groups[:40], groups_b=groups[40:]
         )
-        assert (copied.value, *copied.interval) == pytest.approx((alone.value, *alone.interval))
+        assert (copied.value, *copied.interval) == pytest.approx(
+            (alone.value, *alone.interval)
+        )
         apart = ranking.auc(
             [8.0, 9] * 10, [1.0, 2] * 10, groups_a=[0, 1] * 10, groups_b=[2, 3] * 10
         )
@@ -146,7 +163,9 @@ class TestMeanShift:
         self, rng: Rng
     ) -> None:
         share = held(
-            -20, 300, lambda: ranking.mean_shift(rng.normal(60, 15, 12), rng.normal(80, 5, 20))
+            -20,
+            300,
+            lambda: ranking.mean_shift(rng.normal(60, 15, 12), rng.normal(80, 5, 20)),
         )
         assert share == pytest.approx(0.95, abs=0.03)
         assert np.isnan(ranking.mean_shift([20.0], []).value)
@@ -159,7 +178,8 @@ class TestSpearmanInterval:
         x, noise = rng.normal(size=(2, 40))
         y = x + noise
         here, there = (
-            ranking.spearman_interval(x, turned, np.random.default_rng(1)) for turned in (y, -y)
+            ranking.spearman_interval(x, turned, np.random.default_rng(1))
+            for turned in (y, -y)
         )
         assert here.value == pytest.approx(stats.spearmanr(x, y).statistic)
         assert -1 <= here.low < here.value < here.high <= 1
@@ -206,10 +226,16 @@ class TestLetters:
     ) -> None:
         found = letter_display(NAMES, different)
         for one, other in PAIRS:
-            assert bool(set(found[one]) & set(found[other])) == ((one, other) not in different)
+            assert bool(set(found[one]) & set(found[other])) == (
+                (one, other) not in different
+            )
 
     def test_the_best_gets_the_first_letter_and_no_letter_is_superfluous(self) -> None:
-        assert letter_display(["x", "y", "z"], [("z", "x")]) == {"x": "a", "y": "ab", "z": "b"}
+        assert letter_display(["x", "y", "z"], [("z", "x")]) == {
+            "x": "a",
+            "y": "ab",
+            "z": "b",
+        }
         assert letter_display(["x", "y"], []) == {"x": "a", "y": "a"}
         assert letter_display(["x", "y", "z"], list(combinations("xyz", 2))) == {
             "x": "a",
@@ -221,7 +247,10 @@ class TestLetters:
         names = [str(n) for n in range(52)]
         apart = list(combinations(names, 2))
         assert len(set(letter_display(names, apart).values())) == 52
-        assert letter_display([*names, "x"], [*apart, *((name, "x") for name in names)]) == {}
+        assert (
+            letter_display([*names, "x"], [*apart, *((name, "x") for name in names)])
+            == {}
+        )
 
 
 class TestPlaces:
@@ -230,7 +259,10 @@ class TestPlaces:
     ) -> None:
         found = ranks(np.linspace([0.1, 0.3, 0.2], [0.5, 0.7, 0.6], 8), rng)
         assert (
-            found.place.tolist() == found.ends.low.tolist() == found.ends.high.tolist() == [3, 1, 2]
+            found.place.tolist()
+            == found.ends.low.tolist()
+            == found.ends.high.tolist()
+            == [3, 1, 2]
         )
         assert found.first.tolist() == [0, 1, 0]
         equal = ranks(np.linspace([0, 0], [1, 1], 6), rng)
@@ -251,19 +283,31 @@ class TestPlaces:
 
 class TestOfSingleJudgments:
     def test_pairs(self) -> None:
-        assert [quality.order(*pair) for pair in ((2, 1), (1, 1), (1, 2))] == [1, 0.5, 0]
+        assert [quality.order(*pair) for pair in ((2, 1), (1, 1), (1, 2))] == [
+            1,
+            0.5,
+            0,
+        ]
         assert [quality.margin(*pair, 100) for pair in ((100, 0), (30, 30))] == [1, 0.5]
-        assert quality.margin(20, 50, 100) + quality.margin(50, 20, 100) == pytest.approx(1)
+        assert quality.margin(20, 50, 100) + quality.margin(
+            50, 20, 100
+        ) == pytest.approx(1)
 
-    def test_the_area_under_the_curve_is_the_concordance_of_two_labels(self, rng: Rng) -> None:
+    def test_the_area_under_the_curve_is_the_concordance_of_two_labels(
+        self, rng: Rng
+    ) -> None:
         labels, scores = rng.integers(2, size=60), np.round(rng.normal(size=60), 1)
-        assert quality.concordance(scores, labels) == pytest.approx(roc_auc_score(labels, scores))
+        assert quality.concordance(scores, labels) == pytest.approx(
+            roc_auc_score(labels, scores)
+        )
         assert quality.concordance(-scores, labels) == pytest.approx(
             1 - roc_auc_score(labels, scores)
         )
         assert np.isnan(quality.concordance(scores, np.ones(60)))
 
-    def test_crps_of_one_certain_value_is_its_closeness_and_spread_is_punished(self) -> None:
+    def test_crps_of_one_certain_value_is_its_closeness_and_spread_is_punished(
+        self,
+    ) -> None:
         assert quality.crps([0, 50, 100], [0, 1, 0], 80, 100) == pytest.approx(
             quality.closeness(50, 80, 100)
         )
@@ -283,21 +327,31 @@ class TestOfSingleJudgments:
         for _ in range(50):
             true, other = rng.dirichlet([2, 2, 2], size=2)
             honest, lie = (
-                true @ [score(values, said.tolist(), v) for v in values] for said in (true, other)
+                true @ [score(values, said.tolist(), v) for v in values]
+                for said in (true, other)
             )
             assert honest >= lie - 1e-12
 
     def test_what_is_thought_impossible_costs_no_more_than_a_floor(self) -> None:
-        assert [quality.log_score([0, 100], [1, 0], found) for found in (100, 10)] == [0, 1]
+        assert [quality.log_score([0, 100], [1, 0], found) for found in (100, 10)] == [
+            0,
+            1,
+        ]
 
     def test_what_an_exchange_adds_is_what_exchanging_gives(self, rng: Rng) -> None:
-        for labels in (rng.normal(size=12), np.arange(12) % 2, rng.integers(3, size=12)):
+        for labels in (
+            rng.normal(size=12),
+            np.arange(12) % 2,
+            rng.integers(3, size=12),
+        ):
             one, other = rng.integers(6, size=(2, 12)).astype(float)  # with ties
             start, added = quality.exchange(one, other, labels)
             for _ in range(20):
                 turned = rng.integers(2, size=12).astype(bool)
                 mixed = np.where(turned, other, one), np.where(turned, one, other)
-                expected = np.subtract(*(quality.concordance(each, labels) for each in mixed[::-1]))
+                expected = np.subtract(
+                    *(quality.concordance(each, labels) for each in mixed[::-1])
+                )
                 assert start + added[turned].sum() == pytest.approx(expected)
         assert np.isnan(quality.exchange(one, other, np.ones(12))[0])
 
@@ -307,7 +361,9 @@ def test_an_order_without_a_fault_among_steps_is_nearly_certain(sign: int) -> No
     """Forty scores that rise with five labels: their correlation is below 1, and no item that is
     left out changes it."""
     labels = np.repeat(np.arange(5.0), 8)
-    found = ranking.spearman_interval(sign * np.arange(40.0), labels, np.random.default_rng(0))
+    found = ranking.spearman_interval(
+        sign * np.arange(40.0), labels, np.random.default_rng(0)
+    )
     nearer, farther = sorted((sign * found.low, sign * found.high))
     assert sign * found.value == pytest.approx(0.98, abs=0.001)
     assert 0.025 ** (1 / 40) >= nearer > 0.9 and 0.98 < farther < 1

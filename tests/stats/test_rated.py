@@ -13,7 +13,10 @@ from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.rated import Rated
 
-COHEN, QUADRATIC = rated.kappa(rated.costs(2, "none")), rated.kappa(rated.costs(5, "quadratic"))
+COHEN, QUADRATIC = (
+    rated.kappa(rated.costs(2, "none")),
+    rated.kappa(rated.costs(5, "quadratic")),
+)
 
 
 def alone(verdicts: object, labels: object) -> Rated:
@@ -48,7 +51,9 @@ def test_gwet_where_kappa_is_a_paradox() -> None:
 
 def test_lin_of_the_peak_flow_meters() -> None:
     """Steichen and Cox (1998) give 0.943 for the data of Bland and Altman (1986)."""
-    assert sure(rated.concordance(alone(WRIGHT, MINI))).value == pytest.approx(0.943, abs=5e-4)
+    assert sure(rated.concordance(alone(WRIGHT, MINI))).value == pytest.approx(
+        0.943, abs=5e-4
+    )
 
 
 @pytest.mark.parametrize("weights", ["quadratic", "linear", "none"])
@@ -97,9 +102,9 @@ def test_grades_become_labels_by_the_line_that_they_came_from(
     verdicts = rng.uniform(1, 10, size=120)
     exact = alone(verdicts, slope * verdicts + shift)
     found = sure(rated.conversion(exact, ENDLESS, rng))
-    assert found.conversion == pytest.approx((slope, shift)) and found.after == pytest.approx(
-        0, abs=1e-20
-    )
+    assert found.conversion == pytest.approx(
+        (slope, shift)
+    ) and found.after == pytest.approx(0, abs=1e-20)
     noisy = alone(verdicts, exact.labels + rng.normal(size=120))
     found = sure(rated.conversion(noisy, ENDLESS, rng))
     assert found.conversion == pytest.approx((slope, shift), abs=0.4)
@@ -152,7 +157,9 @@ def test_no_curve_is_offered_where_a_line_or_the_grade_itself_is_what_people_say
     for seed in range(20):
         rng = np.random.default_rng(seed)
         grade = rng.integers(1, 6, 150).astype(np.float64)
-        found = rated.conversion(alone(grade, slope * grade + rng.normal(0, 1, 150)), ENDLESS, rng)
+        found = rated.conversion(
+            alone(grade, slope * grade + rng.normal(0, 1, 150)), ENDLESS, rng
+        )
         offered.append(None if found is None else type(found.conversion))
     assert offered.count(rated.Curve) == 0
     assert offered.count(None if slope == 1 else rated.Linear) >= 19
@@ -161,11 +168,15 @@ def test_no_curve_is_offered_where_a_line_or_the_grade_itself_is_what_people_say
 def test_a_written_curve_keeps_grades_apart_that_lie_close_together() -> None:
     curve = rated.Curve((0.50011, 0.50012, 0.9), (0.1, 0.2, 0.7))
     written = curve.rounded(1.0, 2)
-    assert written.grades == pytest.approx(curve.grades) and len(set(written.grades)) == 3
+    assert (
+        written.grades == pytest.approx(curve.grades) and len(set(written.grades)) == 3
+    )
 
 
 @pytest.mark.parametrize("parts", [QUADRATIC, rated.ac1, rated.ordinal_alpha(60)])
-def test_a_second_rater_who_says_the_same_adds_nothing(parts: rated.Parts, rng: Rng) -> None:
+def test_a_second_rater_who_says_the_same_adds_nothing(
+    parts: rated.Parts, rng: Rng
+) -> None:
     one, both = grades(rng), twice(grades(np.random.default_rng(0)))
     found, again = sure(one.coefficient(5, parts)), sure(both.coefficient(5, parts))
     assert (again.value, *again.interval, again.n_groups) == pytest.approx(
@@ -180,12 +191,17 @@ def test_judge_and_rater_may_be_swapped(parts: rated.Parts, rng: Rng) -> None:
         sure(use.coefficient(5, parts)),
         sure(alone(use.labels, use.verdicts).coefficient(5, parts)),
     )
-    assert (here.value, *here.interval) == pytest.approx((there.value, *there.interval), abs=1e-6)
+    assert (here.value, *here.interval) == pytest.approx(
+        (there.value, *there.interval), abs=1e-6
+    )
 
 
 def test_a_constant_agrees_by_chance_alone(rng: Rng) -> None:
     found = sure(alone(np.zeros(100), rng.integers(0, 2, 100)).coefficient(2, COHEN))
-    assert found.value == pytest.approx(0, abs=1e-12) and -0.1 < found.low < 0 < found.high < 0.1
+    assert (
+        found.value == pytest.approx(0, abs=1e-12)
+        and -0.1 < found.low < 0 < found.high < 0.1
+    )
     assert alone(np.zeros(9), np.zeros(9)).coefficient(2, COHEN) is None
 
 
@@ -197,7 +213,8 @@ def test_the_numbering_of_two_outputs_means_nothing(rng: Rng) -> None:
     parts, swap = rated.mirrored_kappa(cost), np.array([1, 0, 2])
     here = alone(verdicts, labels).value(3, parts)
     there = alone(
-        np.where(turned, swap[verdicts], verdicts), np.where(turned, swap[labels], labels)
+        np.where(turned, swap[verdicts], verdicts),
+        np.where(turned, swap[labels], labels),
     ).value(3, parts)
     assert here == pytest.approx(there, abs=1e-12)
     untied = verdicts != 2
@@ -224,14 +241,17 @@ def test_a_single_disagreement_leaves_a_narrow_interval() -> None:
 def test_the_interval_of_kappa_holds_it(n: int, rng: Rng) -> None:
     def draw() -> Estimate | None:
         labels = rng.integers(0, 2, n)
-        return alone(np.where(rng.random(n) < 0.9, labels, 1 - labels), labels).coefficient(
-            2, COHEN
-        )
+        return alone(
+            np.where(rng.random(n) < 0.9, labels, 1 - labels), labels
+        ).coefficient(2, COHEN)
 
     found = [sure(draw()) for _ in range(100)]
     shares = iter(found)
     assert held(0.8, 100, lambda: next(shares)) >= 0.93
-    assert np.mean([width(one) for one in found]) < 1.2 * 2 * 1.96 * 2 * (0.9 * 0.1 / n) ** 0.5
+    assert (
+        np.mean([width(one) for one in found])
+        < 1.2 * 2 * 1.96 * 2 * (0.9 * 0.1 / n) ** 0.5
+    )
 
 
 def test_a_weight_is_so_many_rows_of_a_rank_correlation(rng: Rng) -> None:
@@ -241,13 +261,17 @@ def test_a_weight_is_so_many_rows_of_a_rank_correlation(rng: Rng) -> None:
         rng.integers(1, 4, 40),
     )
     rows = np.repeat(np.arange(40), w)
-    weighted = ranking.weighted_rank_correlation(w.astype(float)).of(np.column_stack([x, y]))
+    weighted = ranking.weighted_rank_correlation(w.astype(float)).of(
+        np.column_stack([x, y])
+    )
     assert weighted == pytest.approx(
         ranking.rank_correlation.of(np.column_stack([x[rows], y[rows]])), abs=1e-12
     )
 
 
-def test_a_slice_of_units_that_lie_on_both_sides_is_seldom_called_different(rng: Rng) -> None:
+def test_a_slice_of_units_that_lie_on_both_sides_is_seldom_called_different(
+    rng: Rng,
+) -> None:
     """Each unit has one pair inside and one outside, so that no unit pulls the difference either
     way."""
     units = 60
@@ -284,11 +308,15 @@ def test_the_limits_of_one_mean_less_another_are_those_of_a_mean(rng: Rng) -> No
     varies = size + 0.3 * size**2
     between = rated._Between.of(one, other, varies)
     for times in (0.0, 0.4, 1.0, 2.0):
-        plain = means.of_sums(means.Sums(times * one.total - other.total, size, varies), 0.9)
+        plain = means.of_sums(
+            means.Sums(times * one.total - other.total, size, varies), 0.9
+        )
         assert between.limits(times, 0.9) == pytest.approx(plain.interval, rel=1e-9)
 
 
-def test_two_means_that_are_a_multiple_of_each_other_leave_nothing_open(rng: Rng) -> None:
+def test_two_means_that_are_a_multiple_of_each_other_leave_nothing_open(
+    rng: Rng,
+) -> None:
     size = rng.integers(1, 9, 14).astype(float)
     one = means.Sums(size * rng.exponential(size=14), size)
     between = rated._Between.of(one, means.Sums(3 * one.total, size), None)

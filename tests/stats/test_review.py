@@ -20,7 +20,9 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.review import FEWEST, Beyond, beyond_score, error_by_score
 
 
-def of(statistic: jackknife.Prepared, uncertainty: ArrayLike, error: ArrayLike) -> float:
+def of(
+    statistic: jackknife.Prepared, uncertainty: ArrayLike, error: ArrayLike
+) -> float:
     return statistic.of(np.column_stack([uncertainty, error]))
 
 
@@ -44,7 +46,9 @@ class TestArea:
         self,
     ) -> None:
         error = np.arange(200_000) < 0.2 * 200_000
-        assert of(review.aurc, error, error) == pytest.approx(0.2 + 0.8 * np.log(0.8), abs=1e-4)
+        assert of(review.aurc, error, error) == pytest.approx(
+            0.2 + 0.8 * np.log(0.8), abs=1e-4
+        )
         # Kept share c of sorted uniform errors has mean c / 2, whose average over c is 1/4.
         uniform = (np.arange(10_000) + 0.5) / 10_000
         assert of(review.aurc, uniform, uniform) == pytest.approx(0.25, abs=1e-4)
@@ -52,13 +56,17 @@ class TestArea:
     def test_ties_are_the_expectation_over_their_orders(self) -> None:
         error = np.array([3.0, 0, 1, 5])
         by_order = [
-            of(review.aurc, np.arange(4), error[list(order)]) for order in permutations(range(4))
+            of(review.aurc, np.arange(4), error[list(order)])
+            for order in permutations(range(4))
         ]
         assert of(review.aurc, np.zeros(4), error) == pytest.approx(np.mean(by_order))
         tied_front = [
-            of(review.aurc, np.arange(4), error[[*order, 3]]) for order in permutations(range(3))
+            of(review.aurc, np.arange(4), error[[*order, 3]])
+            for order in permutations(range(3))
         ]
-        assert of(review.aurc, [0, 0, 0, 1], error) == pytest.approx(np.mean(tied_front))
+        assert of(review.aurc, [0, 0, 0, 1], error) == pytest.approx(
+            np.mean(tied_front)
+        )
 
     @given(UNCERTAINTY, ERROR)
     def test_the_oracle_is_best_order_matters_alone_and_none_has_the_mean_error(
@@ -70,7 +78,9 @@ class TestArea:
 
 
 class TestIntervals:
-    def test_the_curve_lies_within_its_band_and_ends_at_the_mean_error(self, rng: Rng) -> None:
+    def test_the_curve_lies_within_its_band_and_ends_at_the_mean_error(
+        self, rng: Rng
+    ) -> None:
         u = rng.random(150)
         e = np.abs(rng.normal(0, 1 + 10 * u))
         curve = review.curve("risk", u, e, rng, n_resamples=300)
@@ -96,7 +106,9 @@ class TestIntervals:
         assert 0.82 <= held(np.sqrt(2 / np.pi) / 4, 100, draw) <= 0.97
 
     def test_groups_widen_the_interval_of_repeated_items(self, rng: Rng) -> None:
-        columns = np.column_stack([np.tile(rng.random(40), 5), np.tile(rng.random(40), 5)])
+        columns = np.column_stack(
+            [np.tile(rng.random(40), 5), np.tile(rng.random(40), 5)]
+        )
         alone, together = (
             jackknife.LeftOut(columns, review.aurc, rng, groups).nearly_mean()
             for groups in (None, np.tile(np.arange(40), 5))
@@ -108,7 +120,11 @@ class TestIntervals:
 class TestCurve:
     def test_by_hand(self) -> None:
         curve = review.curve(
-            "caught", [1, 2, 3, 4], [0, 3, 1, 4], np.random.default_rng(0), n_resamples=50
+            "caught",
+            [1, 2, 3, 4],
+            [0, 3, 1, 4],
+            np.random.default_rng(0),
+            n_resamples=50,
         )
         assert curve.guided.tolist() == [0, 0.5, 0.625, 1, 1]
         assert curve.oracle.tolist() == [0, 0.5, 0.875, 1, 1]
@@ -138,13 +154,20 @@ class TestCurve:
     def test_the_random_band_holds_random_reviews_as_often_as_promised(
         self, binary: bool, rng: Rng
     ) -> None:
-        error = (rng.random(200) < 0.3).astype(float) if binary else rng.exponential(1, 200)
+        error = (
+            (rng.random(200) < 0.3).astype(float) if binary else rng.exponential(1, 200)
+        )
         curve = review.curve("caught", rng.random(200), error, rng, 0.9, n_resamples=10)
         band = review.random_review(error, curve.n, 0.9)
-        caught = np.array([np.cumsum(rng.permutation(error)) for _ in range(2000)]) / error.sum()
+        caught = (
+            np.array([np.cumsum(rng.permutation(error)) for _ in range(2000)])
+            / error.sum()
+        )
         for budget in (20, 60, 100, 160):
             found = caught[:, budget - 1]
-            inside = (band.low[budget] <= found + 1e-9) & (found <= band.high[budget] + 1e-9)
+            inside = (band.low[budget] <= found + 1e-9) & (
+                found <= band.high[budget] + 1e-9
+            )
             # Counts are discrete, so the hypergeometric band holds at least its level.
             assert 0.88 < inside.mean() < (0.97 if binary else 0.92)
         assert curve.share[60] == pytest.approx(caught[:, 59].mean(), abs=0.005)
@@ -155,13 +178,16 @@ class TestCurve:
         error = np.abs(rng.normal(0, u))
         curve = review.curve("caught", u, error, rng, n_resamples=300)
         assert np.all(
-            (curve.band.low <= curve.guided + 1e-9) & (curve.guided <= curve.band.high + 1e-9)
+            (curve.band.low <= curve.guided + 1e-9)
+            & (curve.guided <= curve.band.high + 1e-9)
         )
         assert curve.guided[60] > review.random_review(error, curve.n).high[60]
 
 
 class TestGainInterval:
-    def test_a_random_uncertainty_has_no_gain_and_a_good_one_has(self, rng: Rng) -> None:
+    def test_a_random_uncertainty_has_no_gain_and_a_good_one_has(
+        self, rng: Rng
+    ) -> None:
         u = rng.random(300)
         error = np.abs(rng.normal(0, u))
         good = review.review_gain_interval(u, error, rng)
@@ -176,7 +202,9 @@ class TestGainInterval:
         result = review.review_gain_interval(np.arange(20), np.arange(20), rng)
         assert (result.value, result.high) == pytest.approx((1, 1))
         assert 0.5 < result.low <= 0.025 ** (1 / 20)
-        assert review.review_gain_interval(np.arange(30), np.arange(30) == 3, rng).interval == (
+        assert review.review_gain_interval(
+            np.arange(30), np.arange(30) == 3, rng
+        ).interval == (
             -1,
             1,
         )
@@ -208,7 +236,12 @@ class TestBeyondScore:
         for seed in range(40):
             score, error = random_judge(46, seed)
             doubt = np.abs(score - 50)
-            orders += review.review_gain_interval(doubt, error, np.random.default_rng(seed)).low > 0
+            orders += (
+                review.review_gain_interval(
+                    doubt, error, np.random.default_rng(seed)
+                ).low
+                > 0
+            )
             beyond += worth(doubt, error, score).low > 0
         assert orders > 20 and beyond <= 1
 
@@ -235,7 +268,9 @@ class TestBeyondScore:
         assert not any(one.estimate.low > 0 for one in found)
         assert sum(one.function for one in found) >= 10
 
-    def test_whatever_function_of_a_score_with_few_values_is_taken_out_whole(self) -> None:
+    def test_whatever_function_of_a_score_with_few_values_is_taken_out_whole(
+        self,
+    ) -> None:
         score, error = random_judge(46, 0)
         levels = np.round(score / 25) * 25
         values = dict(zip(np.unique(levels), (3.0, 1.0, 5.0, 2.0, 4.0), strict=True))
@@ -247,7 +282,10 @@ class TestBeyondScore:
         believed = 0
         for seed in range(200):
             score, error = random_judge(30, seed)
-            believed += worth(np.random.default_rng(seed).uniform(size=30), error, score).low > 0
+            believed += (
+                worth(np.random.default_rng(seed).uniform(size=30), error, score).low
+                > 0
+            )
         assert believed <= 9  # 2.5 % are 5; more than 9 have a probability of 3 %
 
     def test_doubts_that_know_are_found(self) -> None:
@@ -274,11 +312,16 @@ class TestBeyondScore:
         error = np.abs(rng.normal(0, 10, 120)) + score / 10
         doubt = stats.norm.ppf(stats.rankdata(error + rng.normal(0, 8, 120)) / 121)
         centred = [
-            v - np.repeat(v.reshape(3, 40).mean(axis=1), 40) for v in (stats.rankdata(doubt), error)
+            v - np.repeat(v.reshape(3, 40).mean(axis=1), 40)
+            for v in (stats.rankdata(doubt), error)
         ]
-        assert worth(doubt, error, score).value == pytest.approx(np.corrcoef(*centred)[0, 1])
+        assert worth(doubt, error, score).value == pytest.approx(
+            np.corrcoef(*centred)[0, 1]
+        )
 
-    def test_the_score_foretells_the_error_of_texts_left_out_where_it_can(self, rng: Rng) -> None:
+    def test_the_score_foretells_the_error_of_texts_left_out_where_it_can(
+        self, rng: Rng
+    ) -> None:
         score, error = random_judge(300, 1)
         errors = np.abs(score - 37), rng.exponential(size=300), error
         of_distance, of_noise, of_judge = (
@@ -290,7 +333,9 @@ class TestBeyondScore:
         score, error = random_judge(FEWEST, 0)
         refuses(f"at least {FEWEST}", worth, score[1:], error[1:], score[1:])
         refuses("constant", worth, np.ones(FEWEST), error, score)
-        everything = beyond_score(rng.uniform(size=FEWEST), np.abs(score - 50), score, 50)
+        everything = beyond_score(
+            rng.uniform(size=FEWEST), np.abs(score - 50), score, 50
+        )
         assert isinstance(everything, Beyond) and not everything.estimate.low > 0
 
 
@@ -313,7 +358,10 @@ class TestExchange:
     @staticmethod
     def jobs(rng: Rng, n: int, merit: float) -> list[Array]:
         error = np.abs(rng.normal(size=n)) * 10
-        return [np.column_stack([m * error + rng.normal(size=n) * 10, error]) for m in (merit, 0)]
+        return [
+            np.column_stack([m * error + rng.normal(size=n) * 10, error])
+            for m in (merit, 0)
+        ]
 
     def test_copies_of_one_unit_are_exchanged_together(self) -> None:
         jobs = self.jobs(np.random.default_rng(3), 12, 0.5)
@@ -325,7 +373,9 @@ class TestExchange:
         assert abs(copied - alone) < 0.1
         assert exchanged(*copies, codes=np.arange(72)) < 0.2 * copied
 
-    def test_jobs_without_merit_are_told_apart_no_more_often_than_stated(self, rng: Rng) -> None:
+    def test_jobs_without_merit_are_told_apart_no_more_often_than_stated(
+        self, rng: Rng
+    ) -> None:
         codes = np.repeat(np.arange(20), 3)
         found = [
             exchanged(*(job[codes] for job in self.jobs(rng, 20, 0.0)), codes=codes)

@@ -20,9 +20,15 @@ def test_kappa_is_that_of_the_labels(weights: str, rng: Rng) -> None:
     a = rng.integers(3, size=60)
     b = np.where(rng.random(60) < 0.6, a, rng.integers(3, size=60))
     kind: Coefficient = "nominal" if weights == "none" else "quadratic"
-    sides = [one_hot(v, 3) if weights == "none" else rival.voice(v.astype(float)) for v in (a, b)]
+    sides = [
+        one_hot(v, 3) if weights == "none" else rival.voice(v.astype(float))
+        for v in (a, b)
+    ]
     found = sure(rival.agreement(sides[0], sides[1], kind, rng, None))
-    for rows, value in [(np.arange(60), found.estimate), (np.arange(60) != 7, found.values[7])]:
+    for rows, value in [
+        (np.arange(60), found.estimate),
+        (np.arange(60) != 7, found.values[7]),
+    ]:
         expected = agreement.weighted_kappa(a[rows], b[rows], np.arange(3), weights)  # type: ignore[arg-type]
         assert value == pytest.approx(expected.estimate)
 
@@ -38,12 +44,16 @@ def test_raters_of_an_item_count_as_rows_of_one_group(rng: Rng) -> None:
     rows = agreement.weighted_kappa(np.tile(verdict, 2), labels.ravel(), [0, 1], "none")
     assert found.estimate == pytest.approx(rows.estimate)
     assert (
-        rival.agreement(one_hot(verdict * 0, 2), one_hot(verdict * 0, 2), "nominal", rng, None)
+        rival.agreement(
+            one_hot(verdict * 0, 2), one_hot(verdict * 0, 2), "nominal", rng, None
+        )
         is None
     )
 
 
-def test_nothing_is_left_of_what_the_rival_says_and_all_of_what_it_does_not(rng: Rng) -> None:
+def test_nothing_is_left_of_what_the_rival_says_and_all_of_what_it_does_not(
+    rng: Rng,
+) -> None:
     verdict = rng.integers(2, size=200)
     label = np.where(rng.random(200) < 0.9, verdict, 1 - verdict)
     judge, people = one_hot(verdict, 2), one_hot(label, 2)
@@ -51,7 +61,9 @@ def test_nothing_is_left_of_what_the_rival_says_and_all_of_what_it_does_not(rng:
 
     def left(control: np.ndarray) -> tuple[float, float, float]:
         table = control.astype(float)[:, None]
-        found = sure(rival.at_equal(judge, people, [table, table], "nominal", 0.95, None))
+        found = sure(
+            rival.at_equal(judge, people, [table, table], "nominal", 0.95, None)
+        )
         return found.low, found.value, found.high
 
     assert left(verdict) == (0, 0, 0)
@@ -67,7 +79,9 @@ def test_a_column_is_its_values_as_controls(rng: Rng) -> None:
     dummies = (values[:, None] == np.arange(1, 4)).astype(float)
     sides = rival.voice(a), rival.voice(b)
     within = sure(rival.within(*sides, values, "rank", 0.95, None))
-    assert within == sure(rival.at_equal(*sides, [dummies], "rank", 0.95, None)).replace(
+    assert within == sure(
+        rival.at_equal(*sides, [dummies], "rank", 0.95, None)
+    ).replace(
         low=pytest.approx(within.low),
         high=pytest.approx(within.high),
         value=pytest.approx(within.value),
@@ -95,14 +109,16 @@ def test_what_controls_take_is_counted_in_groups(rng: Rng) -> None:
 
     def left(share: float) -> float:
         def mixed(k: int) -> np.ndarray:
-            return share**0.5 * rng.normal(size=(20, k))[groups] + (1 - share) ** 0.5 * rng.normal(
-                size=(600, k)
-            )
+            return share**0.5 * rng.normal(size=(20, k))[groups] + (
+                1 - share
+            ) ** 0.5 * rng.normal(size=(600, k))
 
         both = 0.7**0.5 * mixed(1) + 0.3**0.5 * mixed(2)
         one, other = (rival.voice(side) for side in both.T)
         found = sure(
-            rival.at_equal(one, other, [rng.normal(size=(20, 7))[groups]], "rank", 0.95, groups)
+            rival.at_equal(
+                one, other, [rng.normal(size=(20, 7))[groups]], "rank", 0.95, groups
+            )
         )
         return float(found.value * both[:, 0].std() * both[:, 1].std())
 
@@ -120,7 +136,9 @@ def test_a_column_foretells_from_other_groups_alone() -> None:
 def test_slopes(rng: Rng) -> None:
     x = rng.exponential(size=50)
     y = 2 * x + rng.normal(size=50)
-    assert sure(rival.slope(x, y, 0.95, None)).value == pytest.approx(np.polyfit(x, y, 1)[0])
+    assert sure(rival.slope(x, y, 0.95, None)).value == pytest.approx(
+        np.polyfit(x, y, 1)[0]
+    )
     assert rival.slope(x * 0 + 3, y, 0.95, None) is None
 
     def draw() -> rival.Estimate | None:
@@ -133,15 +151,24 @@ def test_slopes(rng: Rng) -> None:
 def test_groups_widen_intervals(rng: Rng) -> None:
     x = np.repeat(rng.normal(size=20), 5)
     y = x + np.repeat(rng.normal(size=20), 5)
-    found = [sure(rival.slope(x, y, 0.95, groups)) for groups in (None, np.arange(100) // 5)]
-    assert all(b.high - b.low > 1.5 * (a.high - a.low) for a, b in combinations(found, 2))
+    found = [
+        sure(rival.slope(x, y, 0.95, groups)) for groups in (None, np.arange(100) // 5)
+    ]
+    assert all(
+        b.high - b.low > 1.5 * (a.high - a.low) for a, b in combinations(found, 2)
+    )
 
 
 def test_what_is_left_of_an_agreement_is_no_more_than_1(rng: Rng) -> None:
     said = rng.normal(size=(30, 1))
     for judge in (said, said + rng.normal(0, 0.05, said.shape)):
         left = rival.at_equal(
-            rival.voice(judge), rival.voice(said), [rng.normal(size=(30, 3))], "rank", 0.95, None
+            rival.voice(judge),
+            rival.voice(said),
+            [rng.normal(size=(30, 3))],
+            "rank",
+            0.95,
+            None,
         )
         assert left is not None and -1 <= left.low <= left.value <= left.high <= 1
 
@@ -159,13 +186,17 @@ def test_what_is_shared_is_measured_by_what_people_share() -> None:
     three = np.full(n, 3)
     for part in (1.0, 0.5, 0.0):
         judge = rival.voice(seen + part * beyond + (1 - part) * rng.normal(size=n))
-        found = sure(rival.shared(judge, people, three, foretold, "quadratic", 0.95, None))
+        found = sure(
+            rival.shared(judge, people, three, foretold, "quadratic", 0.95, None)
+        )
         share = sure(found.share)
         assert found.people.value == pytest.approx(1 / 3, abs=0.03)
         assert share.low <= share.value <= share.high
         # Quadratic weights divide by the mean of both variances, of the judge's and of people's.
         variance = 1 + part**2 + (1 - part) ** 2
-        assert share.value == pytest.approx(part * 3.0 / ((variance + 3.0) / 2), abs=0.1)
+        assert share.value == pytest.approx(
+            part * 3.0 / ((variance + 3.0) / 2), abs=0.1
+        )
 
 
 def test_the_pairs_of_people_are_those_of_every_two() -> None:
@@ -197,7 +228,9 @@ def test_a_share_of_what_is_not_there_is_none() -> None:
     people = Voice(raters.mean(axis=0)[:, None], (raters**2).mean(axis=0)[:, None])
     judge = rival.voice(rng.normal(size=100))
     foretold = rival.by_column(np.arange(100) % 4)
-    found = sure(rival.shared(judge, people, np.full(100, 2), foretold, "rank", 0.95, None))
+    found = sure(
+        rival.shared(judge, people, np.full(100, 2), foretold, "rank", 0.95, None)
+    )
     assert found.share is None and found.people.low <= 0 <= found.people.high
 
 
@@ -208,10 +241,14 @@ def test_the_interval_of_a_share_holds_the_share() -> None:
     def draw() -> rival.Estimate | None:
         seen, beyond = rng.normal(size=(2, 80))
         said = np.array([seen + 1.2 * beyond + rng.normal(size=80) for _ in range(3)])
-        people = Voice(said[:2].mean(axis=0)[:, None], (said[:2] ** 2).mean(axis=0)[:, None])
+        people = Voice(
+            said[:2].mean(axis=0)[:, None], (said[:2] ** 2).mean(axis=0)[:, None]
+        )
         foretold = rival.by_controls([seen[:, None]])
         judge = rival.voice(said[2])
-        found = rival.shared(judge, people, np.full(80, 2), foretold, "quadratic", 0.95, None)
+        found = rival.shared(
+            judge, people, np.full(80, 2), foretold, "quadratic", 0.95, None
+        )
         return None if found is None else found.share
 
     shares = [draw() for _ in range(200)]

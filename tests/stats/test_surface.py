@@ -21,16 +21,17 @@ class TestPredict:
     def test_a_function_that_the_kernel_holds_is_found_exactly(self, rng: Rng) -> None:
         x = rng.normal(size=(60, 3))
         y = x @ [1.0, -2.0, 0.5] + 7
-        assert surface.predict([_linear(x), np.eye(60)], y, np.arange(60), rng) == pytest.approx(
-            y, abs=1e-3
-        )
+        assert surface.predict(
+            [_linear(x), np.eye(60)], y, np.arange(60), rng
+        ) == pytest.approx(y, abs=1e-3)
 
     def test_stacking_leaves_a_kernel_of_noise_aside(self, rng: Rng) -> None:
         x, noise = rng.normal(size=(80, 2)), rng.normal(size=(80, 200))
         y = 3 * x[:, 0] + rng.normal(0, 1, 80)
         kernels = [_linear(x), _linear(noise)]
         alone, both = (
-            surface.predict(own, y, np.arange(80), rng) for own in (kernels[:1], kernels)
+            surface.predict(own, y, np.arange(80), rng)
+            for own in (kernels[:1], kernels)
         )
         assert np.mean((both - y) ** 2) < 1.15 * np.mean((alone - y) ** 2)
 
@@ -41,7 +42,11 @@ class TestPredict:
         for _ in range(150):
             x, many = rng.normal(size=(24, 4)), rng.normal(size=(24, 60))
             found = surface.predict(
-                [_linear(x), _linear(many)], np.ones(24), np.arange(24), rng, intercept=False
+                [_linear(x), _linear(many)],
+                np.ones(24),
+                np.arange(24),
+                rng,
+                intercept=False,
             )
             shares.append(np.mean((1 + np.sign(found)) / 2))
         assert np.mean(shares) == pytest.approx(0.5, abs=0.03)
@@ -54,7 +59,8 @@ class TestPredict:
         y = rng.normal(size=40)[twins]
         alike = (twins[:, None] == twins[None, :]).astype(float)
         apart, together = (
-            surface.predict([alike], y, groups, rng) for groups in (np.arange(80), twins)
+            surface.predict([alike], y, groups, rng)
+            for groups in (np.arange(80), twins)
         )
         assert np.corrcoef(apart, y)[0, 1] > 0.8
         assert abs(np.corrcoef(together + rng.normal(0, 1e-9, 80), y)[0, 1]) < 0.4
@@ -65,7 +71,9 @@ class TestPredict:
             np.full(6, 2.5)
         )
         of_others = [np.mean(np.delete(y, k)) for k in range(6)]
-        assert surface.predict([np.zeros((6, 6))], y, np.arange(6), rng) == pytest.approx(of_others)
+        assert surface.predict(
+            [np.zeros((6, 6))], y, np.arange(6), rng
+        ) == pytest.approx(of_others)
         refuses("NaN", surface.predict, [kernel], [*y[:5], np.nan], np.arange(6), rng)
 
 
@@ -95,13 +103,18 @@ class TestCountsAndKernels:
             "longest_word": 5,
             "different_words": 1,
         }
-        found = dict(zip(surface.COUNTS, surface.counts([text])[0].tolist(), strict=True))
+        found = dict(
+            zip(surface.COUNTS, surface.counts([text])[0].tolist(), strict=True)
+        )
         assert {name: found[name] for name in expected} == expected
 
     def test_a_text_without_words_counts_nothing_and_breaks_nothing_and_extra_columns_stand_beside(
         self,
     ) -> None:
-        assert surface.counts(["a", "b"], np.array([[3.0], [4.0]]))[:, -1].tolist() == [3, 4]
+        assert surface.counts(["a", "b"], np.array([[3.0], [4.0]]))[:, -1].tolist() == [
+            3,
+            4,
+        ]
         assert set(surface.counts(["", "   "])[:, 4:8].ravel()) == {0.0}
         for texts in (["", "a"], ["x", "y"], ["a a", "a a", "b"], ["", "", "..."]):
             kernels = np.array(surface.kernels(texts))
@@ -119,7 +132,9 @@ class TestCountsAndKernels:
     def test_contrast_is_the_kernel_of_differences(self, rng: Rng) -> None:
         x = rng.normal(size=(10, 3))
         d = x[:5] - x[5:]
-        assert surface.contrast(x @ x.T, np.arange(5), np.arange(5, 10)) == pytest.approx(d @ d.T)
+        assert surface.contrast(
+            x @ x.T, np.arange(5), np.arange(5, 10)
+        ) == pytest.approx(d @ d.T)
 
     @pytest.mark.parametrize(
         "judge",
@@ -139,7 +154,9 @@ class TestCountsAndKernels:
                 "".join(rng.choice(list("abcde"), rng.integers(1, 9)))
                 for _ in range(rng.integers(4, 22))
             ]
-            texts.append(" ".join(w + ("," if rng.random() < 0.2 else "") for w in words) + ".")
+            texts.append(
+                " ".join(w + ("," if rng.random() < 0.2 else "") for w in words) + "."
+            )
         scores = np.array([judge(t) for t in texts])
         found = surface.predict(surface.kernels(texts), scores, np.arange(100), rng)
         assert np.corrcoef(found, scores)[0, 1] > 0.8
@@ -157,7 +174,8 @@ def words(n: int, seed: object, vocabulary: int = 5000) -> str:
     draw = random.Random(str(seed))
     known = random.Random(0)
     pool = [
-        "".join(known.choices(ascii_lowercase, k=known.randint(2, 9))) for _ in range(vocabulary)
+        "".join(known.choices(ascii_lowercase, k=known.randint(2, 9)))
+        for _ in range(vocabulary)
     ]
     return " ".join(draw.choices(pool, k=n))
 
@@ -197,7 +215,8 @@ class TestCopies:
             ("Tema 1 do STF", "Tema 2 do STF", False),
             ("?!", "?!", True),
             ("?!", "...", False),
-            ("x" * 300, "x" * 340, False),  # one shingle: nothing that could have been copied
+            # one shingle: nothing that could have been copied
+            ("x" * 300, "x" * 340, False),
             ("palavra " * 40, "palavra " * 41, False),
             ("a b c d e f g h i j k", "a b c d e f g h i j l", False),
         ],
@@ -211,7 +230,8 @@ class TestCopies:
     def test_texts_that_share_a_subject_or_a_phrase_are_no_copies(self) -> None:
         phrase = words(10, "phrase")
         texts = tuple(
-            f"{words(40, seed)} {phrase} {words(20, (seed, 'end'))}" for seed in range(60)
+            f"{words(40, seed)} {phrase} {words(20, (seed, 'end'))}"
+            for seed in range(60)
         )
         assert len(set(copies(texts))) == 60
 
@@ -227,7 +247,9 @@ class TestCopies:
         texts += ["x" * 300, "ab" * 50_000, "", "ação " * 30 + LONG, "\U0001f600" * 60]
         places, signatures = surface.signatures(texts)
         alone = {
-            n: own[0] for n, text in enumerate(texts) if len(own := surface.signatures([text])[1])
+            n: own[0]
+            for n, text in enumerate(texts)
+            if len(own := surface.signatures([text])[1])
         }
         assert places.tolist() == list(alone)
         assert np.array_equal(signatures, np.stack([*alone.values()]))
@@ -237,7 +259,10 @@ class TestCopies:
     def test_clusters_are_those_of_every_pair_that_falls_together(self) -> None:
         """Each band's pairs are joined at once, without those whose rows are together already."""
         texts = sorted(
-            {surface.letters(edited(words(40, n % 40), 0.2 * (n // 40), n)) for n in range(200)}
+            {
+                surface.letters(edited(words(40, n % 40), 0.2 * (n // 40), n))
+                for n in range(200)
+            }
         )
         signatures = surface._signatures(texts)[1]
         pairs = [
@@ -247,7 +272,8 @@ class TestCopies:
         one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
         near = surface.alike(signatures[one], signatures[other])
         links = csr_matrix(
-            (np.ones(near.sum()), (one[near], other[near])), shape=(len(texts), len(texts))
+            (np.ones(near.sum()), (one[near], other[near])),
+            shape=(len(texts), len(texts)),
         )
         wanted = connected_components(links, directed=False)[1]
         found = surface._clusters(signatures)
@@ -269,7 +295,9 @@ class TestCopies:
         ]
         assert clusters[0] == clusters[1]
 
-    def test_many_texts_take_less_memory_than_a_number_for_every_two_of_them(self) -> None:
+    def test_many_texts_take_less_memory_than_a_number_for_every_two_of_them(
+        self,
+    ) -> None:
         texts = tuple(words(30, n, vocabulary=300) for n in range(3000))
         found, most = peak_memory(lambda: copies(texts))
         assert len(set(found)) == 3000 and most < 4 * 3000**2

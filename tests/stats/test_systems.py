@@ -8,23 +8,32 @@ from undogmatic.stats import corrected, systems
 from undogmatic.stats.corrected import Corrected, Judged
 
 
-def means_of(values: np.ndarray, level: float = 0.95, **more: object) -> list[Corrected]:
+def means_of(
+    values: np.ndarray, level: float = 0.95, **more: object
+) -> list[Corrected]:
     """The mean of each column, of rows that are items which all systems share."""
     nobody = np.full(len(values), np.nan)
     codes = np.arange(len(values))
     return [
         corrected.mean(
-            Judged(column, column, nobody, codes, len(values)), "all", level=level, **more
+            Judged(column, column, nobody, codes, len(values)),
+            "all",
+            level=level,
+            **more,
         )
         for column in values.T
     ]
 
 
-def worlds(rng: np.random.Generator, n_systems: int, n: int, rho: float) -> tuple[np.ndarray, ...]:
+def worlds(
+    rng: np.random.Generator, n_systems: int, n: int, rho: float
+) -> tuple[np.ndarray, ...]:
     """Verdicts and labels of items by systems, whose true means correlate by `rho`."""
     true = 0.5 * rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n_systems)
     item = rng.normal(0, 0.5, (n, 1))
-    verdicts, labels = (true[:, k] + item + rng.normal(0, 0.6, (n, n_systems)) for k in (0, 1))
+    verdicts, labels = (
+        true[:, k] + item + rng.normal(0, 0.6, (n, n_systems)) for k in (0, 1)
+    )
     return verdicts, labels, true
 
 
@@ -66,11 +75,19 @@ def test_a_perfect_order_is_not_certain_and_a_single_mean_has_no_order(
     steps = np.arange(6.0) + rng.normal(0, 0.01, (40, 6))
     found = systems.rank_correlation(means_of(steps), means_of(steps), rng)
     assert found is not None and found.value == found.high == 1 and found.low < 0.9
-    assert systems.rank_correlation(means_of(np.ones((40, 6))), means_of(steps), rng) is None
-    assert systems.rank_correlation(means_of(steps[:, :4]), means_of(steps[:, :4]), rng) is None
+    assert (
+        systems.rank_correlation(means_of(np.ones((40, 6))), means_of(steps), rng)
+        is None
+    )
+    assert (
+        systems.rank_correlation(means_of(steps[:, :4]), means_of(steps[:, :4]), rng)
+        is None
+    )
 
 
-def test_what_can_be_trusted_holds_for_all_pairs_of_systems(rng: np.random.Generator) -> None:
+def test_what_can_be_trusted_holds_for_all_pairs_of_systems(
+    rng: np.random.Generator,
+) -> None:
     """Two systems whose verdicts differ in truth by more are in people's order."""
     wrong = 0
     for _ in range(60):
@@ -83,11 +100,15 @@ def test_what_can_be_trusted_holds_for_all_pairs_of_systems(rng: np.random.Gener
     assert wrong <= 6
 
 
-def test_equal_verdicts_and_labels_of_few_items_do_not_make_every_difference_trusted() -> None:
+def test_equal_verdicts_and_labels_of_few_items_do_not_make_every_difference_trusted() -> (
+    None
+):
     alike = np.zeros((20, 3))
     assert systems.smallest_difference(means_of(alike, bounds=(-1, 1))) > 0.1
 
 
-def test_directions_are_of_pairs_that_are_shown_to_differ(rng: np.random.Generator) -> None:
+def test_directions_are_of_pairs_that_are_shown_to_differ(
+    rng: np.random.Generator,
+) -> None:
     values = np.array([0.0, 0.0, 2.0]) + rng.normal(0, 0.3, (60, 3))
     assert systems.directions(means_of(values)).tolist() == [0, -1, -1]

@@ -21,9 +21,9 @@ from undogmatic.stats.uncertainty import (
     longest_digits,
 )
 
-WEIGHTS = hnp.arrays(np.float64, st.integers(2, 12), elements=st.integers(0, 20).map(float)).filter(
-    lambda w: w.sum() > 0
-)
+WEIGHTS = hnp.arrays(
+    np.float64, st.integers(2, 12), elements=st.integers(0, 20).map(float)
+).filter(lambda w: w.sum() > 0)
 PROBABILITIES = WEIGHTS.map(lambda w: w / w.sum())
 FIVE = [0.0, 25, 50, 75, 100]
 
@@ -43,7 +43,9 @@ class TestEntropy:
         assert uncertainty.normalised_entropy(p) == pytest.approx(entropy)
 
     @given(PROBABILITIES, st.randoms(use_true_random=False))
-    def test_bounds_and_order_do_not_matter(self, p: np.ndarray, random: object) -> None:
+    def test_bounds_and_order_do_not_matter(
+        self, p: np.ndarray, random: object
+    ) -> None:
         shuffled = p.tolist()
         random.shuffle(shuffled)  # type: ignore[attr-defined]
         entropy = float(uncertainty.normalised_entropy(p))
@@ -53,11 +55,15 @@ class TestEntropy:
 
 class TestQuantileInterval:
     def test_hand_computed_and_a_tail_met_exactly_is_kept(self) -> None:
-        assert uncertainty.quantile_interval([0.04, 0.06, 0.5, 0.37, 0.03], FIVE, level=0.9) == (
+        assert uncertainty.quantile_interval(
+            [0.04, 0.06, 0.5, 0.37, 0.03], FIVE, level=0.9
+        ) == (
             25,
             75,
         )
-        assert uncertainty.quantile_interval([0.05, 0.9, 0.05], [0, 1, 2], level=0.9) == (0, 2)
+        assert uncertainty.quantile_interval(
+            [0.05, 0.9, 0.05], [0, 1, 2], level=0.9
+        ) == (0, 2)
 
     @given(PROBABILITIES, st.sampled_from([0.5, 0.8, 0.9, 0.95]))
     def test_it_holds_what_it_promises_and_no_end_could_move_in(
@@ -82,7 +88,9 @@ class TestQuantileInterval:
 
 class TestDiscretisedNormal:
     @given(st.floats(0.01, 99.99), st.floats(0, 80), st.sampled_from([2, 5, 11, 101]))
-    def test_the_expectation_survives_the_cut(self, mean: float, sd: float, n_levels: int) -> None:
+    def test_the_expectation_survives_the_cut(
+        self, mean: float, sd: float, n_levels: int
+    ) -> None:
         levels = np.linspace(0, 100, n_levels)
         p = uncertainty.discretised_normal(mean, sd, levels)
         assert np.all(p >= 0)
@@ -95,7 +103,9 @@ class TestDiscretisedNormal:
         assert float(np.sqrt(variance)) == pytest.approx(8, abs=0.02)
 
     @pytest.mark.parametrize("sd", [0, 0.01])
-    def test_no_or_a_vanishing_spread_shares_between_neighbours(self, sd: float) -> None:
+    def test_no_or_a_vanishing_spread_shares_between_neighbours(
+        self, sd: float
+    ) -> None:
         assert uncertainty.discretised_normal(30, sd, FIVE) == pytest.approx(
             [0, 0.8, 0.2, 0, 0], abs=1e-6
         )
@@ -104,11 +114,15 @@ class TestDiscretisedNormal:
         )
 
     @pytest.mark.parametrize(("mean", "end"), [(-5, 0), (0, 0), (100, 4), (140, 4)])
-    def test_a_mean_at_or_beyond_an_end_takes_the_end(self, mean: float, end: int) -> None:
+    def test_a_mean_at_or_beyond_an_end_takes_the_end(
+        self, mean: float, end: int
+    ) -> None:
         assert uncertainty.discretised_normal(mean, 20, FIVE)[end] == 1
 
     @given(st.floats(1, 99), st.floats(0.5, 60))
-    def test_turning_the_scale_round_mirrors_the_distribution(self, mean: float, sd: float) -> None:
+    def test_turning_the_scale_round_mirrors_the_distribution(
+        self, mean: float, sd: float
+    ) -> None:
         p = uncertainty.discretised_normal(mean, sd, FIVE)
         mirrored = uncertainty.discretised_normal(100 - mean, sd, FIVE)
         assert p == pytest.approx(mirrored[::-1], abs=1e-7)
@@ -132,7 +146,9 @@ OF_KIND: dict[str, Callable[[dict[str, Any]], Any]] = {
     "debate": lambda given: uncertainty.debate_uncertainty(
         given["advocate_score"], given["critic_score"], given["judge_final"]
     ),
-    "aggregate": lambda given: uncertainty.aggregate_uncertainty(given["overall"], given["levels"]),
+    "aggregate": lambda given: uncertainty.aggregate_uncertainty(
+        given["overall"], given["levels"]
+    ),
 }
 near = functools.partial(pytest.approx, rel=0, abs=1e-9)
 
@@ -140,7 +156,9 @@ near = functools.partial(pytest.approx, rel=0, abs=1e-9)
 def test_a_case_of_each_kind_is_reproduced() -> None:
     # Of uncertainty/cases.jsonl, so that each kind is held to it everywhere.
     critique = uncertainty.critique_uncertainty(7.0, 0.9, (8.5, 10), 2)
-    assert (critique.score_delta, *critique.confidence_interval) == near((2.25, 0.85, 1))
+    assert (critique.score_delta, *critique.confidence_interval) == near(
+        (2.25, 0.85, 1)
+    )
     assert (critique.level, critique.recommend_human_review) == ("high", True)
     points = uncertainty.points_entropy({"A": 15, "B": 70, "C": 75})
     assert (points.normalised_entropy, points.total, points.band) == (
@@ -193,14 +211,17 @@ class TestCritique:
     ) -> None:
         assert 8.3 - 4.3 > 4  # the trap exists
         assert uncertainty.critique_uncertainty(6, 0.1, (4.3, 8.3), 0).level == "medium"
-        assert uncertainty.critique_uncertainty(1, 0.1, (1, 1), 0).confidence_interval == (0.1, 0.1)
+        assert uncertainty.critique_uncertainty(
+            1, 0.1, (1, 1), 0
+        ).confidence_interval == (0.1, 0.1)
 
     @given(SCORES, STRENGTHS, SCORES, SCORES, st.integers(0, 3))
     def test_swapped_ends_are_ordered_and_noted(
         self, score: float, k: float, a: float, b: float, n: int
     ) -> None:
         one, other = (
-            uncertainty.critique_uncertainty(score, k, ends, n) for ends in ((a, b), (b, a))
+            uncertainty.critique_uncertainty(score, k, ends, n)
+            for ends in ((a, b), (b, a))
         )
         assert one[:4] == other[:4]
         assert len(one.notes) + len(other.notes) == (a != b)
@@ -217,40 +238,62 @@ class TestCritique:
     def test_monotone_in_strength_width_and_issues(
         self, score: float, k1: float, k2: float, w1: int, w2: int, n1: int, n2: int
     ) -> None:
-        less = uncertainty.critique_uncertainty(score, min(k1, k2), (0, min(w1, w2)), min(n1, n2))
-        more = uncertainty.critique_uncertainty(score, max(k1, k2), (0, max(w1, w2)), max(n1, n2))
+        less = uncertainty.critique_uncertainty(
+            score, min(k1, k2), (0, min(w1, w2)), min(n1, n2)
+        )
+        more = uncertainty.critique_uncertainty(
+            score, max(k1, k2), (0, max(w1, w2)), max(n1, n2)
+        )
         assert RANK[less.level] <= RANK[more.level]
 
 
 class TestPoints:
     def test_uniform_is_one_and_certain_is_zero(self) -> None:
-        assert uncertainty.points_entropy([25, 25, 25, 25]).normalised_entropy == pytest.approx(1)
+        assert uncertainty.points_entropy(
+            [25, 25, 25, 25]
+        ).normalised_entropy == pytest.approx(1)
         certain = uncertainty.points_entropy([0, 100, 0])
-        assert (certain.normalised_entropy, certain.band, certain.notes) == (0, "low", ())
+        assert (certain.normalised_entropy, certain.band, certain.notes) == (
+            0,
+            "low",
+            (),
+        )
         half = uncertainty.points_entropy({"a": 50, "b": 50, "c": 0, "d": 0})
         assert (half.normalised_entropy, half.band) == (pytest.approx(0.5), "medium")
         assert uncertainty.points_entropy([100]).normalised_entropy == 0
 
-    def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_recorded(self) -> None:
+    def test_points_that_do_not_sum_to_100_are_scaled_and_the_defect_recorded(
+        self,
+    ) -> None:
         result = uncertainty.points_entropy([30, 30, 60])
         assert result.probabilities == pytest.approx((0.25, 0.25, 0.5))
         assert result.total == 120
         assert "120" in result.notes[0]
         assert (
-            result.normalised_entropy == uncertainty.points_entropy([25, 25, 50]).normalised_entropy
+            result.normalised_entropy
+            == uncertainty.points_entropy([25, 25, 50]).normalised_entropy
         )
         off_the_grid = uncertainty.points_entropy([33, 33, 34])
         assert off_the_grid.total == 100
         assert "multiples of 5" in off_the_grid.notes[0]
 
     @given(
-        st.lists(st.integers(0, 20).map(lambda i: 5 * i), min_size=2, max_size=8).filter(any),
+        st.lists(
+            st.integers(0, 20).map(lambda i: 5 * i), min_size=2, max_size=8
+        ).filter(any),
         st.randoms(),
     )
-    def test_the_order_of_options_does_not_matter(self, points: list[int], random: Any) -> None:
+    def test_the_order_of_options_does_not_matter(
+        self, points: list[int], random: Any
+    ) -> None:
         shuffled = random.sample(points, len(points))
-        one, other = uncertainty.points_entropy(points), uncertainty.points_entropy(shuffled)
-        assert one.normalised_entropy == pytest.approx(other.normalised_entropy, abs=1e-12)
+        one, other = (
+            uncertainty.points_entropy(points),
+            uncertainty.points_entropy(shuffled),
+        )
+        assert one.normalised_entropy == pytest.approx(
+            other.normalised_entropy, abs=1e-12
+        )
         assert (one.band, one.total) == (other.band, other.total)
 
 
@@ -271,7 +314,9 @@ class TestDebate:
         assert uncertainty.debate_uncertainty(advocate, critic, final).level == level
 
     @pytest.mark.parametrize(("advocate", "critic"), [(4, 4), (3, 6)])
-    def test_a_degenerate_debate_is_high_and_says_why(self, advocate: float, critic: float) -> None:
+    def test_a_degenerate_debate_is_high_and_says_why(
+        self, advocate: float, critic: float
+    ) -> None:
         result = uncertainty.debate_uncertainty(advocate, critic, 5)
         assert (result.level, result.judge_position) == ("high", None)
         assert "Degenerate" in result.notes[0]
@@ -298,18 +343,28 @@ class TestDebate:
 
 
 class TestAggregate:
-    def test_each_high_judgment_widens_both_sides_and_the_ends_are_clipped(self) -> None:
+    def test_each_high_judgment_widens_both_sides_and_the_ends_are_clipped(
+        self,
+    ) -> None:
         calm = uncertainty.aggregate_uncertainty([0.4, 0.6], ["low", "low"])
         assert calm.confidence_interval == pytest.approx((0.4, 0.6))
         one = uncertainty.aggregate_uncertainty([0.4, 0.6], ["low", "high"])
         assert one.confidence_interval == pytest.approx((0.3, 0.7))
         assert (
-            uncertainty.aggregate_uncertainty([1, 0.9], ["low", "high"]).confidence_interval[1] == 1
+            uncertainty.aggregate_uncertainty(
+                [1, 0.9], ["low", "high"]
+            ).confidence_interval[1]
+            == 1
         )
 
     def test_medium_does_not_raise_the_level_but_is_said(self) -> None:
-        result = uncertainty.aggregate_uncertainty([0.5, 0.5, 0.5], ["low", "medium", "medium"])
-        assert (result.uncertainty_level, result.recommend_expert_review) == ("low", False)
+        result = uncertainty.aggregate_uncertainty(
+            [0.5, 0.5, 0.5], ["low", "medium", "medium"]
+        )
+        assert (result.uncertainty_level, result.recommend_expert_review) == (
+            "low",
+            False,
+        )
         assert "2 of 3" in result.notes[0]
 
     def test_one_flag_is_enough_for_review_and_issues_are_joined_in_order(self) -> None:
@@ -322,9 +377,9 @@ class TestAggregate:
         assert result.recommend_expert_review
         assert result.uncertainty_level == "low"
         assert result.issues == ("no reasons", "wrong court", "no reasons")
-        assert uncertainty.aggregate_uncertainty([0.5], ["low"], issues=["no reasons"]).issues == (
-            "no reasons",
-        )
+        assert uncertainty.aggregate_uncertainty(
+            [0.5], ["low"], issues=["no reasons"]
+        ).issues == ("no reasons",)
 
 
 def test_every_reference_case_is_reproduced() -> None:
@@ -337,7 +392,9 @@ def test_every_reference_case_is_reproduced() -> None:
         )
         for least, key in ((0.25, "expected_trait"), (0.10, "expected_coherence")):
             found = expected_score(given_, 0, 100, least)
-            assert found == (None if row[key] is None else pytest.approx(row[key], abs=1e-9))
+            assert found == (
+                None if row[key] is None else pytest.approx(row[key], abs=1e-9)
+            )
 
 
 @pytest.mark.parametrize(
@@ -356,7 +413,9 @@ def test_spellings_are_added_and_the_least_mass_is_a_bound_from_below() -> None:
     assert expected_score({}, 0, 100, 0.0) is None
 
 
-def split(odds: dict[int, float]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+def split(
+    odds: dict[int, float],
+) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
     """Odds of whole numbers where a digit is a token: of the first one, and after each
     beginning."""
     first: dict[str, float] = {}
@@ -375,8 +434,14 @@ def split(odds: dict[int, float]) -> tuple[dict[str, float], dict[str, dict[str,
 
 
 class TestDigits:
-    @given(st.dictionaries(st.integers(0, 100), st.floats(0.01, 1), min_size=1, max_size=12))
-    def test_digits_put_together_are_the_numbers(self, weights: dict[int, float]) -> None:
+    @given(
+        st.dictionaries(
+            st.integers(0, 100), st.floats(0.01, 1), min_size=1, max_size=12
+        )
+    )
+    def test_digits_put_together_are_the_numbers(
+        self, weights: dict[int, float]
+    ) -> None:
         total = sum(weights.values())
         odds = {number: weight / total for number, weight in weights.items()}
         found = completed(*split(odds), high=100, longest=1)
@@ -388,7 +453,9 @@ class TestDigits:
 
     def test_a_beginning_that_was_not_followed_is_no_number(self) -> None:
         first = {"8": 0.6, "1": 0.3, "0": 0.1}
-        found = completed(first, {"8": {"7": 0.5, "\n": 0.25, ".": 0.25}}, high=100, longest=1)
+        found = completed(
+            first, {"8": {"7": 0.5, "\n": 0.25, ".": 0.25}}, high=100, longest=1
+        )
         assert found.numbers == {
             "87": pytest.approx(0.3),
             "8": pytest.approx(0.15),
@@ -398,7 +465,9 @@ class TestDigits:
 
     def test_with_longer_tokens_a_digit_is_a_number_by_itself(self) -> None:
         first = {"8": 0.5, "87": 0.5}
-        assert completed(first, {}, high=100, longest=longest_digits(first)).numbers == {
+        assert completed(
+            first, {}, high=100, longest=longest_digits(first)
+        ).numbers == {
             "8": 0.5,
             "87": 0.5,
         }
@@ -406,11 +475,19 @@ class TestDigits:
     def test_white_space_and_markers_end_a_number_and_what_may_be_in_the_middle_of_another_does_not(
         self,
     ) -> None:
-        assert [ends(token) for token in ("\n", " ", "<eos>", "<|im_end|>")] == [True] * 4
+        assert [ends(token) for token in ("\n", " ", "<eos>", "<|im_end|>")] == [
+            True
+        ] * 4
         assert [ends(token) for token in ".,/%a-5"] == [False] * 7
 
     def test_the_first_digit_alone_would_not_do(self) -> None:
         """Why beginnings are followed: of judges that mean to say 100, 10 and 1 the first digit
         says the same."""
-        scores = [completed(*split({number: 1.0}), high=100, longest=1) for number in (100, 10, 1)]
-        assert np.ptp([expected_score(found.numbers, 0, 100, 0.25) for found in scores]) == 99
+        scores = [
+            completed(*split({number: 1.0}), high=100, longest=1)
+            for number in (100, 10, 1)
+        ]
+        assert (
+            np.ptp([expected_score(found.numbers, 0, 100, 0.25) for found in scores])
+            == 99
+        )

@@ -14,7 +14,14 @@ from undogmatic.stats.variance import FEWEST_FOR_LIMITS, Study
 # Mean squares of items 11.24, of judges 32.49, residual 1.02; ICC(2,1) is phi of one judge,
 # ICC(3,1) is E rho squared of one, and with k = 4 they are the two of the mean.
 SHROUT = np.array(
-    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7.0]]
+    [
+        [9, 2, 5, 8],
+        [6, 1, 3, 2],
+        [8, 4, 6, 8],
+        [7, 1, 2, 6],
+        [10, 5, 6, 9],
+        [6, 2, 4, 7.0],
+    ]
 )
 
 
@@ -34,7 +41,9 @@ class TestPublished:
             (each.phi.value, each.relative.value)
             for each in (study.reliability({}), study.reliability())
         ]
-        assert np.array(found) == pytest.approx(np.array([(0.29, 0.71), (0.62, 0.91)]), abs=0.005)
+        assert np.array(found) == pytest.approx(
+            np.array([(0.29, 0.71), (0.62, 0.91)]), abs=0.005
+        )
 
     def test_by_hand_with_a_negative_estimate(self) -> None:
         # Item means 0.5, 2.5, 4.5: MS 8; prompt means 8/3, 7/3: MS 1/6; rest: residuals of +-1/3
@@ -67,7 +76,10 @@ def test_two_facets_against_a_mixed_model(rng: Rng) -> None:
         "rest": (n, prompts, models),
     }
     sds = [10, 5, 4, 4, 5, 5, 3]
-    scores = sum(rng.normal(0, sd, shape) for sd, shape in zip(sds, effects.values(), strict=True))
+    scores = sum(
+        rng.normal(0, sd, shape)
+        for sd, shape in zip(sds, effects.values(), strict=True)
+    )
     study = Study(scores, ["prompt", "model"])
     estimated = variances(study)
     assert min(estimated.values()) > 0
@@ -96,7 +108,9 @@ class TestHowMany:
     def test_what_is_needed_reaches_the_target_and_one_fewer_does_not(self) -> None:
         study = Study(SHROUT, ["judge"])
         needed = sure(study.needed("judge", 0.8))
-        enough, fewer = (study.reliability({"judge": n}).phi.value for n in (needed, needed - 1))
+        enough, fewer = (
+            study.reliability({"judge": n}).phi.value for n in (needed, needed - 1)
+        )
         assert enough >= 0.8 > fewer
         # Spearman-Brown of .71: 4 (1 - .71) / .71 = 1.6
         assert study.needed("judge", 0.8, absolute=False) == 2
@@ -112,7 +126,9 @@ class TestHowMany:
             + rng.normal(0, 1, (30, 3, 4))
         )
         study = Study(scores, ["model", "prompt"])
-        assert study.needed("prompt", 0.8) is None and sure(study.needed("model", 0.8)) > 3
+        assert (
+            study.needed("prompt", 0.8) is None and sure(study.needed("model", 0.8)) > 3
+        )
         assert sure(study.cheapest(0.8))["prompt"] <= 2
         assert Study(rng.normal(0, 1, (30, 3)), ["repeat"]).cheapest(0.99) is None
 
@@ -131,19 +147,26 @@ class TestIntervals:
         }
         truth["item prompt"] = 36.0
         for n in (10, 40):
-            hits = dict.fromkeys(truth if n >= FEWEST_FOR_LIMITS else ("phi", "relative"), 0)
+            hits = dict.fromkeys(
+                truth if n >= FEWEST_FOR_LIMITS else ("phi", "relative"), 0
+            )
             for _ in range(200):
                 study = Study(
-                    rng.normal(50, 10, n)[:, None] + prompts + rng.normal(0, 6, (n, 3)), ["prompt"]
+                    rng.normal(50, 10, n)[:, None] + prompts + rng.normal(0, 6, (n, 3)),
+                    ["prompt"],
                 )
                 one = study.reliability({})
                 ends = {"phi": one.phi.interval, "relative": one.relative.interval}
-                ends |= {" ".join(c.source): c.variance.interval for c in study.components()}
+                ends |= {
+                    " ".join(c.source): c.variance.interval for c in study.components()
+                }
                 for key in hits:
                     hits[key] += ends[key][0] <= truth[key] <= ends[key][1]
             assert all(0.915 <= hit / 200 <= 0.995 for hit in hits.values()), hits
 
-    def test_few_texts_say_nothing_of_a_component_and_something_of_a_reliability(self) -> None:
+    def test_few_texts_say_nothing_of_a_component_and_something_of_a_reliability(
+        self,
+    ) -> None:
         study = Study(SHROUT, ["judge"])
         assert all(np.isnan(c.variance.interval).all() for c in study.components())
         phi = study.reliability({}).phi
@@ -159,7 +182,8 @@ class TestIntervals:
         times = np.repeat(scores, 4, axis=0)
         studies = ((scores, None), (times, np.repeat(range(20), 4)), (times, None))
         once, copies, blind = (
-            width(Study(own, ["prompt"], groups=g).reliability({}).phi) for own, g in studies
+            width(Study(own, ["prompt"], groups=g).reliability({}).phi)
+            for own, g in studies
         )
         assert copies == pytest.approx(once, rel=0.1) and blind < 0.7 * once
 
@@ -168,7 +192,9 @@ class TestIntervals:
         # judges that are alike: their variance is estimated to be below 0
         scores -= scores.mean(axis=0)
         one, other = Study(scores, ["judge"]), Study(20 + 3 * scores, ["judge"])
-        assert other.reliability({}).phi.low == pytest.approx(one.reliability({}).phi.low)
+        assert other.reliability({}).phi.low == pytest.approx(
+            one.reliability({}).phi.low
+        )
         for a, b in zip(one.components(), other.components(), strict=True):
             assert b.variance.metrics("") == pytest.approx(
                 {k: 9 * v for k, v in a.variance.metrics("").items()}
@@ -178,7 +204,11 @@ class TestIntervals:
 def test_items_that_do_not_differ_have_no_reliability(rng: Rng) -> None:
     same = np.tile([10.0, 20, 40], (8, 1))
     study = Study(same, ["prompt"])
-    assert (study.reliability({}).phi.value, study.needed("prompt", 0.8), study.cheapest(0.8)) == (
+    assert (
+        study.reliability({}).phi.value,
+        study.needed("prompt", 0.8),
+        study.cheapest(0.8),
+    ) == (
         0,
         None,
         None,

@@ -18,7 +18,9 @@ def invented(n: int, rng: Rng, length: int = 20) -> list[str]:
     ]
 
 
-def judge(seen: words.Marks, n: int, rng: Rng, groups: np.ndarray | None = None) -> words.Surface:
+def judge(
+    seen: words.Marks, n: int, rng: Rng, groups: np.ndarray | None = None
+) -> words.Surface:
     codes = np.arange(n) if groups is None else groups
     dealt = rng.permutation(int(codes.max()) + 1)
     return words.Surface(seen, codes, np.ones(n, dtype=bool), dealt)
@@ -50,7 +52,10 @@ def test_a_list_names_the_words_of_a_pattern_and_nothing_of_chance(rng: Rng) -> 
     texts = invented(200, rng)
     seen = words.marks(texts)
     pattern = np.array(
-        [1 if {"kalo", "zuve", "mimi"} & set(text[:-1].split()) else -1 for text in texts]
+        [
+            1 if {"kalo", "zuve", "mimi"} & set(text[:-1].split()) else -1
+            for text in texts
+        ]
     )
     found = words.listed(seen, pattern, np.arange(200))
     assert {seen.names[step] for step in found.steps} == {
@@ -58,9 +63,12 @@ def test_a_list_names_the_words_of_a_pattern_and_nothing_of_chance(rng: Rng) -> 
         ("word", "zuve"),
         ("word", "mimi"),
     }
-    assert np.array_equal(np.sign(found.said), pattern) and found.bits < found.of_bits / 2
+    assert (
+        np.array_equal(np.sign(found.said), pattern) and found.bits < found.of_bits / 2
+    )
     empty = [
-        len(words.listed(seen, rng.choice([-1, 1], size=200), np.arange(200)).steps) == 0
+        len(words.listed(seen, rng.choice([-1, 1], size=200), np.arange(200)).steps)
+        == 0
         for _ in range(40)
     ]
     assert np.mean(empty) >= 0.9
@@ -79,7 +87,9 @@ def test_a_list_is_priced_in_groups(rng: Rng) -> None:
     # what rows would pay for
     assert len(words.listed(seen, together, np.arange(groups.size)).steps) > 2
     assert words.listed(seen, together, groups).steps == ()
-    within = np.array([1 if "kalo" in text or "zuve" in text else -1 for text in common])
+    within = np.array(
+        [1 if "kalo" in text or "zuve" in text else -1 for text in common]
+    )
     assert {seen.names[step] for step in words.listed(seen, within, groups).steps} >= {
         ("word", "kalo")
     }
@@ -97,18 +107,32 @@ def test_a_list_is_priced_in_groups(rng: Rng) -> None:
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_ridge_leaves_a_fold_out_as_a_fit_without_it_does(paired: bool, rng: Rng) -> None:
-    features, y, folds = rng.normal(size=(30, 50)), rng.normal(size=30), np.arange(30) % 5
+def test_ridge_leaves_a_fold_out_as_a_fit_without_it_does(
+    paired: bool, rng: Rng
+) -> None:
+    features, y, folds = (
+        rng.normal(size=(30, 50)),
+        rng.normal(size=30),
+        np.arange(30) % 5,
+    )
     ridge = words.Ridge(features, folds, intercept=not paired)
     scale = np.sum(features**2) / 30
-    given = features if paired else np.column_stack([features, np.full(30, 10 * scale**0.5)])
+    given = (
+        features
+        if paired
+        else np.column_stack([features, np.full(30, 10 * scale**0.5)])
+    )
     said = []
     for penalty in (0.03, 0.1, 0.3, 1, 3, 10):
         left = np.empty(30)
         for fold in range(5):
             train, test = folds != fold, folds == fold
-            kernel = given[train] @ given[train].T + penalty * scale * np.eye(train.sum())
-            left[test] = given[test] @ given[train].T @ np.linalg.solve(kernel, y[train])
+            kernel = given[train] @ given[train].T + penalty * scale * np.eye(
+                train.sum()
+            )
+            left[test] = (
+                given[test] @ given[train].T @ np.linalg.solve(kernel, y[train])
+            )
         said.append(left)
     for fold in range(5):
         others, own = folds != fold, folds == fold
@@ -143,7 +167,9 @@ def test_texts_of_the_own_group_say_nothing(rng: Rng) -> None:
 
 def test_swapping_the_texts_of_pairs_mirrors_what_is_foretold(rng: Rng) -> None:
     first, second = invented(80, rng), invented(80, rng)
-    longer = np.array([len(a) > len(b) for a, b in zip(first, second, strict=True)], dtype=float)
+    longer = np.array(
+        [len(a) > len(b) for a, b in zip(first, second, strict=True)], dtype=float
+    )
     told = [
         judge(words.marks(*texts), 80, np.random.default_rng(1)).foretell(
             target[None], shares=True
@@ -167,13 +193,18 @@ def test_texts_without_words_have_no_marks_that_tell(rng: Rng) -> None:
 def test_shares_of_letters_stand_by_themselves() -> None:
     """What a judge makes of letters, or of the ends of words, is learned from a hundred texts."""
     rng = np.random.default_rng(2)
-    words_ = ["".join(rng.choice(list("abcdefghijklmnopqrstuv"), 6)) for _ in range(400)]
+    words_ = [
+        "".join(rng.choice(list("abcdefghijklmnopqrstuv"), 6)) for _ in range(400)
+    ]
     texts = [" ".join(rng.choice(words_, 40)) for _ in range(120)]
     ends = np.array([sum(word[-1] in "os" for word in text.split()) for text in texts])
     verdict = (ends > np.median(ends)).astype(float)
     seen = words.marks(texts)
     *_, letters, of_ends = seen.features
-    assert letters.shape[0] == of_ends.shape[0] == 120 and of_ends.shape[1] == 2 * letters.shape[1]
+    assert (
+        letters.shape[0] == of_ends.shape[0] == 120
+        and of_ends.shape[1] == 2 * letters.shape[1]
+    )
     folds = np.arange(120) % 10
     told = words.Ridge(of_ends, folds, intercept=True).predict(verdict - verdict.mean())
     assert np.mean((told > 0) == (verdict > 0)) > 0.75

@@ -28,7 +28,12 @@ RUBRIC = {
     "direction": "higher_is_worse",
     "margin": 10,
     "wordings": {
-        "en": {"definition": "d", "question": "q", "unit": "points", "meanings": list("abcde")}
+        "en": {
+            "definition": "d",
+            "question": "q",
+            "unit": "points",
+            "meanings": list("abcde"),
+        }
     },
 }
 
@@ -36,7 +41,12 @@ RUBRIC = {
 def multirun(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A sweep as it is started from the command line, in a process of its own."""
     return typed(
-        "undogmatic.run", "-m", "tracking=none", *words, folder=folder, OPENAI_API_KEY="none"
+        "undogmatic.run",
+        "-m",
+        "tracking=none",
+        *words,
+        folder=folder,
+        OPENAI_API_KEY="none",
     )
 
 
@@ -48,14 +58,22 @@ class OwnRubric(Rubric):
 
 def texts(labels: bool = False) -> pd.DataFrame:
     """24 items in 12 pairs, one naked (label 100) and one explained (label 0) each."""
-    rows = [(f"{n}-{side}", str(n), side) for n in range(PAIRS) for side in ("naked", "explained")]
+    rows = [
+        (f"{n}-{side}", str(n), side)
+        for n in range(PAIRS)
+        for side in ("naked", "explained")
+    ]
     frame = pd.DataFrame(rows, columns=["item_id", "pair_id", "condition"])
     frame["group"] = "pair " + frame["pair_id"]
-    frame["label"] = np.where(frame["condition"] == "naked", 100.0, 0.0) if labels else np.nan
+    frame["label"] = (
+        np.where(frame["condition"] == "naked", 100.0, 0.0) if labels else np.nan
+    )
     return frame
 
 
-def scored(naked: float, explained: float, seed: int = 0, labels: bool = False) -> pd.DataFrame:
+def scored(
+    naked: float, explained: float, seed: int = 0, labels: bool = False
+) -> pd.DataFrame:
     """The texts with scores around the two means."""
     frame = texts(labels)
     noise = np.random.default_rng(seed).normal(scale=5, size=len(frame))
@@ -72,8 +90,13 @@ def write_job(
     metrics = {"judged": 24, "calls": 24} | spent | facts.pop("metrics", {})
     (folder / ".hydra").mkdir(parents=True)
     (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(overrides)))
-    rubric = RUBRIC | {"name": facts.pop("rubric", RUBRIC["name"])} | facts.pop("scale", {})
-    config = {"rubric": rubric, "analysis": {"treatment": "naked", "baseline": "explained"}}
+    rubric = (
+        RUBRIC | {"name": facts.pop("rubric", RUBRIC["name"])} | facts.pop("scale", {})
+    )
+    config = {
+        "rubric": rubric,
+        "analysis": {"treatment": "naked", "baseline": "explained"},
+    }
     (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
     if error is not None:
         (folder / "error.txt").write_text(error)
@@ -90,12 +113,17 @@ def write_job(
     (folder / "metrics.json").write_text(json.dumps(metrics))
     scores.to_csv(folder / "scores.csv", index=False)
     counted = {
-        name.removeprefix("calls_"): metrics[name] for name in ("calls", "calls_cached", *TOKENS)
+        name.removeprefix("calls_"): metrics[name]
+        for name in ("calls", "calls_cached", *TOKENS)
     }
     cost = Cost(
-        **{name: round(n / len(scores)) for name, n in counted.items()}, usd=metrics.get("usd")
+        **{name: round(n / len(scores)) for name, n in counted.items()},
+        usd=metrics.get("usd"),
     )
-    lines = [verdict(item, 50.0, cost=cost).model_dump_json() + "\n" for item in scores["item_id"]]
+    lines = [
+        verdict(item, 50.0, cost=cost).model_dump_json() + "\n"
+        for item in scores["item_id"]
+    ]
     (folder / "judgments.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
@@ -123,11 +151,15 @@ def sweep_of(
     shares, and all of them these metrics (`more`). A list of facts has one for each job."""
     for n, (scores, share) in enumerate(jobs):
         own = {
-            name: value[n] if isinstance(value, list) and len(value) == len(jobs) else value
+            name: value[n]
+            if isinstance(value, list) and len(value) == len(jobs)
+            else value
             for name, value in facts.items()
         }
         numbers = metrics(share, **(more or {}))
-        write_job(folder / str(n), [f"{key}={'abcdefgh'[n]}"], scores, metrics=numbers, **own)
+        write_job(
+            folder / str(n), [f"{key}={'abcdefgh'[n]}"], scores, metrics=numbers, **own
+        )
     return result_of(folder)
 
 
@@ -139,7 +171,8 @@ def change_config(folder: Path, **changes: Any) -> None:
 
 def said(result: SweepResult) -> str:
     return " ".join(
-        Words("en", result.texts, strict=True).say(finding) for finding in result.findings
+        Words("en", result.texts, strict=True).say(finding)
+        for finding in result.findings
     )
 
 

@@ -35,16 +35,22 @@ from undogmatic.sweep.jobs import read_jobs
 
 
 class TestLeaderboard:
-    def test_jobs_are_ranked_by_their_headline_and_keep_its_interval(self, tmp_path: Path) -> None:
+    def test_jobs_are_ranked_by_their_headline_and_keep_its_interval(
+        self, tmp_path: Path
+    ) -> None:
         message = "model=c needs GONE_API_KEY"
         result = sweep_of(
-            tmp_path, (scored(60, 50), 0.7), STRONG, (None, 0), error=[None, None, message]
+            tmp_path,
+            (scored(60, 50), 0.7),
+            STRONG,
+            (None, 0),
+            error=[None, None, message],
         )
         assert result.jobs["name"].tolist() == ["b", "a", "c"]
         assert result.jobs["status"].tolist() == ["finished", "finished", "failed"]
-        assert result.jobs.loc[1, ["headline", "low", "high"]].tolist() == pytest.approx(
-            [0.7, 0.6, 0.8]
-        )
+        assert result.jobs.loc[
+            1, ["headline", "low", "high"]
+        ].tolist() == pytest.approx([0.7, 0.6, 0.8])
         assert np.isnan(result.jobs.loc[2, "headline"])
         assert (result.headline, result.choices) == ("ab.share", ("model",))
         assert result.failed == [("c", message)]
@@ -63,7 +69,12 @@ class TestLeaderboard:
         }
         small = scored(0.9, 0.1).assign(score=lambda own: own["score"].clip(0, 1))
         write_job(
-            tmp_path / "0", ["rubric=unit"], small, metrics=metrics(0.7), rubric="unit", **unit
+            tmp_path / "0",
+            ["rubric=unit"],
+            small,
+            metrics=metrics(0.7),
+            rubric="unit",
+            **unit,
         )
         for n, extra in ((1, 0.0), (2, 5.0)):
             frame = scored(60, 40)
@@ -84,13 +95,16 @@ class TestLeaderboard:
         # beyond .1, and within the 10 points that matter
         assert tests.loc["score", "shown"] == "equal"
         named = {
-            finding.values["margin"] for finding in result.findings if "margin" in finding.values
+            finding.values["margin"]
+            for finding in result.findings
+            if "margin" in finding.values
         }
         assert named == {10}  # by the sentences too
         assert "sweep.tests_margin_of" in keys(result)
         assert result.rubric is None  # no unit and no axis in common
         area = tests.loc["aurc"]
-        assert area["low"] < area["difference"] < -1  # not cut at the end of the other scale
+        # not cut at the end of the other scale
+        assert area["low"] < area["difference"] < -1
 
     def test_judges_of_different_rubrics_are_not_ranked_against_one_another(
         self, tmp_path: Path
@@ -129,7 +143,9 @@ class TestLeaderboard:
     def test_a_sweep_in_which_nothing_ended_says_so_and_metrics_with_intervals_come_along(
         self, tmp_path: Path
     ) -> None:
-        result = sweep_of(tmp_path / "none", (None, 0), (None, 0), error=["no server", None])
+        result = sweep_of(
+            tmp_path / "none", (None, 0), (None, 0), error=["no server", None]
+        )
         assert keys(result) == ["sweep.verdict_none"]
         assert [message for _, message in result.failed] == [
             "no server",
@@ -143,14 +159,22 @@ class TestLeaderboard:
             "length.x": 1.0,
             "length.x_low": 0.0,
         }
-        write_job(tmp_path / "m" / "0", ["model=a"], scored(90, 10), metrics=metrics(0.9, **more))
+        write_job(
+            tmp_path / "m" / "0",
+            ["model=a"],
+            scored(90, 10),
+            metrics=metrics(0.9, **more),
+        )
         jobs = result_of(tmp_path / "m").jobs
         assert jobs.loc[0, "ab.auc_interval"] == (0.8, 0.95) and "length.x" not in jobs
 
 
 WEAK, STRONG = (scored(55, 50), 0.7), (scored(90, 10, seed=1), 1.0)
 ALIKE = [(scored(60, 50, seed=n), 0.9 + 0.02 * n) for n in range(2)]
-RIGHT, WRONG = (scored(95, 5, labels=True), 0.8), (scored(60, 40, seed=1, labels=True), 0.9)
+RIGHT, WRONG = (
+    (scored(95, 5, labels=True), 0.8),
+    (scored(60, 40, seed=1, labels=True), 0.9),
+)
 
 
 class TestVerdict:
@@ -204,16 +228,23 @@ class TestVerdict:
         assert values["needed"] > values["units_n"] == builders.PAIRS
         # A difference is there, and it is not known to be large enough.
         row = result.comparisons.set_index("measure").loc["pair_difference"]
-        assert row["p_holm"] < 0.05 and abs(row["difference"]) > 10 and row["shown"] == "open"
+        assert (
+            row["p_holm"] < 0.05
+            and abs(row["difference"]) > 10
+            and row["shown"] == "open"
+        )
         sweep_of(tmp_path / "alike", *ALIKE)
         builders.change_config(
-            tmp_path / "alike", rubric={k: v for k, v in builders.RUBRIC.items() if k != "margin"}
+            tmp_path / "alike",
+            rubric={k: v for k, v in builders.RUBRIC.items() if k != "margin"},
         )
         assert keys(result_of(tmp_path / "alike"))[0] == "sweep.verdict_open_margin"
 
 
 class TestComparisons:
-    def test_a_leader_with_a_twin_is_one_candidate_with_two_names(self, tmp_path: Path) -> None:
+    def test_a_leader_with_a_twin_is_one_candidate_with_two_names(
+        self, tmp_path: Path
+    ) -> None:
         """Two prompts that do not reach the model gave the same scores: neither is better than
         "every other"."""
         for n, prompt in enumerate(("strict", "kind")):
@@ -232,7 +263,9 @@ class TestComparisons:
         result = result_of(tmp_path)
         lead = result.findings[0]
         assert lead.key == "sweep.verdict_clear_margin", keys(result)
-        assert lead.values["best"] == "strict, good = kind, good" and lead.values["n"] == 2
+        assert (
+            lead.values["best"] == "strict, good = kind, good" and lead.values["n"] == 2
+        )
         assert "sweep.twins" in keys(result)[: result.verdicts]
         assert "strict, good = kind, good ranks first of 2 judges" in said(result)
 
@@ -244,7 +277,10 @@ class TestComparisons:
             ("confidence", 30.0),
             ("interval", [40.0, 60.0]),
             ("interval", [49.0, 60.0]),
-            ("distribution", {"values": [0.0, 50.0, 100.0], "probabilities": [0.2, 0.6, 0.2]}),
+            (
+                "distribution",
+                {"values": [0.0, 50.0, 100.0], "probabilities": [0.2, 0.6, 0.2]},
+            ),
             ("rationale", "another word"),
         ],
     )
@@ -269,18 +305,29 @@ class TestComparisons:
             metrics=metrics(0.6),
         )
         path = tmp_path / "1" / "judgments.jsonl"
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [
+            json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()
+        ]
         for line in lines:
             line["outcome"][field] = value
-        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        path.write_text(
+            "".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8"
+        )
         result = result_of(tmp_path)
         names, found = "score, good = devils_advocate, good", keys(result)
-        if field == "rationale":  # no doubt: one judge with two names, where its figure is one
+        # no doubt: one judge with two names, where its figure is one
+        if field == "rationale":
             assert ("sweep.twins" in found) == (headlines[0] == headlines[1])
             assert "sweep.equal_scores" not in found
         else:
-            assert "sweep.twins" not in found and result.findings[0].values.get("best") != names
-            assert "Equal scores, other doubt: score, good; devils_advocate, good" in said(result)
+            assert (
+                "sweep.twins" not in found
+                and result.findings[0].values.get("best") != names
+            )
+            assert (
+                "Equal scores, other doubt: score, good; devils_advocate, good"
+                in said(result)
+            )
 
     def test_a_judge_that_fails_on_some_texts_and_else_says_the_same_does_not_lead(
         self, tmp_path: Path
@@ -288,9 +335,14 @@ class TestComparisons:
         whole, few = scored(60, 50), scored(60, 50)
         few.loc[few["pair_id"].astype(int) < 4, "score"] = np.nan
         result = sweep_of(tmp_path, (whole, 0.7), (few, 0.8))
-        assert keys(result)[0] == "sweep.verdict_same" and result.findings[0].answer == "undecided"
+        assert (
+            keys(result)[0] == "sweep.verdict_same"
+            and result.findings[0].answer == "undecided"
+        )
         (told,) = [
-            finding.values for finding in result.findings if finding.key == "sweep.uneven_pairs"
+            finding.values
+            for finding in result.findings
+            if finding.key == "sweep.uneven_pairs"
         ]
         assert (
             told["n"] == builders.PAIRS - 4
@@ -301,7 +353,13 @@ class TestComparisons:
         same, facts = (scored(90, 10), 1.0), {"choices": {"readout": "probe"}}
         other = (scored(60, 40, seed=1), 0.8)
         result = sweep_of(
-            tmp_path, same, same, other, key="prompt", uses_prompt=[False, False, True], **facts
+            tmp_path,
+            same,
+            same,
+            other,
+            key="prompt",
+            uses_prompt=[False, False, True],
+            **facts,
         )
         same = result.comparisons[
             (result.comparisons["left"] == "a") & (result.comparisons["right"] == "b")
@@ -316,13 +374,17 @@ class TestComparisons:
         assert len(others) == 4
         smallest = others["p"].astype(float).min()
         assert others["p_holm"].astype(float).min() == pytest.approx(2 * smallest)
-        (family,) = [finding for finding in result.findings if finding.key == "sweep.family"]
+        (family,) = [
+            finding for finding in result.findings if finding.key == "sweep.family"
+        ]
         assert family.values["n"] == 2
 
     def test_a_difference_is_left_minus_right_and_the_same_again_and_errors_are_compared_where_there_are_labels(
         self, tmp_path: Path
     ) -> None:
-        first = sweep_of(tmp_path, (scored(80, 60), 0.5), (scored(70, 50), 0.5)).comparisons
+        first = sweep_of(
+            tmp_path, (scored(80, 60), 0.5), (scored(70, 50), 0.5)
+        ).comparisons
         rows = first.set_index("measure")
         assert rows.loc["score", "difference"] == pytest.approx(10)
         assert rows.loc["pair_difference", "shown"] == "identical"
@@ -340,19 +402,23 @@ class TestComparisons:
         self, tmp_path: Path
     ) -> None:
         jobs = (scored(80, 60), 0.5), (scored(70, 50, seed=1), 0.5)
-        result = sweep_of(tmp_path / "others", *jobs, key="dataset", dataset_digest=["d", "other"])
+        result = sweep_of(
+            tmp_path / "others", *jobs, key="dataset", dataset_digest=["d", "other"]
+        )
         assert result.comparisons.empty
         assert "sweep.other_items" in keys(result)
         holes = scored(80, 60)
         holes.loc[[0, 3], "score"] = np.nan
-        counts = sweep_of(tmp_path / "holes", (holes, 0.5), jobs[1]).comparisons.set_index(
-            "measure"
-        )["n"]
+        counts = sweep_of(
+            tmp_path / "holes", (holes, 0.5), jobs[1]
+        ).comparisons.set_index("measure")["n"]
         # pairs are the unit; two of them have one text left
         assert counts["score"] == builders.PAIRS
         assert counts["pair_difference"] == builders.PAIRS - 2
 
-    def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:
+    def test_agreement_of_a_job_with_itself_and_with_a_constant(
+        self, tmp_path: Path
+    ) -> None:
         one = (scored(90, 10), 0.5)
         result = sweep_of(tmp_path, one, one, (scored(50, 50).assign(score=50.0), 0.5))
         rows = result.agreement.set_index(["left", "right"])
@@ -367,10 +433,22 @@ class TestComparisons:
 
 class TestJobs:
     def test_a_stopped_job_can_be_told_from_a_failed_one(self, tmp_path: Path) -> None:
-        write_job(tmp_path / "0", ["a=1"], scored(1, 0), status="stopped", error="budget")
-        write_job(tmp_path / "1", ["a=2"], scored(1, 0), status="running", error="no such column")
+        write_job(
+            tmp_path / "0", ["a=1"], scored(1, 0), status="stopped", error="budget"
+        )
+        write_job(
+            tmp_path / "1",
+            ["a=2"],
+            scored(1, 0),
+            status="running",
+            error="no such column",
+        )
         write_job(tmp_path / "2", ["a=3"], scored(1, 0), status="running")
-        assert [job.status for job in read_jobs(tmp_path)] == ["stopped", "failed", "stopped"]
+        assert [job.status for job in read_jobs(tmp_path)] == [
+            "stopped",
+            "failed",
+            "stopped",
+        ]
 
     def test_a_rubric_may_refer_to_the_config_and_be_of_a_class_of_ones_own(
         self, tmp_path: Path, monkeypatch: Patch
@@ -417,26 +495,37 @@ class TestCallback:
         assert not {SWEEP_FOLDER, SWEEP_RUN} & os.environ.keys()
         manifest = RunFolder(tmp_path).sweep
         assert manifest is not None
-        assert (manifest["status"], manifest["overrides"]) == ("finished", ["model=a,b"])
+        assert (manifest["status"], manifest["overrides"]) == (
+            "finished",
+            ["model=a,b"],
+        )
         assert (tmp_path / "report.html").is_file()
         assert "a ranks first" in capsys.readouterr().out
 
     def test_a_sweep_is_continued_only_by_its_own_command(
         self, tmp_path: Path, capsys: Capture, monkeypatch: Patch
     ) -> None:
-        monkeypatch.setenv(SWEEP_FOLDER, "")  # restored afterwards: this sweep has no end
+        # restored afterwards: this sweep has no end
+        monkeypatch.setenv(SWEEP_FOLDER, "")
         callback = SweepCallback()
         callback.on_multirun_start(composed(tmp_path, "model=a,b"))
-        callback.on_multirun_start(composed(tmp_path, "model=a,b", f"run.resume={tmp_path}"))
+        callback.on_multirun_start(
+            composed(tmp_path, "model=a,b", f"run.resume={tmp_path}")
+        )
         with pytest.raises(SystemExit) as ended:
             callback.on_multirun_start(composed(tmp_path, "model=a,c"))
         assert ended.value.code == 2
         assert "holds another sweep: model=a,b" in capsys.readouterr().err
 
-    def test_what_cannot_be_swept_ends_the_command(self, tmp_path: Path, capsys: Capture) -> None:
+    def test_what_cannot_be_swept_ends_the_command(
+        self, tmp_path: Path, capsys: Capture
+    ) -> None:
         (tmp_path / "run.json").write_text("{}")
         for word, told in (
-            ("model=a,b", "which holds a single run, not a sweep. Continue it without -m."),
+            (
+                "model=a,b",
+                "which holds a single run, not a sweep. Continue it without -m.",
+            ),
             ("run.name=${nowhere}", "error: Interpolation key 'nowhere' not found\n"),
         ):
             with pytest.raises(SystemExit) as ended:
@@ -455,13 +544,19 @@ class TestCallback:
             (Path("outputs") / folder).mkdir(parents=True)
             (Path("outputs") / folder / name).write_text('{"status": "running"}')
         assert output_folder("last", fresh) == "outputs/2026-01-01/10-00-00-sweep"
-        assert output_folder("last", "outputs/2026-01-03/00-00-00") == "outputs/2026-01-02/10-00-00"
+        assert (
+            output_folder("last", "outputs/2026-01-03/00-00-00")
+            == "outputs/2026-01-02/10-00-00"
+        )
 
 
 def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(
     tmp_path: Path,
 ) -> None:
-    rows = [{"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."} for n in range(4)]
+    rows = [
+        {"id": str(n), "text": f"Conforme o Tema {n} do STF, porque sim."}
+        for n in range(4)
+    ]
     put(tmp_path / "good.jsonl", rows)
     (tmp_path / "bad.jsonl").write_text("not json", encoding="utf-8")
     settings = (
@@ -477,20 +572,31 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(
         and str(tmp_path) not in first.stdout
     )
     assert first.stderr.rstrip().endswith("run.resume=swept")
-    assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "failed"]
+    assert [job.status for job in read_jobs(tmp_path / "swept")] == [
+        "finished",
+        "failed",
+    ]
     put(tmp_path / "bad.jsonl", rows[:1])
     again = multirun(tmp_path, *settings.split())
     assert again.returncode == 0, again.stderr
     assert "0 judged" in again.stderr  # the first job is answered from its journal
-    assert [job.status for job in read_jobs(tmp_path / "swept")] == ["finished", "finished"]
+    assert [job.status for job in read_jobs(tmp_path / "swept")] == [
+        "finished",
+        "finished",
+    ]
     assert exit_status() == 0  # of this process, which ran no job
 
 
 def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertainty(
     tmp_path: Path,
 ) -> None:
-    for number, (arm, informed) in enumerate({"knowing": True, "guessing": False}.items()):
-        gain = {"calibration.review_gain": 1.0 if informed else 0.0, "calibration.judged": 24.0}
+    for number, (arm, informed) in enumerate(
+        {"knowing": True, "guessing": False}.items()
+    ):
+        gain = {
+            "calibration.review_gain": 1.0 if informed else 0.0,
+            "calibration.judged": 24.0,
+        }
         counts, headline = (
             {
                 "calls": 72,
@@ -506,14 +612,20 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
             metrics=gain | counts,
             headline=headline,
         )
-        doubting(1, informed).to_csv(tmp_path / str(number) / "items_calibration.csv", index=False)
+        doubting(1, informed).to_csv(
+            tmp_path / str(number) / "items_calibration.csv", index=False
+        )
     result = result_of(tmp_path)
     assert keys(result)[0].startswith("sweep.verdict_clear")
     tests = result.comparisons.set_index("measure")
     assert (
-        tests.loc["review_gain", "difference"] > 0.5 and tests.loc["review_gain", "p_holm"] < 0.05
+        tests.loc["review_gain", "difference"] > 0.5
+        and tests.loc["review_gain", "p_holm"] < 0.05
     )
-    assert tests.loc["aurc", "difference"] < 0 and tests.loc["review_gain", "shown"] == "better"
+    assert (
+        tests.loc["aurc", "difference"] < 0
+        and tests.loc["review_gain", "shown"] == "better"
+    )
     # The same for every text: nothing to describe, and what is described has no p-value.
     assert set(result.tables["described"]["measure"]) == {"width"}
     assert "p" not in result.tables["described"]
@@ -533,7 +645,10 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
         and costs.loc["knowing", "tokens_per_item"] == 11
     )
     curve = next(f for f in result.figures if f.name == "review")
-    assert curve.data["n"] == 24 and list(curve.data["lines"]) == ["knowing", "guessing"]
+    assert curve.data["n"] == 24 and list(curve.data["lines"]) == [
+        "knowing",
+        "guessing",
+    ]
     assert said(result)
 
 
@@ -559,11 +674,21 @@ def test_costs_are_multiples_of_the_job_with_the_fewest_calls_and_the_cache_is_n
             headline=None,
         )
     costs = result_of(tmp_path / "of").tables["costs"].set_index("name")
-    assert costs["calls_ratio"].to_dict() == {"debate": 3.0, "score": 1.0, "selective": 2.0}
-    assert costs["seconds_ratio"].to_dict() == {"debate": 4.0, "score": 1.0, "selective": 2.0}
-    assert costs["usd_per_item"].eq(0).all() and "usd_ratio" not in costs  # nothing has no multiple
+    assert costs["calls_ratio"].to_dict() == {
+        "debate": 3.0,
+        "score": 1.0,
+        "selective": 2.0,
+    }
+    assert costs["seconds_ratio"].to_dict() == {
+        "debate": 4.0,
+        "score": 1.0,
+        "selective": 2.0,
+    }
+    # nothing has no multiple
+    assert costs["usd_per_item"].eq(0).all() and "usd_ratio" not in costs
     assert (
-        costs.loc["selective", "trigger_rate"] == 0.25 and costs.loc["score"].isna()["trigger_rate"]
+        costs.loc["selective", "trigger_rate"] == 0.25
+        and costs.loc["score"].isna()["trigger_rate"]
     )
     asked = metrics(1.0, usd=0.0, input_tokens=2400, output_tokens=240)
     folder = tmp_path / "cached"
@@ -579,9 +704,14 @@ def test_costs_are_multiples_of_the_job_with_the_fewest_calls_and_the_cache_is_n
     costs = result.tables["costs"].set_index("name")
     assert costs["calls_ratio"].to_dict() == {"asked": 1.0, "cached": 3.0}
     for quantity in ("tokens", "seconds", "usd"):
-        assert costs[f"{quantity}_per_item"].isna().to_dict() == {"asked": False, "cached": True}
+        assert costs[f"{quantity}_per_item"].isna().to_dict() == {
+            "asked": False,
+            "cached": True,
+        }
     assert result.jobs.set_index("name")["seconds"].isna().to_dict() == {
         "asked": False,
         "cached": True,
     }
-    assert "cached" in said(result) and "unknown where there is no such judgment" in said(result)
+    assert "cached" in said(
+        result
+    ) and "unknown where there is no such judgment" in said(result)

@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
 from tests.sweep import builders
-from tests.sweep.builders import keys, metrics, result_of, said, scored, sweep_of, texts, write_job
+from tests.sweep.builders import (
+    keys,
+    metrics,
+    result_of,
+    said,
+    scored,
+    sweep_of,
+    texts,
+    write_job,
+)
 from undogmatic.examinations.compared import OF_NUMBERS
 from undogmatic.examinations.truth import Margin
 from undogmatic.records.wordings import read
@@ -40,13 +49,17 @@ def corrected(given: list[Comparison], twins: dict[str, dict[str, str]]) -> Fami
     return compare.corrected(given, BETTER, WITH_MARGIN, twins, ALPHA)
 
 
-def comparison(left: str, right: str, p: float | None, measure: str = "score") -> Comparison:
+def comparison(
+    left: str, right: str, p: float | None, measure: str = "score"
+) -> Comparison:
     if p is None:
         return identical(left, right, measure, 20)
     return Comparison(left, right, measure, 1.0, 20, p, lambda _: UNKNOWN)
 
 
-def test_holm_runs_over_all_measures_and_pairs_at_once_and_twins_are_one_hypothesis() -> None:
+def test_holm_runs_over_all_measures_and_pairs_at_once_and_twins_are_one_hypothesis() -> (
+    None
+):
     given = [
         comparison("a", "b", p, m)
         for m, p in (("score", 0.01), ("aurc", 0.02), ("absolute_error", 0.03))
@@ -55,11 +68,17 @@ def test_holm_runs_over_all_measures_and_pairs_at_once_and_twins_are_one_hypothe
     found = corrected(given, {})
     assert (found.size, found.alpha) == (4, ALPHA / 4)
     by_p = found.table.set_index("p")["p_holm"].astype(float)
-    assert by_p.to_dict() == pytest.approx({0.01: 0.04, 0.02: 0.06, 0.03: 0.06, 0.2: 0.2})
+    assert by_p.to_dict() == pytest.approx(
+        {0.01: 0.04, 0.02: 0.06, 0.03: 0.06, 0.2: 0.2}
+    )
     assert by_p.loc[[0.01, 0.02, 0.03, 0.2]].tolist() == pytest.approx(
         paired.holm([0.01, 0.02, 0.03, 0.2]).tolist()
     )
-    given = [comparison("a", "b", None), comparison("a", "c", 0.01), comparison("b", "c", 0.01)]
+    given = [
+        comparison("a", "b", None),
+        comparison("a", "c", 0.01),
+        comparison("b", "c", 0.01),
+    ]
     found = corrected(given, {"score": {"a": "a", "b": "a", "c": "c"}})
     assert found.size == 1 and found.table["p_holm"].dropna().tolist() == [0.01, 0.01]
     assert found.table["shown"].tolist().count("identical") == 1
@@ -81,7 +100,9 @@ def means(
     values: np.ndarray, groups: Any = None, margin: Margin = TEN, measure: str = "score"
 ) -> pd.Series:
     codes = np.arange(len(values)) if groups is None else groups
-    return corrected([of_means("a", "b", measure, values, codes, margin, 100.0)], {}).table.iloc[0]
+    return corrected(
+        [of_means("a", "b", measure, values, codes, margin, 100.0)], {}
+    ).table.iloc[0]
 
 
 def test_groups_are_the_units_of_test_and_interval_and_what_is_one_group_or_the_same_is_not_tested() -> (
@@ -107,7 +128,8 @@ def test_groups_are_the_units_of_test_and_interval_and_what_is_one_group_or_the_
         (30, 5, TEN, "score", "higher"),
         (-30, 5, TEN, "score", "lower"),
         (11, 5, TEN, "score", "open"),
-        (4.5, 6, TEN, "score", "equal"),  # another than 0 beyond doubt, and too small to matter
+        # another than 0 beyond doubt, and too small to matter
+        (4.5, 6, TEN, "score", "equal"),
         (0.5, 5, TEN, "score", "equal"),
         (0.5, 60, TEN, "score", "open"),
         # nobody said what is too small to matter
@@ -152,8 +174,11 @@ def test_the_best_judge_that_is_not_believed_is_named_so_first(
         {"ab": "supported", "controls": "supported"},
     )
     assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.ahead_margin"]
-    assert result.findings[1].answer is None  # no tick on a judge that is not to be trusted
-    assert result.verdicts == 2 and result.findings[0].values["analyses"] == ["controls"]
+    # no tick on a judge that is not to be trusted
+    assert result.findings[1].answer is None
+    assert result.verdicts == 2 and result.findings[0].values["analyses"] == [
+        "controls"
+    ]
     assert "1 of the 2 judges can be trusted by its own report: b." in said(result)
     assert result.jobs["standing"].tolist() == [standing, "supported"]
 
@@ -164,10 +189,14 @@ def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_ma
     result = swept(tmp_path / "a", {"ab": "supported"}, {"ab": "refuted"})
     assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
     nobody = swept(tmp_path / "b", {"ab": "refuted"}, {"ab": "undecided"})
-    assert "None of the 2 judges is shown to be trustworthy by its own report." in said(nobody)
+    assert "None of the 2 judges is shown to be trustworthy by its own report." in said(
+        nobody
+    )
     result = swept(tmp_path / "c", None, None)
     assert result.verdicts == 1 and "standing" not in result.jobs
-    assert "verdict_clear" in keys(result)[0] and "looks better here than it is" in said(result)
+    assert "verdict_clear" in keys(result)[
+        0
+    ] and "looks better here than it is" in said(result)
 
 
 def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themselves(
@@ -175,17 +204,26 @@ def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themse
 ) -> None:
     frames = [scored(60, 50, seed=n) for n in range(2)]
     groups = "pair " + (frames[0]["pair_id"].astype(int) // 3).astype(str)
-    grouped = sweep_of(tmp_path / "a", *((own.assign(group=groups), 0.9) for own in frames))
+    grouped = sweep_of(
+        tmp_path / "a", *((own.assign(group=groups), 0.9) for own in frames)
+    )
     assert set(grouped.comparisons["n"]) == {4}
-    alone = [(own.drop(columns="pair_id").assign(group=own["item_id"]), 0.9) for own in frames]
+    alone = [
+        (own.drop(columns="pair_id").assign(group=own["item_id"]), 0.9)
+        for own in frames
+    ]
     rows = sweep_of(tmp_path / "b", *alone).comparisons
     assert rows["measure"].tolist() == ["score"] and rows["n"].tolist() == [24]
-    ((_, message),) = sweep_of(tmp_path / "c", (frames[0].drop(columns="group"), 0.9)).failed
+    ((_, message),) = sweep_of(
+        tmp_path / "c", (frames[0].drop(columns="group"), 0.9)
+    ).failed
     assert "scores.csv cannot be read (an item without `group`)" in message
 
 
 @pytest.mark.parametrize("of_several", [False, True])
-def test_conditions_may_be_named_as_lists_also_in_a_suite(tmp_path: Path, of_several: bool) -> None:
+def test_conditions_may_be_named_as_lists_also_in_a_suite(
+    tmp_path: Path, of_several: bool
+) -> None:
     chosen = {
         "treatment": ["imitation", "naked"],
         "baseline": ["explanation", "explained"],
@@ -210,18 +248,23 @@ def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:
         facts = {"standing": {"ab": "supported" if n else "undecided"}}
         frame = scored(70, 30, seed=n if n < 13 else 0)
         write_job(
-            tmp_path / str(n), [f"model=judge_{n}"], frame, metrics=metrics(0.9 - n / 100), **facts
+            tmp_path / str(n),
+            [f"model=judge_{n}"],
+            frame,
+            metrics=metrics(0.9 - n / 100),
+            **facts,
         )
     result = result_of(tmp_path)
     assert len(result.comparisons) == 2 * 15 * 14 / 2
-    assert set(result.comparisons["left"].head(14)) | set(result.comparisons["right"].head(14)) >= {
-        "judge_0"
-    }
+    assert set(result.comparisons["left"].head(14)) | set(
+        result.comparisons["right"].head(14)
+    ) >= {"judge_0"}
     first = result.comparisons.head(14)
     assert ((first["left"] == "judge_0") | (first["right"] == "judge_0")).all()
     assert len(result.agreement) == 12 * 11 / 2
     chance = {f.key: f.values.get("chance") for f in result.findings}["sweep.by_chance"]
-    assert chance == 0.375  # 15 judges, each of which may get an undeserved yes in 2.5 % of sweeps
+    # 15 judges, each of which may get an undeserved yes in 2.5 % of sweeps
+    assert chance == 0.375
     assert "; ... (14)" in said(result) and "judge_9;" not in said(result)
 
 
@@ -263,13 +306,17 @@ def of_arms(folder: Path, arms: str) -> SweepResult:
         seed = ord(arm)
         facts = {
             "metrics": (
-                metrics(0.5) | {"calibration.judged": 24.0, "calibration.review_gain": 0.1 * n}
+                metrics(0.5)
+                | {"calibration.judged": 24.0, "calibration.review_gain": 0.1 * n}
             )
         }
         frame = scored(60 + seed % 3 * 10, 40, seed=seed, labels=True)
         seconds = np.random.default_rng(n).uniform(1, 2 + n, len(frame))
         write_job(
-            folder / str(n), [f"arm={arm}", f"seed={n}"], frame.assign(seconds=seconds), **facts
+            folder / str(n),
+            [f"arm={arm}", f"seed={n}"],
+            frame.assign(seconds=seconds),
+            **facts,
         )
         builders.doubting(seed, informed=False).to_csv(
             folder / str(n) / "items_calibration.csv", index=False
@@ -280,15 +327,23 @@ def of_arms(folder: Path, arms: str) -> SweepResult:
 def test_a_copy_gets_the_intervals_of_its_twin_changes_nobody_elses_and_agrees_with_nobody(
     tmp_path: Path,
 ) -> None:
-    plain, copied = of_arms(tmp_path / "plain", "abc"), of_arms(tmp_path / "copied", "abacc")
-    of = {f"{arm}, seed={n}": arm for arm, n in zip("abcacc", (0, 1, 2, 2, 3, 4), strict=True)}
+    plain, copied = (
+        of_arms(tmp_path / "plain", "abc"),
+        of_arms(tmp_path / "copied", "abacc"),
+    )
+    of = {
+        f"{arm}, seed={n}": arm
+        for arm, n in zip("abcacc", (0, 1, 2, 2, 3, 4), strict=True)
+    }
     expected, found = (by_pair(result.comparisons, of) for result in (plain, copied))
     assert {measure for measure, *_ in expected} == {*BETTER} - {"ece", *FOLLOWING}
     assert found.keys() == expected.keys()
     for key, several in found.items():
         assert len(set(several)) == 1, key
         assert several[0] == pytest.approx(expected[key][0], abs=1e-12), key
-    copied_pair = [of[row.left] == of[row.right] for row in copied.comparisons.itertuples()]
+    copied_pair = [
+        of[row.left] == of[row.right] for row in copied.comparisons.itertuples()
+    ]
     assert copied.comparisons.loc[copied_pair, "p"].isna().all()
     assert plain.comparisons["p_holm"].astype(float).min() < 0.05
     sizes = [
@@ -301,7 +356,9 @@ def test_a_copy_gets_the_intervals_of_its_twin_changes_nobody_elses_and_agrees_w
         for result in (plain, copied)
     ]
     assert alphas[0] == alphas[1]
-    assert not any(key.startswith("sweep.alpha") for key in keys(of_arms(tmp_path / "same", "aa")))
+    assert not any(
+        key.startswith("sweep.alpha") for key in keys(of_arms(tmp_path / "same", "aa"))
+    )
 
 
 def by_pair(
@@ -320,8 +377,12 @@ def by_pair(
             else (-row.difference, -row.high, -row.low)
         )
         numbers = (*ends, row.p, row.p_holm)
-        rounded = tuple(round(float("nan") if v is None else float(v), 9) for v in numbers)
-        found.setdefault((row.measure, min(one, other), max(one, other)), []).append(rounded)
+        rounded = tuple(
+            round(float("nan") if v is None else float(v), 9) for v in numbers
+        )
+        found.setdefault((row.measure, min(one, other), max(one, other)), []).append(
+            rounded
+        )
     return {
         key: [tuple(-1 if np.isnan(v) else v for v in row) for row in rows]
         for key, rows in found.items()
@@ -356,7 +417,9 @@ def letters(p: dict[tuple[str, str], float], order: list[str]) -> dict[str, str]
         told = {"calibration.judged": 24.0, "calibration.review_gain": -float(place)}
         jobs[name] = Job(place, {}, {}, {}, told, pd.DataFrame(), "finished")
     table = worth(jobs, tests)["worth_order"].set_index("name")
-    return table["review_gain_group"].to_dict() if "review_gain_group" in table else None
+    return (
+        table["review_gain_group"].to_dict() if "review_gain_group" in table else None
+    )
 
 
 TEXTS = 60
@@ -366,25 +429,39 @@ def labelled(noise: float, seed: int, groups: int = TEXTS // 3) -> pd.DataFrame:
     """Sixty labelled texts, three of one source, scored with so much noise."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
-        {"item_id": [f"i{n}" for n in range(TEXTS)], "pair_id": None, "condition": "gold:x"}
+        {
+            "item_id": [f"i{n}" for n in range(TEXTS)],
+            "pair_id": None,
+            "condition": "gold:x",
+        }
     )
     frame["group"] = [f"g{n % groups}" for n in range(TEXTS)]
     frame["label"] = np.random.default_rng(99).uniform(0, 100, TEXTS)
-    frame["score"] = (50 + 0.3 * (frame["label"] - 50) + rng.normal(scale=noise, size=TEXTS)).clip(
-        0, 100
-    )
-    return frame.assign(seconds=0.1)[[*texts().columns[:3], "group", "label", "score", "seconds"]]
+    frame["score"] = (
+        50 + 0.3 * (frame["label"] - 50) + rng.normal(scale=noise, size=TEXTS)
+    ).clip(0, 100)
+    return frame.assign(seconds=0.1)[
+        [*texts().columns[:3], "group", "label", "score", "seconds"]
+    ]
 
 
-def followed(folder: Path, *frames: pd.DataFrame, headline: str = OF_NUMBERS) -> SweepResult:
+def followed(
+    folder: Path, *frames: pd.DataFrame, headline: str = OF_NUMBERS
+) -> SweepResult:
     for n, frame in enumerate(frames):
         rho = float(frame["score"].corr(frame["label"], method="spearman"))
-        numbers = {OF_NUMBERS: rho, f"{OF_NUMBERS}_low": rho - 0.1, f"{OF_NUMBERS}_high": rho + 0.1}
+        numbers = {
+            OF_NUMBERS: rho,
+            f"{OF_NUMBERS}_low": rho - 0.1,
+            f"{OF_NUMBERS}_high": rho + 0.1,
+        }
         numbers |= {
             "labelled.agreement.pearson": float(frame["score"].corr(frame["label"])),
             "labelled.agreement.error": 20.0,
         }
-        write_job(folder / str(n), [f"prompt={n}"], frame, metrics=numbers, headline=headline)
+        write_job(
+            folder / str(n), [f"prompt={n}"], frame, metrics=numbers, headline=headline
+        )
     return result_of(folder)
 
 
@@ -406,20 +483,25 @@ def test_the_better_follower_is_shown_by_its_correlations(tmp_path: Path) -> Non
     table = result.tables["following"].set_index("name")
     assert table.loc["prompt=0", "spearman"] > table.loc["prompt=1", "spearman"]
     report.write(result, tmp_path)
-    assert "How far do the verdicts follow the labels?" in (tmp_path / "report.md").read_text(
-        encoding="utf-8"
-    )
+    assert "How far do the verdicts follow the labels?" in (
+        tmp_path / "report.md"
+    ).read_text(encoding="utf-8")
 
 
 def test_few_groups_copies_and_jobs_ranked_otherwise_are_not_compared_by_correlations(
     tmp_path: Path,
 ) -> None:
     many = followed(tmp_path / "many", labelled(20, 1), labelled(45, 2))
-    few = followed(tmp_path / "few", labelled(20, 1, groups=4), labelled(45, 2, groups=4))
+    few = followed(
+        tmp_path / "few", labelled(20, 1, groups=4), labelled(45, 2, groups=4)
+    )
     assert "spearman" in set(many.comparisons["measure"])
     assert "spearman" not in set(few.comparisons["measure"])
     result = followed(
-        tmp_path / "a", labelled(2, 1), labelled(60, 2), headline="labelled.agreement.error"
+        tmp_path / "a",
+        labelled(2, 1),
+        labelled(60, 2),
+        headline="labelled.agreement.error",
     )
     assert not {"spearman", "pearson"} & set(result.comparisons["measure"])
     assert "following" not in result.tables

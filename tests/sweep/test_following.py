@@ -46,7 +46,9 @@ HEADLINES = {
 WORDINGS = {"en": {"definition": "d", "question": "q", "unit": "", "meanings": None}}
 
 
-def evidence_of(kind: Kind, errs: float, seed: int, n: int = N, group: int = 1) -> Evidence:
+def evidence_of(
+    kind: Kind, errs: float, seed: int, n: int = N, group: int = 1
+) -> Evidence:
     """What a judge says that errs so often, beside the labels of two people who mostly agree: the
     same items and labels whatever the judge."""
     k = len(CATEGORIES[kind])
@@ -66,8 +68,12 @@ def evidence_of(kind: Kind, errs: float, seed: int, n: int = N, group: int = 1) 
     )
     said = np.repeat(truth, len(orders))
     wrong = own.random(said.size) < errs
-    verdicts["verdict"] = np.where(wrong, own.integers(0, k, said.size), said).astype(float)
-    verdicts = verdicts.assign(confidence=np.nan, reason=None, place="")[list(VERDICT_COLUMNS)]
+    verdicts["verdict"] = np.where(wrong, own.integers(0, k, said.size), said).astype(
+        float
+    )
+    verdicts = verdicts.assign(confidence=np.nan, reason=None, place="")[
+        list(VERDICT_COLUMNS)
+    ]
     labels = pd.DataFrame(
         [
             (item, OVERALL, rater, float(label))
@@ -95,7 +101,11 @@ def write(folder: Path, number: int, evidence: Evidence, **facts: Any) -> None:
     kind = "unordered" if evidence.kind == "pairwise" else evidence.kind
     direction = {} if kind == "unordered" else {"direction": "higher_is_better"}
     # as rubric=preference has it
-    names = ("tie", "first", "second") if evidence.kind == "pairwise" else evidence.categories
+    names = (
+        ("tie", "first", "second")
+        if evidence.kind == "pairwise"
+        else evidence.categories
+    )
     wordings = {"en": {**WORDINGS["en"], "meanings": list(names)}}
     scale = {
         "scale": {
@@ -107,7 +117,9 @@ def write(folder: Path, number: int, evidence: Evidence, **facts: Any) -> None:
         "wordings": wordings,
         "direction": None,
     } | direction
-    scores = pd.DataFrame({"item_id": evidence.items.index, "pair_id": None, "condition": None})
+    scores = pd.DataFrame(
+        {"item_id": evidence.items.index, "pair_id": None, "condition": None}
+    )
     scores["group"] = evidence.items["group"].to_numpy()
     scores = scores.assign(label=np.nan, score=np.nan, seconds=0.1)
     headline = HEADLINES[evidence.kind]
@@ -165,21 +177,33 @@ def test_jobs_that_err_as_often_are_not_told_apart(kind: Kind, tmp_path: Path) -
     assert "sweep.verdict_open" in keys(result)
 
 
-def test_all_pairs_of_jobs_are_corrected_together_and_copies_are_one(tmp_path: Path) -> None:
-    judged = [evidence_of("unordered", errs, seed) for errs, seed in ((0.1, 1), (0.1, 1), (0.8, 2))]
+def test_all_pairs_of_jobs_are_corrected_together_and_copies_are_one(
+    tmp_path: Path,
+) -> None:
+    judged = [
+        evidence_of("unordered", errs, seed)
+        for errs, seed in ((0.1, 1), (0.1, 1), (0.8, 2))
+    ]
     result = swept(tmp_path, *judged)
     shown = result.comparisons.set_index(["left", "right"])["shown"]
     assert shown["prompt=0", "prompt=1"] == "identical"
     assert set(shown.drop(("prompt=0", "prompt=1"))) <= {"better", "worse"}
-    assert result.comparisons["p_holm"].nunique() == 1  # the copies' tests are one hypothesis
+    # the copies' tests are one hypothesis
+    assert result.comparisons["p_holm"].nunique() == 1
 
 
-def test_categories_that_one_job_never_names_do_not_move_the_others(tmp_path: Path) -> None:
+def test_categories_that_one_job_never_names_do_not_move_the_others(
+    tmp_path: Path,
+) -> None:
     """Categories without an order are numbered as they occur in a file."""
     full, part = evidence_of("unordered", 0.2, 1), evidence_of("unordered", 0.2, 2)
     verdicts = part.verdicts.assign(verdict=part.verdicts["verdict"].clip(lower=1.0))
     missing = Evidence(
-        "unordered", verdicts, part.labels, part.items, categories=CATEGORIES["unordered"]
+        "unordered",
+        verdicts,
+        part.labels,
+        part.items,
+        categories=CATEGORIES["unordered"],
     )
     result = swept(tmp_path, full, missing)
     (row,) = result.comparisons.to_dict("records")
@@ -188,7 +212,9 @@ def test_categories_that_one_job_never_names_do_not_move_the_others(tmp_path: Pa
     assert sign * row["difference"] == pytest.approx(apart, abs=1e-9)
 
 
-def test_jobs_with_other_labels_or_another_headline_are_not_compared(tmp_path: Path) -> None:
+def test_jobs_with_other_labels_or_another_headline_are_not_compared(
+    tmp_path: Path,
+) -> None:
     other = evidence_of("unordered", 0.1, 1)
     turned = (other.labels["label"] + 1) % 3
     relabelled = Evidence(

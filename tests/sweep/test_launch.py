@@ -61,8 +61,12 @@ def test_what_differs_in_a_request_is_not_refused(
     looked: list[Any] = []
     with compose.opened(sent, (), "run") as loader, monkeypatch.context() as patch:
         known = launch._sent
-        patch.setattr(launch, "_sent", lambda *given: looked.append(known(*given)) or looked[-1])
-        launch.check_reaching(loader.load_configuration("config", sent, RunMode.MULTIRUN))
+        patch.setattr(
+            launch, "_sent", lambda *given: looked.append(known(*given)) or looked[-1]
+        )
+        launch.check_reaching(
+            loader.load_configuration("config", sent, RunMode.MULTIRUN)
+        )
     assert len(looked) > 1 and None not in looked, "the requests were compared"
 
 
@@ -84,7 +88,9 @@ def config(target: str, **more: object) -> DictConfig:
 
 @pytest.fixture
 def _four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch.os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
+    monkeypatch.setattr(
+        launch.os, "sched_getaffinity", lambda _: set(range(4)), raising=False
+    )
 
 
 @pytest.mark.usefixtures("_four_cores")
@@ -110,7 +116,9 @@ def test_threads_are_divided_among_the_jobs(
         4 // count,
         1,
     ]
-    assert (f"{count} jobs at once share 4 cores" in capsys.readouterr().err) == (count > 1)
+    assert (f"{count} jobs at once share 4 cores" in capsys.readouterr().err) == (
+        count > 1
+    )
 
 
 def test_no_more_jobs_with_the_model_run_than_there_are_cores(
@@ -139,7 +147,9 @@ def test_a_launcher_for_slurm_is_refused_where_there_is_none(
 ) -> None:
     monkeypatch.setattr(launch.shutil, "which", lambda _: None)
     with pytest.raises(ConfigError, match="no `srun` here"):
-        launch.check_launcher(config(f"{PLUGINS}submitit_launcher.submitit_launcher.SlurmLauncher"))
+        launch.check_launcher(
+            config(f"{PLUGINS}submitit_launcher.submitit_launcher.SlurmLauncher")
+        )
 
 
 def test_a_job_for_slurm_asks_for_what_its_config_says(
@@ -175,7 +185,9 @@ def test_a_job_for_slurm_asks_for_what_its_config_says(
 
 
 def test_a_pattern_stands_for_the_options_of_its_group(tmp_path: Path) -> None:
-    done = multirun(tmp_path, "model=patterns", "run.limit=2", "analysis=none", "judge=glob(sc*)")
+    done = multirun(
+        tmp_path, "model=patterns", "run.limit=2", "analysis=none", "judge=glob(sc*)"
+    )
     assert done.returncode == 0, done.stderr
     (job,) = list(tmp_path.rglob("judgments.jsonl"))
     assert "judge=score" in (job.parent / ".hydra" / "overrides.yaml").read_text()

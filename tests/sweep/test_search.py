@@ -37,7 +37,10 @@ class TestSpace:
         self,
     ) -> None:
         found = space(
-            "seed=3", "prompt=a,b", "readout.n=range(4,11,3)", "readout.x=tag(log,interval(0.1,10))"
+            "seed=3",
+            "prompt=a,b",
+            "readout.n=range(4,11,3)",
+            "readout.x=tag(log,interval(0.1,10))",
         )
         assert found.fixed == ["seed=3"]
         assert found.keys["prompt"].choices == ("a", "b")  # type: ignore[attr-defined]
@@ -51,17 +54,22 @@ class TestSpace:
         assert (found.fixed, list(found.keys)) == (["prompt.anchors=true"], ["seed"])
 
     @pytest.mark.parametrize(
-        ("words", "said"), [(["seed=1"], "nothing varies"), (["seed=range(3,3)"], "seed")]
+        ("words", "said"),
+        [(["seed=1"], "nothing varies"), (["seed=range(3,3)"], "seed")],
     )
     def test_what_cannot_be_searched(self, words: list[str], said: str) -> None:
         with pytest.raises(ConfigError, match=said):
             space(*words)
 
 
-def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(rubric: Rubric) -> None:
+def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(
+    rubric: Rubric,
+) -> None:
     demos = [{"text": f"t{n}", "score": n, "rationale": "r"} for n in range(5)]
     whole = Prompt(id="p", language="en", demonstrations=demos)
-    assert whole.model_copy(update={"demo_count": 2}).shown() == whole.demonstrations[:2]
+    assert (
+        whole.model_copy(update={"demo_count": 2}).shown() == whole.demonstrations[:2]
+    )
     shuffled = whole.model_copy(update={"demo_order": 3})
     assert shuffled.model_copy(update={"demo_count": 2}).shown() == shuffled.shown()[:2]
     assert whole.hash(rubric) != whole.model_copy(update={"demo_count": 5}).hash(rubric)
@@ -78,25 +86,35 @@ class TestSelection:
         equal = noise - noise.mean(axis=1, keepdims=True)
         groups = np.arange(60)
         # The expected largest of 20 independent means of 60 is 1.87 standard errors.
-        assert flattery(equal, groups, rng) == pytest.approx(1.87 / np.sqrt(60), rel=0.1)
+        assert flattery(equal, groups, rng) == pytest.approx(
+            1.87 / np.sqrt(60), rel=0.1
+        )
         clear = equal + np.array([5, *np.zeros(19)])[:, None]
         assert abs(flattery(clear, groups, rng)) < 0.02
         one = np.random.default_rng(2).normal(size=40)
-        assert abs(flattery(np.stack([one] * 9), np.arange(40), np.random.default_rng(0))) < 0.02
+        assert (
+            abs(flattery(np.stack([one] * 9), np.arange(40), np.random.default_rng(0)))
+            < 0.02
+        )
 
     def test_apart_mirrors_and_the_front_holds_what_nothing_beats(self) -> None:
         one, other = Estimate(0.9, 0.8, 0.95), Estimate(0.6, 0.5, 0.75)
         there, back = apart(one, other), apart(other, one)
         assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
         assert there.low < 0.3 < there.high
-        found = front(np.array([0.9, 0.8, 0.8, 0.9, 0.5]), np.array([3.0, 1.0, 2.0, 3.0, 1.0]))
+        found = front(
+            np.array([0.9, 0.8, 0.8, 0.9, 0.5]), np.array([3.0, 1.0, 2.0, 3.0, 1.0])
+        )
         assert found.tolist() == [True, True, False, True, False]
 
 
-def test_of_equal_trials_the_cheaper_is_first_and_the_front_is_kept(tmp_path: Path) -> None:
+def test_of_equal_trials_the_cheaper_is_first_and_the_front_is_kept(
+    tmp_path: Path,
+) -> None:
     values = [[0.9, 5.0], [0.9, 2.0], [0.5, 1.0], [0.4, 3.0]]
     trials = [
-        Trial(number=n, params={"a": n}, state="complete", values=v) for n, v in enumerate(values)
+        Trial(number=n, params={"a": n}, state="complete", values=v)
+        for n, v in enumerate(values)
     ]
     objectives = ["quality", "tokens"]
     search = SearchState(
@@ -116,7 +134,9 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return multirun(folder, *settings.split(), *words)
 
 
-def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_path: Path) -> None:
+def test_a_search_from_the_command_to_its_report_and_again_without_judging(
+    tmp_path: Path,
+) -> None:
     """`seed` changes nothing in these scores: both points are tried, the space is then searched
     through."""
     words = ["seed=choice(1,2)", "hydra.sweeper.n_trials=5", "hydra.sweep.dir=s"]
@@ -125,31 +145,44 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     kept = json.loads((tmp_path / "s" / "search.json").read_text())
     assert (len(kept["trials"]), kept["stopped_by"]) == (2, "searched_through")
     assert (
-        "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
+        "dataset.split=test"
+        in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
     )
     report = (tmp_path / "s" / "report.md").read_text()
     assert "on texts that no trial has seen" in report and "Choosing alone" in report
     assert "All combinations were tried" in report
     assert kept["looks"] == 1
     assert "look number" not in report
-    times = {n: (tmp_path / "s" / n / "run.json").stat().st_mtime_ns for n in ("0", "1", "final")}
+    times = {
+        n: (tmp_path / "s" / n / "run.json").stat().st_mtime_ns
+        for n in ("0", "1", "final")
+    }
     # Killed before the second had ended: only that one is run again.
     kept["trials"][1] |= {"state": "waiting", "values": []}
     (tmp_path / "s" / "search.json").write_text(json.dumps(kept))
     again = run(tmp_path, *words, "run.resume=s")
     assert again.returncode == 0, again.stderr
     changed = {
-        n for n, t in times.items() if (tmp_path / "s" / n / "run.json").stat().st_mtime_ns != t
+        n
+        for n, t in times.items()
+        if (tmp_path / "s" / n / "run.json").stat().st_mtime_ns != t
     }
     assert changed == {"1"}
     # the same winner on the same texts
     assert json.loads((tmp_path / "s" / "search.json").read_text())["looks"] == 1
-    other = run(tmp_path, *words, "hydra.sweep.dir=t", "prompt=minimal_pt", "model=tfidf")
+    other = run(
+        tmp_path, *words, "hydra.sweep.dir=t", "prompt=minimal_pt", "model=tfidf"
+    )
     assert other.returncode == 0, other.stderr
-    assert "look number 2 at the winner's test texts" in (tmp_path / "t" / "report.md").read_text()
+    assert (
+        "look number 2 at the winner's test texts"
+        in (tmp_path / "t" / "report.md").read_text()
+    )
 
 
-def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_path: Path) -> None:
+def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(
+    tmp_path: Path,
+) -> None:
     same = (
         "Nega-se provimento ao recurso, porque o prazo de quinze dias já tinha corrido quando foi"
         " protocolado"
@@ -168,15 +201,24 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
     for words, said in (
         ("seed=1,2 dataset.split=test", "a search takes development texts"),
         (f"seed=1,2 {two}", "gives trials up by one"),
-        ("seed=1,2 hydra.sweeper.search={dataset.split:test}", "on both sides of the split"),
-        ("dataset.conditions=[explanation],[imitation]", "`dataset.conditions` cannot be searched"),
+        (
+            "seed=1,2 hydra.sweeper.search={dataset.split:test}",
+            "on both sides of the split",
+        ),
+        (
+            "dataset.conditions=[explanation],[imitation]",
+            "`dataset.conditions` cannot be searched",
+        ),
         ("seed=1,2 analysis=ab,labelled", "`analysis` cannot be searched"),
         ("rubric.margin=interval(1,20)", "`rubric.margin` cannot be searched"),
         (
             "rubric.direction=higher_is_worse,higher_is_better",
             "`rubric.direction` cannot be searched",
         ),
-        (f"seed=1,2 {of_files}", "test text '1' and development text '2' (copies or near"),
+        (
+            f"seed=1,2 {of_files}",
+            "test text '1' and development text '2' (copies or near",
+        ),
     ):
         ended = run(tmp_path, *words.split())
         assert ended.returncode == 2 and said in ended.stderr
@@ -214,7 +256,9 @@ def test_a_prompt_that_no_trial_could_use_is_one_message_before_anything_is_judg
 ) -> None:
     ended = multirun(tmp_path, *SEARCH, *NO_SERVER, *words.split())
     assert ended.returncode == 2 and said in ended.stderr
-    assert "Traceback" not in ended.stderr and not list(tmp_path.rglob("judgments.jsonl"))
+    assert "Traceback" not in ended.stderr and not list(
+        tmp_path.rglob("judgments.jsonl")
+    )
 
 
 def test_what_an_experiment_varies_of_demonstrations_is_left_out_aloud_where_no_prompt_has_any(
@@ -227,7 +271,10 @@ def test_what_an_experiment_varies_of_demonstrations_is_left_out_aloud_where_no_
     )
     assert note in ended.stderr and "Traceback" not in ended.stderr
     (state,) = (json.loads(path.read_text()) for path in tmp_path.rglob("search.json"))
-    assert sorted(key.lstrip("+") for key in state["space"]) == ["prompt", "prompt.anchors"]
+    assert sorted(key.lstrip("+") for key in state["space"]) == [
+        "prompt",
+        "prompt.anchors",
+    ]
 
 
 def test_the_cost_figure_of_a_sweep_shows_the_pareto_front(tmp_path: Path) -> None:
@@ -254,16 +301,29 @@ def test_the_cost_figure_of_a_sweep_shows_the_pareto_front(tmp_path: Path) -> No
             "The winner has not been tested yet",
             "Name texts that no trial has seen",
         ),
-        (None, ["dataset.path=t.csv"], "None of the 1 trial ", "Below is why each failed"),
+        (
+            None,
+            ["dataset.path=t.csv"],
+            "None of the 1 trial ",
+            "Below is why each failed",
+        ),
     ],
 )
 def test_what_stopped_a_search_is_said_and_what_comes_next(
     scores: pd.DataFrame | None, final: list[str], told: str, step: str, tmp_path: Path
 ) -> None:
     values = [0.9] if scores is not None else []
-    trial = Trial(number=0, params={}, state="complete" if values else "failed", values=values)
+    trial = Trial(
+        number=0, params={}, state="complete" if values else "failed", values=values
+    )
     SearchState(
-        space={}, objectives=["quality"], search=[], final=final, seed=0, trials=[trial], winner=0
+        space={},
+        objectives=["quality"],
+        search=[],
+        final=final,
+        seed=0,
+        trials=[trial],
+        winner=0,
     ).write(tmp_path)
     write_job(
         tmp_path / "0",
@@ -274,20 +334,29 @@ def test_what_stopped_a_search_is_said_and_what_comes_next(
     )
     if final and values:
         write_job(tmp_path / "final", ["prompt=a"], None, error="too few labels")
-    noted = {"hydra": {"overrides": {"task": ["prompt=a,b"], "hydra": ["hydra/sweeper=optuna"]}}}
+    noted = {
+        "hydra": {
+            "overrides": {"task": ["prompt=a,b"], "hydra": ["hydra/sweeper=optuna"]}
+        }
+    }
     (tmp_path / "multirun.yaml").write_text(json.dumps(noted))
     result = result_of(tmp_path)
     first, *_ = report.answers(result, Words.of(result))
     assert isinstance(first, Answered) and told in first.text
     assert ("too few labels. " in first.text) == bool(final and values)
-    assert step in first.below[0] and "hydra/sweeper=optuna prompt=a,b" in first.below[0]
+    assert (
+        step in first.below[0] and "hydra/sweeper=optuna prompt=a,b" in first.below[0]
+    )
 
 
 @pytest.mark.parametrize(
     ("typed", "suggested"),
     [
         (["model=gpt", "prompt=a,b"], "-m prompt=a,b model=gpt,local"),
-        (["model=gpt", "model.api_base=http://x/v1", "prompt=a,b"], "-m prompt=a,b model=local"),
+        (
+            ["model=gpt", "model.api_base=http://x/v1", "prompt=a,b"],
+            "-m prompt=a,b model=local",
+        ),
         (["model=local,qwen", "seed=1"], "-m seed=1 model=local,qwen,gpt"),
         (["model.kind=random,length"], "model=local"),
     ],
@@ -298,7 +367,9 @@ def test_one_more_model_is_suggested_without_what_was_set_of_another(
     assert report.wider(typed) == f"python -m undogmatic.run {suggested}"
 
 
-def test_a_number_that_two_metrics_have_stands_once_with_the_wider_interval(tmp_path: Path) -> None:
+def test_a_number_that_two_metrics_have_stands_once_with_the_wider_interval(
+    tmp_path: Path,
+) -> None:
     more = {
         "ab.mean": 3.0,
         "ab.mean_low": 1.0,

@@ -91,7 +91,9 @@ print(json.dumps(told))
 """
 
 
-def test_the_part_that_was_held_out_tells_whether_the_alignment_helped(tmp_path: Path) -> None:
+def test_the_part_that_was_held_out_tells_whether_the_alignment_helped(
+    tmp_path: Path,
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env=environment() | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"},
@@ -102,7 +104,9 @@ def test_the_part_that_was_held_out_tells_whether_the_alignment_helped(tmp_path:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
-    assert told.pop("refused").startswith("12 of 12 traces have feedback of a person called 'bird'")
+    assert told.pop("refused").startswith(
+        "12 of 12 traces have feedback of a person called 'bird'"
+    )
     assert told == {
         "n": 12,
         "apart": True,

@@ -21,7 +21,9 @@ from undogmatic.tracking.figures import figures
 def table_of(client: Any, run: Any, name: str) -> dict[str, list[Any]]:
     """The rows of a table among the artifacts, by their first cell."""
     path = Path(client.download_artifacts(run.info.run_id, f"{name}.json"))
-    return {row[0]: row[1:] for row in json.loads(path.read_text(encoding="utf-8"))["data"]}
+    return {
+        row[0]: row[1:] for row in json.loads(path.read_text(encoding="utf-8"))["data"]
+    }
 
 
 def test_a_student_is_logged_with_its_file_by_the_command_and_by_a_run(
@@ -37,10 +39,14 @@ def test_a_student_is_logged_with_its_file_by_the_command_and_by_a_run(
     config, choices = composed([*words, "fit=student", "tracking.traces=0"], ())
     run_experiment(config, choices, tmp_path / "run")
     (run,) = [only_run(client)]
-    assert "student.safetensors" in {file.path for file in client.list_artifacts(run.info.run_id)}
+    assert "student.safetensors" in {
+        file.path for file in client.list_artifacts(run.info.run_id)
+    }
     assert run.data.metrics["student.teacher_spearman"] > 0
     assert not [
-        name for name in run.data.params if name.startswith(("precedents", "nli", "prompt"))
+        name
+        for name in run.data.params
+        if name.startswith(("precedents", "nli", "prompt"))
     ]
     assert (run.data.params["embeddings"], run.data.params["embeddings.width"]) == (
         "letters",
@@ -60,7 +66,10 @@ def test_a_student_is_logged_with_its_file_by_the_command_and_by_a_run(
     )
     told = only_run(client)
     assert "A student was fitted to 60 texts" in told.data.tags["mlflow.note.content"]
-    assert {"teacher": "patterns-2 (judge score)", "n": "60"}.items() <= told.data.params.items()
+    assert {
+        "teacher": "patterns-2 (judge score)",
+        "n": "60",
+    }.items() <= told.data.params.items()
     assert not [name for name in told.data.metrics if name.endswith(("_low", "_high"))]
     value, low, high = table_of(client, told, "results")["student.teacher_spearman"]
     assert low < value < high and value == told.data.metrics["student.teacher_spearman"]
@@ -78,7 +87,8 @@ def test_precedents_are_logged_where_it_is_asked_for(
     main(["precedents", str(text), "tracking=mlflow", "--json"])
     run = only_run(client)
     assert (
-        run.info.run_id in json.loads("{" + capsys.readouterr().out.partition("\n{")[2])["tracking"]
+        run.info.run_id
+        in json.loads("{" + capsys.readouterr().out.partition("\n{")[2])["tracking"]
     )
     assert run.data.metrics["precedents.citations"] == 2
     assert "Tema 99999" in str(table_of(client, run, "doubtful"))
@@ -103,4 +113,7 @@ def test_a_training_is_logged_with_its_course_and_the_looks(client: Any) -> None
 
 def test_a_figure_and_its_interval_are_one_row() -> None:
     table = figures({"a.b": 0.5, "a.b_low": 0.25, "a.b_high": 1.0, "n_low": 3.0})
-    assert table.to_numpy().tolist() == [["a.b", 0.5, 0.25, 1.0], ["n_low", 3.0, None, None]]
+    assert table.to_numpy().tolist() == [
+        ["a.b", 0.5, 0.25, 1.0],
+        ["n_low", 3.0, None, None],
+    ]

@@ -34,7 +34,9 @@ def test_two_runs_of_a_judge_hang_their_metrics_on_one_logged_model(
     (model,) = client.search_logged_models([experiment])
     assert model.name == "local-anchored_pt-score" and model.model_type == "judge"
     assert model.params["prompt.text"] == "Judge the text."
-    told = {(metric.key, metric.dataset_digest, metric.value) for metric in model.metrics}
+    told = {
+        (metric.key, metric.dataset_digest, metric.value) for metric in model.metrics
+    }
     assert {digest for _, digest, _ in told} == {"f" * 36, first.dataset_digest[:36]}
     assert {(key, value) for key, _, value in told} == {
         ("ab.share", 0.9),
@@ -54,7 +56,9 @@ def test_another_judge_has_a_logged_model_of_its_own(
     run = finished()
     MlflowTracker().log(ab(run))
     other = run.judgments[0].provenance.model_copy(update={"config_hash": "e" * 64})
-    judged = [judgment.model_copy(update={"provenance": other}) for judgment in run.judgments]
+    judged = [
+        judgment.model_copy(update={"provenance": other}) for judgment in run.judgments
+    ]
     MlflowTracker().log(ab(finished(folder="outputs/other"), judgments=judged))
     experiment = client.get_experiment_by_name("undogmatic").experiment_id
     assert len(client.search_logged_models([experiment])) == 2
@@ -66,7 +70,9 @@ def test_the_table_of_runs_opens_with_verdict_and_headline(
 ) -> None:
     MlflowTracker().log(ab(finished()))
     other = Told("labelled", {"labelled.r": 0.5}, headline="labelled.r")
-    MlflowTracker().log(finished(folder="outputs/b", results=[other], metrics={"labelled.r": 0.5}))
+    MlflowTracker().log(
+        finished(folder="outputs/b", results=[other], metrics={"labelled.r": 0.5})
+    )
     MlflowTracker().log(ab(finished(folder="outputs/c")))
     experiment = client.get_experiment_by_name("undogmatic")
     columns = json.loads(experiment.tags[VIEW_TAG])["columnOrder"]
@@ -97,7 +103,9 @@ def test_the_parent_of_a_sweep_has_the_verdict_by_which_runs_are_sorted(
 ) -> None:
     tracker, nothing = MlflowTracker(), pd.DataFrame()
     parent = tracker.open_sweep("s", tmp_path, {})
-    jobs = pd.DataFrame([(0, "finished", 0.9)], columns=["number", "status", "headline"])
+    jobs = pd.DataFrame(
+        [(0, "finished", 0.9)], columns=["number", "status", "headline"]
+    )
     told = (jobs, (), "ab.share", nothing, nothing)
     answer = Finding("sweep.verdict", answer="no")
     result = SweepResult("s", tmp_path, "en", *told, findings=[answer])

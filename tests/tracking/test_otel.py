@@ -70,8 +70,13 @@ class Collector:
     def told(self) -> list[dict[str, Any]]:
         """The attributes of each evaluation."""
         return [
-            {pair.key: getattr(pair.value, str(pair.value.WhichOneof("value"))) for pair in each}
-            for each in (span.attributes for span in self.spans if span.name == otel.EVALUATION)
+            {
+                pair.key: getattr(pair.value, str(pair.value.WhichOneof("value")))
+                for pair in each
+            }
+            for each in (
+                span.attributes for span in self.spans if span.name == otel.EVALUATION
+            )
         ]
 
 
@@ -88,14 +93,19 @@ def collector(monkeypatch: Patch) -> Iterator[Collector]:
 def test_a_check_is_told_in_the_words_of_the_conventions_with_the_digests_of_its_card(
     tmp_path: Path,
 ) -> None:
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import (
+        InMemorySpanExporter,
+    )
 
     taken = InMemorySpanExporter()
     result = check(DEMO, judge=["judge_careful", "judge_generous"])
     told = otel.of_check(result, words_of("en"))
     otel.send("undogmatic check", told, (1_800_000_000.0, 1_800_000_001.5), taken)
     whole, *each = taken.get_finished_spans()
-    assert (whole.name, whole.end_time - whole.start_time) == ("undogmatic check", 1_500_000_000)
+    assert (whole.name, whole.end_time - whole.start_time) == (
+        "undogmatic check",
+        1_500_000_000,
+    )
     assert whole.resource.attributes["service.name"] == "undogmatic"
     assert {span.parent.span_id for span in each} == {whole.context.span_id}
     assert {span.context.trace_id for span in taken.get_finished_spans()} == {
@@ -103,7 +113,9 @@ def test_a_check_is_told_in_the_words_of_the_conventions_with_the_digests_of_its
     }
     both = ["--judge", "judge_careful", "--judge", "judge_generous"]
     main(["check", DEMO, *both, "--card", str(tmp_path / "c.json")])
-    cards = [json.loads(path.read_text("utf-8")) for path in sorted(tmp_path.glob("*.json"))]
+    cards = [
+        json.loads(path.read_text("utf-8")) for path in sorted(tmp_path.glob("*.json"))
+    ]
     assert len(cards) == len(each) == 2
     for card, span in zip(cards, each, strict=True):
         said, figure = dict(span.attributes), card["figures"][card["headline"]]
@@ -112,7 +124,10 @@ def test_a_check_is_told_in_the_words_of_the_conventions_with_the_digests_of_its
         assert said["gen_ai.evaluation.explanation"] == card["answer"]
         assert said["gen_ai.evaluation.score.value"] == figure["value"]
         ends = [said["undogmatic.score.low"], said["undogmatic.score.high"]]
-        assert [*ends, said["undogmatic.score.level"]] == [*figure["interval"], figure["level"]]
+        assert [*ends, said["undogmatic.score.level"]] == [
+            *figure["interval"],
+            figure["level"],
+        ]
         assert said["undogmatic.judge"] == card["judge"]
         assert said["undogmatic.not_for"] == card["not_for"]
         digests = {name: said[f"undogmatic.card.{name}"] for name in card["digests"]}
@@ -140,7 +155,12 @@ def test_without_the_switch_nothing_is_sent(collector: Collector) -> None:
 
 
 def words(*more: str) -> list[str]:
-    few = ["dataset=curated_development", "run.limit=60", "analysis=labelled", "model=patterns"]
+    few = [
+        "dataset=curated_development",
+        "run.limit=60",
+        "analysis=labelled",
+        "model=patterns",
+    ]
     return [*few, "tracking=none", "tracking.otel=true", *more]
 
 
@@ -165,7 +185,9 @@ def test_a_run_sends_its_answer_and_each_verdict_and_no_text_where_it_keeps_none
         assert told["undogmatic.card.labels"] == answer["undogmatic.card.labels"]
     main(["check", str(tmp_path / "run"), "--card", str(tmp_path / "card.json")])
     card = json.loads((tmp_path / "card.json").read_text("utf-8"))
-    assert {f"undogmatic.card.{k}": v for k, v in card["digests"].items()}.items() <= answer.items()
+    assert {
+        f"undogmatic.card.{k}": v for k, v in card["digests"].items()
+    }.items() <= answer.items()
     sent = b"".join(collector.bodies)
     _, (items, *_) = load(settings(config))
     assert not [item.id for item in items if item.text.encode() in sent]
@@ -191,7 +213,9 @@ def test_mlflow_has_all_as_ever_beside_it(
 ) -> None:
     said = MlflowTracker(otel=True, redact=True).log(finished())
     run = only_run(client)
-    assert run.info.run_id in said and said.endswith(f"{collector.url} (3 {otel.EVALUATION})")
+    assert run.info.run_id in said and said.endswith(
+        f"{collector.url} (3 {otel.EVALUATION})"
+    )
     traces = client.search_traces([run.info.experiment_id])
     assert len(traces) == 3 and len(collector.told) == 3
     assert SECRET_TEXT.encode() not in b"".join(collector.bodies)
@@ -209,12 +233,15 @@ def test_a_header_of_the_collector_is_sent_and_stands_nowhere_else(
     collector: Collector, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"api-key={HEADER}")
-    made = [otel.Evaluation({"name": "n", "explanation": f"it is {HEADER}"}, {}, 1.0, 2.0)]
+    made = [
+        otel.Evaluation({"name": "n", "explanation": f"it is {HEADER}"}, {}, 1.0, 2.0)
+    ]
     assert HEADER not in otel.send("x", made, (1.0, 2.0))
     assert collector.headers[0]["api-key"] == HEADER
     assert HEADER.encode() not in collector.bodies[0]
     collector.status = 401
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"Bearer {HEADER}")  # which is malformed
+    # which is malformed
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"Bearer {HEADER}")
     with pytest.raises(ConfigError, match="401") as refused:
         otel.send("x", made, (1.0, 2.0))
     assert HEADER not in str(refused.value) + "".join(capsys.readouterr())

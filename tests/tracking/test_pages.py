@@ -52,7 +52,8 @@ def labelled(finished: Make) -> FinishedRun:  # noqa: F811
     run = finished(results=results)
     (run.folder / "report.md").write_text(REPORT, encoding="utf-8")
     items = [
-        item.model_copy(update={"labels": {"overall": {"file": 25.0}}}) for item in run.items[:1]
+        item.model_copy(update={"labels": {"overall": {"file": 25.0}}})
+        for item in run.items[:1]
     ]
     return dataclasses.replace(run, items=[*items, *run.items[1:]])
 
@@ -68,9 +69,13 @@ def test_a_run_tells_its_verdict_and_its_traces_what_was_said(
         run.data.tags["mlflow.note.content"]
         == "> **No.** It may not.\n>\n> Next: another.\n\n\n| Metric |\n| --- |\n| 85% |"
     )
-    traces = {trace.info.tags["item"]: trace.info for trace in traces_of(client, run.info.run_id)}
+    traces = {
+        trace.info.tags["item"]: trace.info
+        for trace in traces_of(client, run.info.run_id)
+    }
     said = {
-        item: [(one.name, one.value) for one in info.assessments] for item, info in traces.items()
+        item: [(one.name, one.value) for one in info.assessments]
+        for item, info in traces.items()
     }
     assert sorted(said["item-0"]) == [("judge_score", 0.0), ("label", 25.0)]
     assert said["item-1"] == [("judge_score", 10.0)]
@@ -90,7 +95,9 @@ def test_a_dataset_and_a_prompt_have_pages_and_come_once(
     (dataset,) = client.search_datasets([experiment])
     assert (dataset.name, dataset.tags["records"]) == ("pairs eeeeeeee", "3 of 3")
     (prompt,) = client.search_prompts(f"experiment_id = '{experiment}'")
-    assert [version.version for version in client.search_prompt_versions(prompt.name)] == [1]
+    assert [
+        version.version for version in client.search_prompt_versions(prompt.name)
+    ] == [1]
 
 
 def test_a_store_that_was_moved_keeps_its_artifacts_and_says_where_to_look(
@@ -107,7 +114,9 @@ def test_a_store_that_was_moved_keeps_its_artifacts_and_says_where_to_look(
     moved = MlflowClient(store, store)
     assert "report.html" in {file.path for file in moved.list_artifacts(run)}
     assert (
-        Path(moved.download_artifacts(run, "report.md", str(tmp_path))).read_text(encoding="utf-8")
+        Path(moved.download_artifacts(run, "report.md", str(tmp_path))).read_text(
+            encoding="utf-8"
+        )
         == REPORT
     )
     MlflowTracker(store).log(
@@ -115,6 +124,9 @@ def test_a_store_that_was_moved_keeps_its_artifacts_and_says_where_to_look(
     )
     (page, *_), (name, *_) = pages(store).values(), pages(store)
     newest = page.rpartition("/")[2]
-    assert name == "the newest run, later" and moved.get_run(newest).info.run_name == "later"
+    assert (
+        name == "the newest run, later"
+        and moved.get_run(newest).info.run_name == "later"
+    )
     assert not (tmp_path / "mlruns").exists()
     assert pages(address_of(tmp_path / "none.db")) == {}

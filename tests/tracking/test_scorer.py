@@ -50,7 +50,12 @@ def made_run(folder: Path, texts: list[dict[str, Any]], *overrides: str) -> Path
             *overrides,
         ]
     )
-    choices = {"model": "fake", "prompt": "anchored_pt", "judge": "score", "dataset": "texts"}
+    choices = {
+        "model": "fake",
+        "prompt": "anchored_pt",
+        "judge": "score",
+        "dataset": "texts",
+    }
     (folder / ".hydra").mkdir(parents=True)
     (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
     run_experiment(config, choices | {"analysis": "labelled"}, folder)
@@ -92,22 +97,38 @@ def test_a_believed_judge_scores_in_mlflows_evaluate_with_its_answer_as_descript
     judged = [row["text"] for row in texts[:2]]
     command = [sys.executable, "-c", EVALUATED, default_uri(), str(folder), *judged]
     done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, check=False, cwd=tmp_path
+        command,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     lines = told["description"].splitlines()
     assert lines[0].startswith("Yes. You may trust")
-    assert [line.partition(":")[0] for line in lines[1:]] == ["Use it for", "Not for", "Not known"]
+    assert [line.partition(":")[0] for line in lines[1:]] == [
+        "Use it for",
+        "Not for",
+        "Not known",
+    ]
     draws = [100 * FakeModel("random").draw(text) for text in judged]
     assert told["mean"] == pytest.approx(sum(draws) / 2)
     assert FLAG in told["refused"]
-    assert (told["kept"], told["again"]) == (told["description"], pytest.approx(draws[0]))
+    assert (told["kept"], told["again"]) == (
+        told["description"],
+        pytest.approx(draws[0]),
+    )
 
 
-def test_a_judge_that_may_not_be_believed_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_judge_that_may_not_be_believed_is_refused_with_the_reason(
+    tmp_path: Path,
+) -> None:
     folder = made_run(tmp_path / "no", rows(trusted=False))
-    with pytest.raises(ConfigError, match=r"may not be trusted, so it is no scorer of MLflow\. No"):
+    with pytest.raises(
+        ConfigError, match=r"may not be trusted, so it is no scorer of MLflow\. No"
+    ):
         undogmatic.scorer(folder)
 
 
@@ -143,7 +164,9 @@ def test_what_is_judged_is_taken_by_name_and_else_is_the_output() -> None:
     bare = said(config, "shame", {"text": "STF Tema 69"}, None).value
     assert bare > 50
     assert said(config, "shame", {"question": "?"}, "STF Tema 69").value == bare
-    assert said(config, "shame", {"question": "?"}, {"text": "STF Tema 69"}).value == bare
+    assert (
+        said(config, "shame", {"question": "?"}, {"text": "STF Tema 69"}).value == bare
+    )
     with pytest.raises(DataError, match="`text` is missing"):
         said(config, "shame", {"question": "?"}, None)
     with pytest.raises(DataError, match="`text` is empty"):

@@ -20,7 +20,10 @@ def content(file: Path) -> list[Any]:
     """The tables of a database as they are declared, and their rows without the times."""
     with contextlib.closing(sqlite3.connect(file)) as store:
         declared = sorted(
-            store.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall(), key=str
+            store.execute(
+                "SELECT type, name, tbl_name, sql FROM sqlite_master"
+            ).fetchall(),
+            key=str,
         )
         rows = [
             store.execute(f"SELECT * FROM {name}").fetchall()
@@ -29,7 +32,10 @@ def content(file: Path) -> list[Any]:
         ]
     return [
         declared,
-        [[cell for row in table for cell in row if not isinstance(cell, int)] for table in rows],
+        [
+            [cell for row in table for cell in row if not isinstance(cell, int)]
+            for table in rows
+        ],
     ]
 
 
@@ -42,7 +48,9 @@ def kept(migrated: Path) -> Path:
     return file
 
 
-def test_a_copied_store_is_the_one_that_mlflow_makes(migrated: Path, tmp_path: Path) -> None:
+def test_a_copied_store_is_the_one_that_mlflow_makes(
+    migrated: Path, tmp_path: Path
+) -> None:
     stores = [tmp_path / "first.db", tmp_path / "second.db"]
     for file in stores:
         assert template.usable() == (file == stores[1])
@@ -89,7 +97,10 @@ def test_a_store_that_another_process_has_begun_is_left_as_it_is(
     with contextlib.closing(sqlite3.connect(tmp_path / "new.db")) as store:
         store.execute("CREATE TABLE workspaces (name)")  # one of the last
     before = content(tmp_path / "new.db")
-    assert not template.fill(tmp_path / "new.db") and content(tmp_path / "new.db") == before
+    assert (
+        not template.fill(tmp_path / "new.db")
+        and content(tmp_path / "new.db") == before
+    )
 
 
 def test_no_copy_is_kept_of_another_schema_and_none_where_the_cache_cannot_be_written(

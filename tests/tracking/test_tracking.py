@@ -21,7 +21,15 @@ from tests.report.conftest import Build, asked
 from tests.report.conftest import finished as reported  # noqa: F401  the fixture
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.run_rows import tabulate
-from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.records import (
+    Call,
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    Verdict,
+)
 from undogmatic.records.redaction import redact_judgment
 from undogmatic.records.results import Told
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -49,11 +57,23 @@ def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  
         ]
         judgments = []
         for k, item in enumerate(items):
-            taken = {"input_tokens": 10, "output_tokens": 5, "usd": 0.001, "seconds": 0.25}
+            taken = {
+                "input_tokens": 10,
+                "output_tokens": 5,
+                "usd": 0.001,
+                "seconds": 0.25,
+            }
             call = Call(
                 model="fake-chat",
-                request={"messages": [{"role": "user", "content": item.text}], "max_tokens": 5},
-                reply={"text": f"sobre {item.text}", "vector": [0.5] * 640, "packed": "AAAA" * 640},
+                request={
+                    "messages": [{"role": "user", "content": item.text}],
+                    "max_tokens": 5,
+                },
+                reply={
+                    "text": f"sobre {item.text}",
+                    "vector": [0.5] * 640,
+                    "packed": "AAAA" * 640,
+                },
                 started=1_800_000_000.0 + k,
                 cached=k == 0,
                 **taken,
@@ -63,7 +83,9 @@ def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  
             )
             if k == n - 1:
                 outcome = Failure(
-                    reason="unparseable", message=f"not JSON: {item.text}", raw=item.text
+                    reason="unparseable",
+                    message=f"not JSON: {item.text}",
+                    raw=item.text,
                 )
             cost, about = (
                 Cost(calls=1, usd=0.001, seconds=0.3),
@@ -73,7 +95,9 @@ def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  
                 },
             )
             judgments.append(
-                Judgment(item_id=item.id, judge="score", outcome=outcome, cost=cost, **about)
+                Judgment(
+                    item_id=item.id, judge="score", outcome=outcome, cost=cost, **about
+                )
             )
         place = tmp_path / folder
         (place / "figures").mkdir(parents=True)
@@ -110,29 +134,46 @@ def only_run(client: Any) -> Any:
 
 def traces_of(client: Any, run_id: str) -> list[Any]:
     experiment = client.get_experiment_by_name("undogmatic").experiment_id
-    return list(client.search_traces(locations=[experiment], run_id=run_id, max_results=500))
+    return list(
+        client.search_traces(locations=[experiment], run_id=run_id, max_results=500)
+    )
 
 
 def everything_in(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
+    return b"".join(
+        file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()
+    )
 
 
 class TestLog:
-    def test_a_run_arrives_whole_without_secrets(self, finished: Make, client: Any) -> None:
+    def test_a_run_arrives_whole_without_secrets(
+        self, finished: Make, client: Any
+    ) -> None:
         said = MlflowTracker().log(finished())
         run = only_run(client)
         assert run.info.run_id in said
         assert said.startswith("undogmatic ui")
-        assert (run.info.run_name, run.info.status) == ("local-anchored_pt-score-pairs", "FINISHED")
+        assert (run.info.run_name, run.info.status) == (
+            "local-anchored_pt-score-pairs",
+            "FINISHED",
+        )
         assert run.info.end_time - run.info.start_time == 4_000
         assert run.data.metrics == {"judged": 2.0, "ab.share": 0.9}
-        shown = {"model": "local", "seed": "0", "model.api_key": "***", "model.max_tokens": "400"}
-        assert shown.items() <= run.data.params.items() and "empty" not in run.data.params
+        shown = {
+            "model": "local",
+            "seed": "0",
+            "model.api_key": "***",
+            "model.max_tokens": "400",
+        }
+        assert (
+            shown.items() <= run.data.params.items() and "empty" not in run.data.params
+        )
         assert len(run.data.params["model.notes"]) == 6000
         assert run.data.params["model.notes"].endswith("[cut: 9000 characters]")
         assert b"sk-123" not in everything_in(Path("mlruns"))
         assert (
-            run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
+            run.data.tags["mlflow.source.git.commit"]
+            == "0123456789abcdef0123456789abcdef01234567"
         )
         assert run.data.tags["undogmatic.dataset_digest"] == "e" * 64
         files = {file.path for file in client.list_artifacts(run.info.run_id)}
@@ -195,10 +236,17 @@ class TestTraces:
         assert run.data.tags["undogmatic.traces"] == "3 of 3"
         traces = {t.info.tags["item"]: t for t in traces_of(client, run.info.run_id)}
         judged, failed = traces["item-1"], traces["item-2"]
-        assert judged.info.response_preview == "10. porque o texto que ninguém de fora deve ler 1"
+        assert (
+            judged.info.response_preview
+            == "10. porque o texto que ninguém de fora deve ler 1"
+        )
         assert judged.info.request_preview == f"{SECRET_TEXT} 1"
-        assert [(one.name, one.value) for one in judged.info.assessments] == [("judge_score", 10.0)]
-        assert [one.error.error_code for one in failed.info.assessments] == ["unparseable"]
+        assert [(one.name, one.value) for one in judged.info.assessments] == [
+            ("judge_score", 10.0)
+        ]
+        assert [one.error.error_code for one in failed.info.assessments] == [
+            "unparseable"
+        ]
         assert judged.info.request_time == 1_800_000_001_000
         root, call = judged.data.spans
         assert root.inputs["text"] == f"{SECRET_TEXT} 1"
@@ -226,7 +274,11 @@ class TestTraces:
             )
         )
         (trace,) = traces_of(client, only_run(client).info.run_id)
-        assert trace.info.token_usage["total_tokens"] == 30 and not trace.info.cost and not priced
+        assert (
+            trace.info.token_usage["total_tokens"] == 30
+            and not trace.info.cost
+            and not priced
+        )
 
     def test_the_rows_of_traces_are_those_that_mlflow_itself_makes(
         self, finished: Make, migrated: Path, tmp_path: Path
@@ -256,7 +308,8 @@ class TestTraces:
             {"calls": ()},
         ]
         judged = [
-            j.model_copy(update=change) for j, change in zip(run.judgments, changes, strict=True)
+            j.model_copy(update=change)
+            for j, change in zip(run.judgments, changes, strict=True)
         ]
         items = [item.model_copy(update={"label": 5.0}) for item in run.items]
         made: list[dict[str, list[Any]]] = []
@@ -286,7 +339,9 @@ class TestTraces:
                     "assessments",
                     "entity_associations",
                 ):
-                    found = pd.read_sql(f"SELECT * FROM {name} ORDER BY 1, 2, 3", database)
+                    found = pd.read_sql(
+                        f"SELECT * FROM {name} ORDER BY 1, 2, 3", database
+                    )
                     rows = found.drop(columns=others, errors="ignore").to_json(
                         orient="records", lines=True
                     )
@@ -297,9 +352,19 @@ class TestTraces:
     def test_the_records_of_a_dataset_are_those_that_mlflow_itself_makes(
         self, migrated: Path, tmp_path: Path
     ) -> None:
-        record = {"inputs": {"item": "1", "text": "um"}, "expectations": {"label": 5.0}, "tags": {}}
-        changes: list[dict[str, Any]] = [{}, {"inputs": {"item": "2", "n": 1}, "expectations": {}}]
-        changes += [{"inputs": {"item": str(n)}, "tags": {"condition": "c"}} for n in range(3, 6)]
+        record = {
+            "inputs": {"item": "1", "text": "um"},
+            "expectations": {"label": 5.0},
+            "tags": {},
+        }
+        changes: list[dict[str, Any]] = [
+            {},
+            {"inputs": {"item": "2", "n": 1}, "expectations": {}},
+        ]
+        changes += [
+            {"inputs": {"item": str(n)}, "tags": {"condition": "c"}}
+            for n in range(3, 6)
+        ]
         changes += [
             {"tags": {"again": "yes"}},
             {"inputs": {"item": "4"}, "expectations": {"label": 9.0}},
@@ -308,54 +373,86 @@ class TestTraces:
 
         made, others = (
             list[list[str]](),
-            ["dataset_record_id", "dataset_id", "digest", "created_time", "last_update_time"],
+            [
+                "dataset_record_id",
+                "dataset_id",
+                "digest",
+                "created_time",
+                "last_update_time",
+            ],
         )
         for ours in (False, True):
             shutil.copy(migrated, file := tmp_path / "records.db")
             with opened(f"sqlite:///{file}", "undogmatic", "") as store:
                 tables = TracingClient(store.uri).store
                 into = tables.create_dataset("d", {}, ["1"]).dataset_id
-                write = partial(write_records, tables) if ours else tables.upsert_dataset_records
+                write = (
+                    partial(write_records, tables)
+                    if ours
+                    else tables.upsert_dataset_records
+                )
                 write(into, [record | change for change in changes])
             with contextlib.closing(sqlite3.connect(file)) as database:
                 for name in ("evaluation_datasets", "evaluation_dataset_records"):
                     found = pd.read_sql(f"SELECT * FROM {name}", database).drop(
                         columns=others, errors="ignore"
                     )
-                    made.append(sorted(found.to_json(orient="records", lines=True).splitlines()))
+                    made.append(
+                        sorted(found.to_json(orient="records", lines=True).splitlines())
+                    )
         assert made[:2] == made[2:] and len(made[3]) == 5
 
-    @pytest.mark.parametrize(("most", "traced"), [(2, {"item-4", "item-0"}), (0, set())])
+    @pytest.mark.parametrize(
+        ("most", "traced"), [(2, {"item-4", "item-0"}), (0, set())]
+    )
     def test_failures_are_traced_before_others(
         self, finished: Make, client: Any, most: int, traced: set[str]
     ) -> None:
         MlflowTracker(traces=most).log(finished(5))
         run = only_run(client)
         assert run.data.tags["undogmatic.traces"] == f"{most} of 5"
-        assert {t.info.tags["item"] for t in traces_of(client, run.info.run_id)} == traced
+        assert {
+            t.info.tags["item"] for t in traces_of(client, run.info.run_id)
+        } == traced
 
 
 class TestPrompts:
     def test_one_version_per_content_and_a_deleted_one_hides_none_after_it(
         self, finished: Make, client: Any
     ) -> None:
-        for folder, text in (("a", "Judge."), ("b", "Judge."), ("c", "Judge otherwise.")):
-            MlflowTracker().log(finished(folder=folder, asked=[asked(text, uses_prompt=True)]))
-        assert client.get_prompt_version("shame-anchored_pt-score-probe", 1).template == "Judge."
+        for folder, text in (
+            ("a", "Judge."),
+            ("b", "Judge."),
+            ("c", "Judge otherwise."),
+        ):
+            MlflowTracker().log(
+                finished(folder=folder, asked=[asked(text, uses_prompt=True)])
+            )
+        assert (
+            client.get_prompt_version("shame-anchored_pt-score-probe", 1).template
+            == "Judge."
+        )
         assert (
             client.get_prompt_version("shame-anchored_pt-score-probe", 2).template
             == "Judge otherwise."
         )
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
-        linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
-        assert sorted(linked) == [f"shame-anchored_pt-score-probe, version {n}" for n in (1, 1, 2)]
+        linked = [
+            run.data.tags["undogmatic.prompt"]
+            for run in client.search_runs([experiment])
+        ]
+        assert sorted(linked) == [
+            f"shame-anchored_pt-score-probe, version {n}" for n in (1, 1, 2)
+        ]
         client.delete_prompt_version("shame-anchored_pt-score-probe", "1")
         MlflowTracker().log(
             finished(folder="d", asked=[asked("Judge otherwise.", uses_prompt=True)])
         )
         assert [
             version.version
-            for version in client.search_prompt_versions("shame-anchored_pt-score-probe")
+            for version in client.search_prompt_versions(
+                "shame-anchored_pt-score-probe"
+            )
         ] == [2]
 
     def test_a_prompt_that_no_model_saw_is_not_registered(
@@ -393,18 +490,32 @@ class TestSweep:
         tracker = MlflowTracker()
         parent = tracker.open_sweep("model=a,b", tmp_path, {"model": "a,b"})
         (tmp_path / "report.md").write_text("# sweep", encoding="utf-8")
-        rows = [(1, "finished", "b", 0.9, 0.8, 1.0), (0, "failed", "a", None, None, None)]
-        jobs = pd.DataFrame(rows, columns=["number", "status", "model", "headline", "low", "high"])
+        rows = [
+            (1, "finished", "b", 0.9, 0.8, 1.0),
+            (0, "failed", "a", None, None, None),
+        ]
+        jobs = pd.DataFrame(
+            rows, columns=["number", "status", "model", "headline", "low", "high"]
+        )
         nothing = pd.DataFrame()
         told = (jobs, ("model",), "ab.share", nothing, nothing)
         said = tracker.close_sweep(
-            parent, "FAILED", SweepResult("s", tmp_path, "en", *told, failed=[("0", "gone")])
+            parent,
+            "FAILED",
+            SweepResult("s", tmp_path, "en", *told, failed=[("0", "gone")]),
         )
         run = only_run(client)
         assert parent in str(said) and run.info.status == "FAILED"
         assert run.data.params == {"model": "a,b"}
-        assert run.data.metrics == {"sweep.jobs": 2, "sweep.failed": 1, "best.ab.share": 0.9}
-        assert {f.path for f in client.list_artifacts(parent)} == {"report.md", "jobs.json"}
+        assert run.data.metrics == {
+            "sweep.jobs": 2,
+            "sweep.failed": 1,
+            "best.ab.share": 0.9,
+        }
+        assert {f.path for f in client.list_artifacts(parent)} == {
+            "report.md",
+            "jobs.json",
+        }
 
     def test_an_interrupted_sweep_goes_on_with_its_parent(
         self, client: Any, tmp_path: Path
@@ -428,7 +539,9 @@ class TestErrors:
         with pytest.raises(ConfigError, match=r"`tracking\.traces` is -1"):
             MlflowTracker(traces=-1)
         address = "http://user:hidden@localhost:1"
-        with pytest.raises(ConfigError, match="MLFLOW_TRACKING_URI in the environment") as caught:
+        with pytest.raises(
+            ConfigError, match="MLFLOW_TRACKING_URI in the environment"
+        ) as caught:
             MlflowTracker(address)
         assert "hidden" not in str(caught.value)
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
@@ -454,7 +567,9 @@ class TestErrors:
 
     def test_a_deleted_experiment_is_named(self, finished: Make, client: Any) -> None:
         MlflowTracker().log(finished())
-        client.delete_experiment(client.get_experiment_by_name("undogmatic").experiment_id)
+        client.delete_experiment(
+            client.get_experiment_by_name("undogmatic").experiment_id
+        )
         with pytest.raises(ConfigError, match="was deleted in MLflow"):
             MlflowTracker().log(finished(folder="other"))
 
@@ -502,7 +617,9 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
 def test_importing_the_package_does_not_import_mlflow() -> None:
     program = "import sys, undogmatic.tracking; sys.exit('mlflow' in sys.modules)"
     assert (
-        subprocess.run([sys.executable, "-c", program], env=environment(), check=False).returncode
+        subprocess.run(
+            [sys.executable, "-c", program], env=environment(), check=False
+        ).returncode
         == 0
     )
 
@@ -511,7 +628,12 @@ class TestComparing:
     def test_jobs_are_named_by_what_sets_them_apart_and_a_headline_keeps_its_name(
         self, finished: Make, tmp_path: Path, monkeypatch: Patch
     ) -> None:
-        figures = {"ab.share": 0.9, "ab.share_low": 0.8, "ab.share_high": 1.0, "ab.ties": 3.0}
+        figures = {
+            "ab.share": 0.9,
+            "ab.share_low": 0.8,
+            "ab.share_high": 1.0,
+            "ab.ties": 3.0,
+        }
         figures |= {"ab.p": 0.04, "ab.rank_biserial": 0.5}
         result = Told("ab", figures, headline="ab.share")
         run = finished(results=[result], metrics={"judged": 2.0, **figures})
@@ -541,7 +663,14 @@ class TestComparing:
 
     @pytest.mark.parametrize(
         ("value", "told"),
-        [(0.123456, 0.1235), (12345.0, 12345.0), (-28.15678, -28.16), (0.0000123456, 0.00001235)],
+        [
+            (0.123456, 0.1235),
+            (12345.0, 12345.0),
+            (-28.15678, -28.16),
+            (0.0000123456, 0.00001235),
+        ],
     )
-    def test_metrics_are_rounded_to_digits_that_count(self, value: float, told: float) -> None:
+    def test_metrics_are_rounded_to_digits_that_count(
+        self, value: float, told: float
+    ) -> None:
         assert rounded(value) == pytest.approx(told, rel=1e-12)

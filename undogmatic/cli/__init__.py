@@ -81,16 +81,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             parser = _parser(words)
             typed, rest = parser.parse_known_args(words)
-        except ConfigError as error:  # a number that is none, a package that cannot be loaded
+        # a number that is none, a package that cannot be loaded
+        except ConfigError as error:
             _end(error, "undogmatic")
         typed.line, typed.parser = words, parser
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
         stray = [
             word
             for word in rest
-            if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")
+            if "=" not in word
+            or word.startswith("-")
+            or not hasattr(typed, "overrides")
         ]
-        lost = [word for word in [*stray, *getattr(typed, "files", ())] if not Path(word).exists()]
+        lost = [
+            word
+            for word in [*stray, *getattr(typed, "files", ())]
+            if not Path(word).exists()
+        ]
         way = _once_each(typed, words, lost)
         if way is not None or stray:
             getattr(typed, "refuse", parser.error)(
@@ -109,7 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _end(error, f"undogmatic {typed.command}", getattr(typed, "extra", None))
 
 
-def _once_each(typed: argparse.Namespace, words: Sequence[str], lost: Sequence[str]) -> str | None:
+def _once_each(
+    typed: argparse.Namespace, words: Sequence[str], lost: Sequence[str]
+) -> str | None:
     """What to type where words that are nothing else stand behind an option that is given once for
     each; None where that is not so."""
     line, options = list[str](), list[str]()
@@ -123,7 +132,9 @@ def _once_each(typed: argparse.Namespace, words: Sequence[str], lost: Sequence[s
                 return None
             line.append(options[-1])
         line.append(word)
-    more = dict.fromkeys(option for option in options if line.count(option) > words.count(option))
+    more = dict.fromkeys(
+        option for option in options if line.count(option) > words.count(option)
+    )
     # it may be the file that is mistyped
     if not more or not any(Path(word).exists() for word in words):
         return None
@@ -145,9 +156,12 @@ def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:
 
 def _language(words: Sequence[str]) -> str:
     """The language of a command's help: what the words ask for, else the terminal's."""
-    asked = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    asked = argparse.ArgumentParser(
+        add_help=False, allow_abbrev=False, exit_on_error=False
+    )
     asked.add_argument("--language")
-    with contextlib.suppress(argparse.ArgumentError):  # nothing stands behind the option
+    # nothing stands behind the option
+    with contextlib.suppress(argparse.ArgumentError):
         language = asked.parse_known_args(list(words))[0].language
         if language in languages():
             return str(language)
@@ -164,13 +178,29 @@ def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
         formatter_class=formatter,
     )
     parser.add_argument(
-        "--version", action=_Version, nargs=0, help="print the version and what it runs on"
+        "--version",
+        action=_Version,
+        nargs=0,
+        help="print the version and what it runs on",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser(
         "run", help="run an experiment (options: undogmatic run --help)", add_help=False
     )
-    ours = (check, demo, init, gate, label, plan, export, report, rejudge, score, describe, distill)
+    ours = (
+        check,
+        demo,
+        init,
+        gate,
+        label,
+        plan,
+        export,
+        report,
+        rejudge,
+        score,
+        describe,
+        distill,
+    )
     for door in (*ours, instrument, inject, align, doors, mcp, completion):
         door.add(commands)
     for named, add in added(GROUP, FunctionType, "command", ours=True):
@@ -201,7 +231,9 @@ class _Parser(argparse.ArgumentParser):
         unknown = re.match(r"argument COMMAND: invalid choice: (.+?) \(choose", message)
         if unknown is not None:
             wrong = unknown[1].strip("'\"")
-            message = f"{first_help.closest(wrong, self._commands())}{without_ours(GROUP)}"
+            message = (
+                f"{first_help.closest(wrong, self._commands())}{without_ours(GROUP)}"
+            )
         super().error(message)
 
     def format_help(self) -> str:
@@ -213,7 +245,9 @@ class _Parser(argparse.ArgumentParser):
     def _commands(self) -> dict[str, str]:
         """The commands, with a line about each."""
         (group,) = [
-            action for action in self._actions if isinstance(action, argparse._SubParsersAction)
+            action
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
         ]
         return {action.dest: action.help or "" for action in group._choices_actions}
 
@@ -221,14 +255,18 @@ class _Parser(argparse.ArgumentParser):
 class _Lines(argparse.HelpFormatter):
     """Writes help in the language of `sentences`; what has none there stays English."""
 
-    def __init__(self, prog: str, sentences: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self, prog: str, sentences: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         super().__init__(prog, max_help_position=56)
         self._sentences = sentences
         self._action_max_length = (
             16  # as argparse forgets how far the names of commands are indented
         )
 
-    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+    def add_usage(
+        self, usage: Any, actions: Any, groups: Any, prefix: str | None = None
+    ) -> None:
         """As argparse, with the word for usage."""
         super().add_usage(
             usage, actions, groups, self._said("usage: " if prefix is None else prefix)
@@ -242,7 +280,8 @@ class _Lines(argparse.HelpFormatter):
         """As argparse, with the text's words."""
         super().add_text(self._said(text))
 
-    def _get_help_string(self, action: argparse.Action) -> str | None:  # argparse's own hook
+    # argparse's own hook
+    def _get_help_string(self, action: argparse.Action) -> str | None:
         return self._said(action.help)
 
     def _said(self, text: Any) -> Any:

@@ -25,15 +25,22 @@ if TYPE_CHECKING:
 def add(commands: Any) -> None:
     """Add the command."""
     align = commands.add_parser(
-        "align", help="edit a judge's prompt beside people's labels, and test it on held-out texts"
+        "align",
+        help="edit a judge's prompt beside people's labels, and test it on held-out texts",
     )
-    align.add_argument("run_folder", metavar="RUN", help="the folder of a run with labels")
+    align.add_argument(
+        "run_folder", metavar="RUN", help="the folder of a run with labels"
+    )
     own = "a folder of config groups of your own, which the run had"
     align.add_argument("--config-dir", metavar="DIR", help=own)
     add_language(align)
     port = whole("--port", 0, 65535, 8080)
     align.add_argument(
-        "--port", type=port, default=0, metavar="N", help="port of the page (default: a free one)"
+        "--port",
+        type=port,
+        default=0,
+        metavar="N",
+        help="port of the page (default: a free one)",
     )
     align.add_argument(
         "--no-browser", action="store_true", help="print the address and open nothing"
@@ -63,14 +70,20 @@ def _align(typed: argparse.Namespace) -> None:
         ) from None
     edits = session.edits()
     counts: dict[str, Any] = {part: len(items) for part, items in session.parts.items()}
-    counts |= {"total": sum(counts.values()), "folder": str(folder.path / session.folder.name)}
+    counts |= {
+        "total": sum(counts.values()),
+        "folder": str(folder.path / session.folder.name),
+    }
     counts["agrees"] = share(session.agreement(edits[0], "tuning"))[0]
     with server:
         print(visible(words.text("align.begins", **counts)))
         if len(edits) > 1:
             print(words.text("align.goes_on", edits=len(edits) - 1))
         print(f"{words.text('align.here')}\n\n  {server.url}\n", flush=True)
-        with in_browser(server, not typed.no_browser), contextlib.suppress(KeyboardInterrupt):
+        with (
+            in_browser(server, not typed.no_browser),
+            contextlib.suppress(KeyboardInterrupt),
+        ):
             server.serve_forever()
     edit = session.chosen()
     if edit is None:
@@ -94,8 +107,12 @@ class _Run:
         folder.check_finished()
         check_asks(folder)
         self.folder, self.config_dir = folder, config_dir
-        self.words = [word for word in folder.overrides if not word.startswith("hydra.")]
-        self.config = compose_config(self.words, [] if config_dir is None else [config_dir])
+        self.words = [
+            word for word in folder.overrides if not word.startswith("hydra.")
+        ]
+        self.config = compose_config(
+            self.words, [] if config_dir is None else [config_dir]
+        )
         self.voice = voice_of(folder)
         self.parts: Parts = Recipe(self.config).build()
         prompt = self.parts.prompt
@@ -136,10 +153,14 @@ class _Run:
     def sent(self) -> str:
         """All that the judge's model is sent beside the text, with the first prompt."""
         sources = self.parts.judge.readouts()
-        shown = dict.fromkeys(source.shown() for source in sources if source.uses_prompt)
+        shown = dict.fromkeys(
+            source.shown() for source in sources if source.uses_prompt
+        )
         return "\n\n".join(text for text in shown if text)
 
-    def ask(self, text: str, items: Sequence[Item], step: Callable[[], None]) -> Mapping[str, Said]:
+    def ask(
+        self, text: str, items: Sequence[Item], step: Callable[[], None]
+    ) -> Mapping[str, Said]:
         """What the judge says of items with another prompt. Raises RunStopped where the server
         does not answer; the answers that came are in the cache."""
         from undogmatic.config.build import build, settings
@@ -149,7 +170,9 @@ class _Run:
         from undogmatic.runs.index import unanswered
         from undogmatic.safety.loops import finished
 
-        config = self.config | {"prompt": {**self.config["prompt"], "instructions": text}}
+        config = self.config | {
+            "prompt": {**self.config["prompt"], "instructions": text}
+        }
         recipe, engine = Recipe(config), build(settings(config).engine, "engine")
         journals = Journals(None, recipe.build().steps)
         asked = engine.arun(recipe, items, journals, 1, lambda _: step())
@@ -176,16 +199,31 @@ class _Run:
         from undogmatic.safety import files
 
         name = f"{self.parts.prompt.id}_edit_{edit.number}"
-        own = self.folder.path / FOLDER / "conf" if self.config_dir is None else self.config_dir
+        own = (
+            self.folder.path / FOLDER / "conf"
+            if self.config_dir is None
+            else self.config_dir
+        )
         file = Path(own) / "prompt" / f"{name}.yaml"
         node = {**self.config["prompt"], "id": name, "instructions": edit.text}
-        files.write(file, yaml.safe_dump(node, allow_unicode=True, sort_keys=False), files.ALL)
+        files.write(
+            file, yaml.safe_dump(node, allow_unicode=True, sort_keys=False), files.ALL
+        )
         return file
 
     def command(self, file: Path) -> list[str]:
         """The command with which a prompt of the user's own judges the run's texts."""
         kept = [
-            word for word in self.words if not word.lstrip("+~").startswith(("prompt=", "prompt."))
+            word
+            for word in self.words
+            if not word.lstrip("+~").startswith(("prompt=", "prompt."))
         ]
         folder = str(file.parent.parent)
-        return ["undogmatic", "run", "--config-dir", folder, *kept, f"prompt={file.stem}"]
+        return [
+            "undogmatic",
+            "run",
+            "--config-dir",
+            folder,
+            *kept,
+            f"prompt={file.stem}",
+        ]

@@ -82,7 +82,10 @@ SETTING = {
             " often than the judge (default: --margin where the verdicts are categories, else 0.1)"
         ),
     ),
-    "alpha": ("P", "how often the judge may be wrong where it decides alone (default: 0.1)"),
+    "alpha": (
+        "P",
+        "how often the judge may be wrong where it decides alone (default: 0.1)",
+    ),
     "delta": ("P", "with what probability that may fail (default: 0.05)"),
     "tried": (
         "N",
@@ -100,7 +103,9 @@ def add(commands: Any) -> None:
     """Add the command."""
 
     parser = commands.add_parser(
-        "check", help="whether to trust a judge whose verdicts are in a file", epilog=STATUSES
+        "check",
+        help="whether to trust a judge whose verdicts are in a file",
+        epilog=STATUSES,
     )
     parser.add_argument(
         "files",
@@ -129,13 +134,17 @@ def add(commands: Any) -> None:
     setting = parser.add_argument_group("what is asked")
     for name, (metavar, what) in SETTING.items():
         read = of_check(name, int if name in ("seed", "tried") else float, "check")
-        setting.add_argument(f"--{name}", metavar=metavar, type=read, help=what.replace("%", "%%"))
+        setting.add_argument(
+            f"--{name}", metavar=metavar, type=read, help=what.replace("%", "%%")
+        )
     setting.add_argument(
         "--worse",
         choices=("low", "high"),
         help="beside --injected: which end of the scores is the worse one (default: low)",
     )
-    leave = "a column to leave out: no rival explanation and no slice; once for each column"
+    leave = (
+        "a column to leave out: no rival explanation and no slice; once for each column"
+    )
     setting.add_argument("--ignore", action="append", metavar="COLUMN", help=leave)
     some = (
         "ask this examination and no other; once for each, or NAME,NAME (docs/check.md lists them)."
@@ -165,19 +174,31 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="write a trust card: .json, .md, .html or .svg; once for each file",
     )
-    shown.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    shown.add_argument(
+        "--json", action="store_true", help="print all that was found as JSON"
+    )
     shown.add_argument(
         "--use", metavar="TEXT", help="what the card says that the judge is used for"
     )
     days = whole("--expires", 1, 3650, 180)
     shown.add_argument(
-        "--expires", type=days, metavar="DAYS", help="how long the card holds (default: 180)"
+        "--expires",
+        type=days,
+        metavar="DAYS",
+        help="how long the card holds (default: 180)",
     )
     known = "what the card is bound to, e.g. model=gpt-5 prompt=@prompt.txt (@: the text of a file)"
     shown.add_argument(
-        "--judge-config", action="append", nargs="+", default=[], metavar="KEY=VALUE", help=known
+        "--judge-config",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help=known,
     )
-    sent = "send the answers to an OpenTelemetry collector (OTEL_EXPORTER_OTLP_ENDPOINT)"
+    sent = (
+        "send the answers to an OpenTelemetry collector (OTEL_EXPORTER_OTLP_ENDPOINT)"
+    )
     shown.add_argument("--otel", action="store_true", help=sent)
     parser.set_defaults(run=run)
 
@@ -185,7 +206,9 @@ def add(commands: Any) -> None:
 def add_reading(parser: argparse.ArgumentParser, but: Sequence[str] = ()) -> None:
     """Add the options that say how files are read, `but` for some that mean something else
     there."""
-    reading = parser.add_argument_group("how the files are read (recognised where not given)")
+    reading = parser.add_argument_group(
+        "how the files are read (recognised where not given)"
+    )
     for name, what in READING.items():
         if name in but:
             continue
@@ -225,13 +248,23 @@ def run(typed: argparse.Namespace) -> None:
 
         otel.check_installed()
     known = [word for words in typed.judge_config for word in words]
-    read = [*named("FILE", typed.files), *named("--against", typed.against), *in_settings(known)]
+    read = [
+        *named("FILE", typed.files),
+        *named("--against", typed.against),
+        *in_settings(known),
+    ]
     read += named("--instrument", typed.instrument)
-    report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
+    report = (
+        []
+        if typed.report is None
+        else report_files(Path(typed.report), read, "--report")
+    )
     keep_apart(read, [*named("--card", card_paths), *report])
     settings = pairs_of(known, "--judge-config")
     if typed.explain:
-        columns, question = column_roles(typed.files, made(TableOptions, _reading(given)))
+        columns, question = column_roles(
+            typed.files, made(TableOptions, _reading(given))
+        )
         explain.show(columns, question, words_of(typed.language))
         return
     began = time.time()
@@ -242,20 +275,35 @@ def run(typed: argparse.Namespace) -> None:
     paths: dict[str, list[Path]] = {}
     if typed.report is not None:
         with speaking(typed.language), doing("writing the report", soon=True):
-            write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")
+            write(
+                result,
+                words,
+                Path(typed.report),
+                f"undogmatic {shlex.join(typed.line)}",
+            )
         paths["report"] = [Path(typed.report) / "report.html"]
     if card_paths:
         days = card.DAYS if typed.expires is None else typed.expires
         cards = card.cards_of(
-            result, words, reading.model_dump(mode="json", exclude_defaults=True), typed.use, days
+            result,
+            words,
+            reading.model_dump(mode="json", exclude_defaults=True),
+            typed.use,
+            days,
         )
-        paths["card"] = [path for asked in card_paths for path in card.write(cards, asked)]
+        paths["card"] = [
+            path for asked in card_paths for path in card.write(cards, asked)
+        ]
     if typed.json:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
     else:
         show(result, words, paths, typed.line, typed.all)
     if typed.otel:
-        say(otel.send("undogmatic check", otel.of_check(result, words), (began, time.time())))
+        say(
+            otel.send(
+                "undogmatic check", otel.of_check(result, words), (began, time.time())
+            )
+        )
     if result.agrees_less:
         go_on = f"|| test $? -eq {AGREES_LESS}"
         say(words.text("terminal.agrees_less", status=AGREES_LESS, go_on=go_on))
@@ -274,7 +322,13 @@ def pairs_of(words: Sequence[str], option: str) -> dict[str, str]:
     for word in words:
         key, mark, value = word.partition("=")
         if not mark or not key or key in pairs:
-            why = f"gives `{key}` a second time" if key in pairs else "is not of the form KEY=VALUE"
-            raise ConfigError(f"{option}: {brief(word)} {why}, e.g. model=gpt-5 prompt=@prompt.txt")
+            why = (
+                f"gives `{key}` a second time"
+                if key in pairs
+                else "is not of the form KEY=VALUE"
+            )
+            raise ConfigError(
+                f"{option}: {brief(word)} {why}, e.g. model=gpt-5 prompt=@prompt.txt"
+            )
         pairs[key] = read_text(Path(value[1:])) if value.startswith("@") else value
     return pairs

@@ -22,7 +22,13 @@ from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import EarlierFigures, Evidence
 from undogmatic.records.records import wanted
 from undogmatic.report import datasheet
-from undogmatic.report.check import first_line, in_lines, shown_in_notebook, uses_of, words_of
+from undogmatic.report.check import (
+    first_line,
+    in_lines,
+    shown_in_notebook,
+    uses_of,
+    words_of,
+)
 from undogmatic.report.listed import largest
 from undogmatic.runs.progress import doing
 from undogmatic.safety.extras import needs
@@ -144,16 +150,22 @@ def checked(
     whose answer is in `language`. Raises ConfigError, DataError."""
     known = {**TableOptions.model_fields, **CheckOptions.model_fields}
     if wrong := given.keys() - known.keys():
-        raise ConfigError(f"`{min(wrong)}` is no option of a check. There are: {', '.join(known)}.")
-    listed = {k: [v] if k in SEVERAL and isinstance(v, str) else v for k, v in given.items()}
+        raise ConfigError(
+            f"`{min(wrong)}` is no option of a check. There are: {', '.join(known)}."
+        )
+    listed = {
+        k: [v] if k in SEVERAL and isinstance(v, str) else v for k, v in given.items()
+    }
     if "only" in listed:
         listed["only"] = _names(listed["only"])
     options = made(
-        CheckOptions, {k: v for k, v in listed.items() if k in CheckOptions.model_fields}
+        CheckOptions,
+        {k: v for k, v in listed.items() if k in CheckOptions.model_fields},
     )
     chosen(options.only)  # a wrong name is told before the file is read
     reading = made(
-        TableOptions, {k: v for k, v in listed.items() if k in TableOptions.model_fields}
+        TableOptions,
+        {k: v for k, v in listed.items() if k in TableOptions.model_fields},
     )
     with doing("reading the file"):
         table = with_settings(read(source, reading), settings)
@@ -167,7 +179,9 @@ def checked(
 def _its_own(source: Any) -> Path | None:
     """The source, where it is the run of an instrument test itself."""
     several = isinstance(source, list | tuple)
-    named = [one for one in (source if several else [source]) if isinstance(one, str | Path)]
+    named = [
+        one for one in (source if several else [source]) if isinstance(one, str | Path)
+    ]
     return next((Path(one) for one in named if datasheet.is_test(Path(one))), None)
 
 
@@ -175,7 +189,11 @@ def _earlier(against: Any, reading: TableOptions) -> Evidence | EarlierFigures:
     """What is known of before: a table, or what a trust card keeps. Raises ConfigError,
     DataError."""
     several = isinstance(against, list | tuple)
-    named = [one for one in (against if several else [against]) if isinstance(one, str | Path)]
+    named = [
+        one
+        for one in (against if several else [against])
+        if isinstance(one, str | Path)
+    ]
     if cards := [Path(one) for one in named if is_card(Path(one))]:
         if len(named) > 1:
             raise ConfigError(
@@ -189,7 +207,9 @@ def _names(typed: Any) -> Any:
     """The names of examinations, each once, of which several may stand in one word with commas
     between them. Raises ConfigError where there is none."""
     words = [] if typed is None else typed
-    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+    if not isinstance(words, list | tuple) or not all(
+        isinstance(word, str) for word in words
+    ):
         return typed  # what it is instead of names is told as of any other option
     names = [name.strip() for word in words for name in word.split(",") if name.strip()]
     if words and not names:
@@ -211,7 +231,9 @@ def column_roles(
     files: Sequence[str], reading: TableOptions
 ) -> tuple[list[ColumnRole], ConfigError | DataError | None]:
     """How each column of files is read, and the question that is open, if there is one."""
-    frames = [read_frame(_taken(file), reading.sheet, unit=reading.unit) for file in files]
+    frames = [
+        read_frame(_taken(file), reading.sheet, unit=reading.unit) for file in files
+    ]
     return roles_of_columns(frames, reading)
 
 
@@ -224,7 +246,9 @@ def _taken(source: Any) -> Any:
     return source
 
 
-def made(record: type[Options], values: Mapping[str, Any], door: str = "check") -> Options:
+def made(
+    record: type[Options], values: Mapping[str, Any], door: str = "check"
+) -> Options:
     """A record of options of a door. Raises ConfigError that names the option as it is typed, and
     its value."""
     try:
@@ -241,10 +265,16 @@ def made(record: type[Options], values: Mapping[str, Any], door: str = "check") 
             if getattr(each, end, None) is not None
         }
         if ends:
-            number = "a finite number" if problem["type"] == "finite_number" else "a number"
-            limits = " and ".join(f"{LIMITS[end]} {value:g}" for end, value in ends.items())
+            number = (
+                "a finite number" if problem["type"] == "finite_number" else "a number"
+            )
+            limits = " and ".join(
+                f"{LIMITS[end]} {value:g}" for end, value in ends.items()
+            )
             what = f"it must be {number} {limits}"
-        shown = f"--{name.replace('_', '-')} is {brief(values.get(name))}: " if name else ""
+        shown = (
+            f"--{name.replace('_', '-')} is {brief(values.get(name))}: " if name else ""
+        )
         raise ConfigError(
             f"{shown}{what}. What each option takes: undogmatic {door} --help"
         ) from None
@@ -261,4 +291,6 @@ def with_settings(table: Evidence, settings: Mapping[str, str]) -> Evidence:
             f"--judge-config is given, and the files have several judges: {listed}. {way}"
         )
     judge = table.judges[0]
-    return replace(table, settings={judge: {**table.settings.get(judge, {}), **settings}})
+    return replace(
+        table, settings={judge: {**table.settings.get(judge, {}), **settings}}
+    )

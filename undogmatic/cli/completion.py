@@ -17,10 +17,15 @@ def add(commands: Any) -> None:
         "completion", help="print what lets bash, zsh or fish complete what you type"
     )
     parser.add_argument(
-        "shell", choices=SHELLS, nargs="?", help='e.g. eval "$(undogmatic completion bash)"'
+        "shell",
+        choices=SHELLS,
+        nargs="?",
+        help='e.g. eval "$(undogmatic completion bash)"',
     )
     parser.add_argument(
-        "--words", nargs=argparse.REMAINDER, help="print what may follow these words of a command"
+        "--words",
+        nargs=argparse.REMAINDER,
+        help="print what may follow these words of a command",
     )
     parser.set_defaults(run=run, refuse=parser.error)
 
@@ -30,13 +35,18 @@ def run(typed: argparse.Namespace) -> None:
     if typed.words is None:
         if typed.shell is None:
             typed.refuse(f"name a shell: undogmatic completion {'|'.join(SHELLS)}")
-        print(read_text(Path(__file__).with_name("shells") / f"undogmatic.{typed.shell}"), end="")
+        print(
+            read_text(Path(__file__).with_name("shells") / f"undogmatic.{typed.shell}"),
+            end="",
+        )
         return
     for name, note in candidates(typed.parser, typed.line[2:] or [""]):
         print(f"{name}\t{note}" if note else name)
 
 
-def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def candidates(
+    parser: argparse.ArgumentParser, words: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     """What the last word may become, given those before it, and what is said of each."""
     *before, begun = words
     command = parser
@@ -47,7 +57,8 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterato
     last = before[-1] if before else ""
     if (
         taken := next(
-            (takes for names, _, takes in flags if last in names and takes is not None), None
+            (takes for names, _, takes in flags if last in names and takes is not None),
+            None,
         )
     ) is not None:
         found = [(value, "") for value in taken]
@@ -59,25 +70,38 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterato
         found = list(_words(before, begun))
     else:
         found = []
-    yield from ((name, " ".join(note.split())) for name, note in found if name.startswith(begun))
+    yield from (
+        (name, " ".join(note.split())) for name, note in found if name.startswith(begun)
+    )
 
 
 Flag = tuple[list[str], str, Sequence[str] | None]
 """The names of an option, what it does, and the values that it takes: None for none, () for any."""
 
 
-def _below(parser: argparse.ArgumentParser) -> dict[str, tuple[argparse.ArgumentParser, str]]:
+def _below(
+    parser: argparse.ArgumentParser,
+) -> dict[str, tuple[argparse.ArgumentParser, str]]:
     """The commands of a parser, and what each does."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            notes = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            return {name: (inner, notes.get(name, "")) for name, inner in action.choices.items()}
+            notes = {
+                choice.dest: choice.help or "" for choice in action._choices_actions
+            }
+            return {
+                name: (inner, notes.get(name, ""))
+                for name, inner in action.choices.items()
+            }
     return {}
 
 
 def _of(parser: argparse.ArgumentParser) -> Iterator[Flag]:
     for action in (action for action in parser._actions if action.option_strings):
-        takes = None if action.nargs == 0 else [str(choice) for choice in action.choices or ()]
+        takes = (
+            None
+            if action.nargs == 0
+            else [str(choice) for choice in action.choices or ()]
+        )
         yield list(action.option_strings[::-1]), action.help or "", takes
 
 
@@ -85,7 +109,8 @@ def _of_run() -> Iterator[Flag]:
     from undogmatic.config.listing import FLAGS
 
     yield from (
-        ([long, *([short] if short else [])], note, takes) for long, short, note, takes in FLAGS
+        ([long, *([short] if short else [])], note, takes)
+        for long, short, note, takes in FLAGS
     )
 
 
@@ -111,13 +136,18 @@ def _words(before: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
     if "." in key and section in choices:
         file = listing.options(section, places).get(choices[section])
         inside = {
-            f"{section}.{name}": kept for name, kept in (listing.keys(file) if file else {}).items()
+            f"{section}.{name}": kept
+            for name, kept in (listing.keys(file) if file else {}).items()
         }
     elif not given:
-        yield from ((f"{sign}{name}=", f"now {now or 'none'}") for name, now in choices.items())
+        yield from (
+            (f"{sign}{name}=", f"now {now or 'none'}") for name, now in choices.items()
+        )
         has_keys = [name for name, now in choices.items() if now]
         yield from (
-            (f"{sign}{name}.", f"a key of {name}") for name in has_keys if begun == f"{sign}{name}"
+            (f"{sign}{name}.", f"a key of {name}")
+            for name in has_keys
+            if begun == f"{sign}{name}"
         )
     if not given:
         yield from (

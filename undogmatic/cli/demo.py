@@ -14,7 +14,8 @@ TEXTS = Path(__file__).with_name("demo.texts.yaml")
 def add(commands: Any) -> None:
     """Add the command."""
     demo = commands.add_parser(
-        "demo", help="check an example whose truth is known: one good judge, two without merit"
+        "demo",
+        help="check an example whose truth is known: one good judge, two without merit",
     )
     add_language(demo)
     demo.set_defaults(run=_demo)

@@ -38,7 +38,8 @@ class Sent(NamedTuple):
     model: Model
     messages: tuple[tuple[str, str], ...]  # role, text
     most: int  # tokens that the answer may have
-    times: int = 1  # how often it is made for an item (readouts that sample ask the same again)
+    # how often it is made for an item (readouts that sample ask the same again)
+    times: int = 1
 
 
 Requests: TypeAlias = dict[tuple[str, Any], Sent]
@@ -50,7 +51,9 @@ def add(commands: Any) -> None:
         "describe", help="print what a model would be sent, without sending it"
     )
     parser.add_argument(
-        "--price", action="store_true", help="the calls and the price of the whole run, too"
+        "--price",
+        action="store_true",
+        help="the calls and the price of the whole run, too",
     )
     add_words(parser, "judge=debate prompt=NAME rubric=NAME")
     parser.set_defaults(run=run)
@@ -68,7 +71,9 @@ def run(typed: argparse.Namespace) -> None:
     chosen = settings(config)
     with without_keys():
         parts = Recipe(config).build()
-    items = on_scale(build(chosen.dataset, "dataset").load(), parts.rubric)[: chosen.run.limit]
+    items = on_scale(build(chosen.dataset, "dataset").load(), parts.rubric)[
+        : chosen.run.limit
+    ]
     requests, item = made_first(parts, items[0])
     if item is not None:
         requests += [
@@ -83,7 +88,9 @@ def run(typed: argparse.Namespace) -> None:
         "where a request quotes an earlier answer, that answer is made up (the middle of each"
         " scale)"
     )
-    print(f"That is what is asked of the first item, {items[0].id!r}. Nothing was sent: {made}.")
+    print(
+        f"That is what is asked of the first item, {items[0].id!r}. Nothing was sent: {made}."
+    )
     if item is None:
         print(
             "The steps make nothing of made-up answers, so what is asked of the judges cannot be"
@@ -94,7 +101,9 @@ def run(typed: argparse.Namespace) -> None:
 
 
 def answering(
-    parts: Parts, models: Iterable[Model], answer: Callable[[Request], str] | None = None
+    parts: Parts,
+    models: Iterable[Model],
+    answer: Callable[[Request], str] | None = None,
 ) -> Requests:
     """Have models answer without asking anybody, with the text that `answer` gives, else with one
     made up that fits the form. Returns what fills with every different request to them."""
@@ -128,13 +137,23 @@ def answering(
     async def other(model: Any, text: Any, *_: Any) -> Any:
         note(
             model,
-            (("reads", text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)),),
+            (
+                (
+                    "reads",
+                    text
+                    if isinstance(text, str)
+                    else json.dumps(text, ensure_ascii=False),
+                ),
+            ),
             0,
         )
         raise UnparseableAnswer("nothing was sent")
 
     parts.model.connect(Gateway())
-    ways: dict[str, Callable[..., Any]] = {"complete": complete, **dict.fromkeys(OTHER_WAYS, other)}
+    ways: dict[str, Callable[..., Any]] = {
+        "complete": complete,
+        **dict.fromkeys(OTHER_WAYS, other),
+    }
     for model in models:
         for way, asked in ways.items():
             if hasattr(model, way):
@@ -149,7 +168,9 @@ def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
 
     from undogmatic.records.records import Items
 
-    requests = answering(parts, [model for step in parts.steps for model in step.models])
+    requests = answering(
+        parts, [model for step in parts.steps for model in step.models]
+    )
     for step in parts.steps:
         with parts.asking():
             (record,) = asyncio.run(step.process(item))
@@ -160,7 +181,10 @@ def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
 
 
 def described(
-    parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None
+    parts: Parts,
+    judge: Judge,
+    item: Item,
+    answer: Callable[[Request], str] | None = None,
 ) -> list[Sent]:
     """Return what would be sent for an item by a judge of `parts` and by each judge inside it, one
     after the other, each request once. `answer` gives the text of a model's answer; None makes one
@@ -184,7 +208,9 @@ def described(
             if inner is not judge:
                 asyncio.run(JudgeStep(inner, parts.provenance).process(item))
     return list(
-        ({key: sent._replace(times=1) for key, sent in requests.items()} | counted).values()
+        (
+            {key: sent._replace(times=1) for key, sent in requests.items()} | counted
+        ).values()
     )
 
 
@@ -201,7 +227,9 @@ def _middle(readout: Readout) -> Callable[[Item], Awaitable[Verdict]]:
             return await before(item)
         except ModelError:
             return entropy_verdict(
-                ScoreDistribution(values=levels, probabilities=(1 / len(levels),) * len(levels))
+                ScoreDistribution(
+                    values=levels, probabilities=(1 / len(levels),) * len(levels)
+                )
             )
 
     return read
@@ -229,10 +257,15 @@ def _value(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
                 for name, field in schema.get("properties", {}).items()
             }
         case "array":
-            return [_value(schema.get("items", {}), definitions)] * schema.get("minItems", 1)
+            return [_value(schema.get("items", {}), definitions)] * schema.get(
+                "minItems", 1
+            )
         case "number" | "integer" as kind:
             return middle if kind == "number" else int(middle)
-    return schema.get("type") == "boolean" or schema.get("enum", [schema.get("const", WORDS)])[0]
+    return (
+        schema.get("type") == "boolean"
+        or schema.get("enum", [schema.get("const", WORDS)])[0]
+    )
 
 
 def price(requests: list[Sent], items: Sequence[Item], repeats: int) -> str:
@@ -243,16 +276,22 @@ def price(requests: list[Sent], items: Sequence[Item], repeats: int) -> str:
         lengths = [model.count_tokens(item.text) for item in items]
         calls = sum(sent.times for sent in asked)
         first = sum(
-            sent.times * model.count_tokens(text) for sent in asked for _, text in sent.messages
+            sent.times * model.count_tokens(text)
+            for sent in asked
+            for _, text in sent.messages
         )
-        read = repeats * sum(first + calls * (length - lengths[0]) for length in lengths)
+        read = repeats * sum(
+            first + calls * (length - lengths[0]) for length in lengths
+        )
         most = repeats * len(items) * sum(sent.times * sent.most for sent in asked)
         usd = model.price.usd(read, most) if hasattr(model, "price") else 0.0
         cost = "no price is known" if usd is None else f"at most {usd:,.2f} USD"
         from undogmatic.models.batches import SHARE
 
         if usd and getattr(model, "batches", None) is not None:
-            cost += f", or {SHARE * usd:,.2f} USD with engine=batch (answers within a day)"
+            cost += (
+                f", or {SHARE * usd:,.2f} USD with engine=batch (answers within a day)"
+            )
         asked_for = f"{repeats * len(items) * calls:,} calls for {len(items):,} items"
         tokens = f"about {read:,} tokens in and at most {most:,} out: {cost}"
         lines.append(

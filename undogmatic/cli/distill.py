@@ -18,12 +18,16 @@ OWN = ("judge", "criterion")
 def add(commands: Any) -> None:
     """Add the command."""
     distill = commands.add_parser(
-        "distill", help="fit a small, fast student to what a judge said in a run or a table"
+        "distill",
+        help="fit a small, fast student to what a judge said in a run or a table",
     )
     what = (
-        "folders of runs, tables of verdicts with texts; and config overrides, e.g. embeddings=e5"
+        "folders of runs, tables of verdicts with texts; and config overrides, "
+        "e.g. embeddings=e5"
     )
-    distill.add_argument("overrides", nargs="+", metavar="RUN|FILE|KEY=VALUE", help=what)
+    distill.add_argument(
+        "overrides", nargs="+", metavar="RUN|FILE|KEY=VALUE", help=what
+    )
     distill.add_argument(
         "--out",
         default="student.safetensors",
@@ -34,9 +38,13 @@ def add(commands: Any) -> None:
         "--criterion", default="overall", help="on which criterion (default: overall)"
     )
     most = "of each run or table at most so many texts, whole groups of them (default: 2000)"
-    distill.add_argument("--most", type=whole("--most", 1, None, 500), metavar="N", help=most)
+    distill.add_argument(
+        "--most", type=whole("--most", 1, None, 500), metavar="N", help=most
+    )
     own = "a folder of config groups of your own"
-    distill.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=own)
+    distill.add_argument(
+        "--config-dir", action="append", default=[], metavar="DIR", help=own
+    )
     add_reading(distill, OWN)
     distill.set_defaults(run=_distill)
 
@@ -47,7 +55,9 @@ def _distill(typed: argparse.Namespace) -> None:
     from undogmatic.fit.distill import distil
     from undogmatic.fit.student import MOST
 
-    sources = [word for word in typed.overrides if "=" not in word or Path(word).exists()]
+    sources = [
+        word for word in typed.overrides if "=" not in word or Path(word).exists()
+    ]
     typed.overrides = [word for word in typed.overrides if word not in sources]
     if not sources:
         raise ConfigError(
@@ -59,6 +69,17 @@ def _distill(typed: argparse.Namespace) -> None:
         if name not in OWN and (value := vars(typed)[name]) is not None
     }
     reading = made(TableOptions, given)
-    keep_apart([*named("RUN|FILE", sources), *in_settings(words(typed))], named("--out", typed.out))
+    keep_apart(
+        [*named("RUN|FILE", sources), *in_settings(words(typed))],
+        named("--out", typed.out),
+    )
     most = MOST if typed.most is None else typed.most
-    distil(sources, Path(typed.out), words(typed), typed.judge, typed.criterion, reading, most)
+    distil(
+        sources,
+        Path(typed.out),
+        words(typed),
+        typed.judge,
+        typed.criterion,
+        reading,
+        most,
+    )

@@ -20,9 +20,14 @@ _COLUMNS = {"item_id": "the items' ids", "label": "the labels"}
 def add_words(parser: argparse.ArgumentParser, example: str) -> None:
     """Add KEY=VALUE and --config-dir."""
     own = "a folder of config groups of your own"
-    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=own)
     parser.add_argument(
-        "overrides", nargs="*", metavar="KEY=VALUE", help=f"config overrides, e.g. {example}"
+        "--config-dir", action="append", default=[], metavar="DIR", help=own
+    )
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help=f"config overrides, e.g. {example}",
     )
 
 
@@ -43,7 +48,9 @@ def words(typed: argparse.Namespace) -> list[str]:
 
 def add(commands: Any) -> None:
     """Add the commands."""
-    probe = commands.add_parser("probe", help="fit a probe on an embedded model's hidden states")
+    probe = commands.add_parser(
+        "probe", help="fit a probe on an embedded model's hidden states"
+    )
     actions = probe.add_subparsers(dest="action", required=True)
     fit = actions.add_parser("fit", help="fit a probe on labelled texts and save it")
     fit.add_argument(
@@ -51,7 +58,9 @@ def add(commands: Any) -> None:
         help="labelled file: text, label, maybe id, pair (default: shipped development texts)",
     )
     fit.add_argument(
-        "--out", default="probe.safetensors", help="where to save it (default: probe.safetensors)"
+        "--out",
+        default="probe.safetensors",
+        help="where to save it (default: probe.safetensors)",
     )
     add_words(fit, "model.path=FILE")
     fit.set_defaults(run=_fit)
@@ -59,7 +68,9 @@ def add(commands: Any) -> None:
     calibrate = commands.add_parser(
         "calibrate", help="fit a score calibration on labelled development texts"
     )
-    calibrate.add_argument("--data", help="labelled file (default: shipped development texts)")
+    calibrate.add_argument(
+        "--data", help="labelled file (default: shipped development texts)"
+    )
     calibrate.add_argument(
         "--method",
         choices=("linear", "isotonic", "platt", "content_free"),
@@ -67,7 +78,9 @@ def add(commands: Any) -> None:
         help="what is fitted (default: isotonic)",
     )
     calibrate.add_argument(
-        "--out", default="calibration.json", help="where to save it (default: calibration.json)"
+        "--out",
+        default="calibration.json",
+        help="where to save it (default: calibration.json)",
     )
     add_words(calibrate, "readout=logprobs")
     calibrate.set_defaults(run=_fit)
@@ -77,12 +90,15 @@ def add(commands: Any) -> None:
     )
     actions = review.add_subparsers(dest="action", required=True)
     export = actions.add_parser(
-        "export", help="write a run's review queue as CSV and JSON Lines, most uncertain first"
+        "export",
+        help="write a run's review queue as CSV and JSON Lines, most uncertain first",
     )
     export.add_argument("run_folder", metavar="RUN", help="the run's folder")
     budget = whole("--budget", 0, None, 50)
     export.add_argument(
-        "--budget", type=budget, help="at most so many rows (default: all flagged and failed items)"
+        "--budget",
+        type=budget,
+        help="at most so many rows (default: all flagged and failed items)",
     )
     ranked = "rank every item, not only flagged and failed ones"
     export.add_argument("--all", action="store_true", dest="everything", help=ranked)
@@ -95,8 +111,12 @@ def add(commands: Any) -> None:
         help="so many further items drawn at random",
     )
     seed = whole("--seed", 0, None, 1)
-    export.add_argument("--seed", type=seed, default=0, help="of the random draw (default: 0)")
-    export.add_argument("--redact", action="store_true", help="write hashes instead of texts")
+    export.add_argument(
+        "--seed", type=seed, default=0, help="of the random draw (default: 0)"
+    )
+    export.add_argument(
+        "--redact", action="store_true", help="write hashes instead of texts"
+    )
     export.add_argument(
         "--blind",
         action="store_true",
@@ -116,21 +136,31 @@ def add(commands: Any) -> None:
     )
     take.add_argument("run_folder", metavar="RUN", help="the run's folder")
     file = take.add_argument(
-        "labels", metavar="LABELS", help="the filled table (CSV, XLSX, ODS, JSON Lines, Parquet)"
+        "labels",
+        metavar="LABELS",
+        help="the filled table (CSV, XLSX, ODS, JSON Lines, Parquet)",
     )
-    file.required = False  # not nargs="?", which takes nothing where LABELS stands behind an option
+    # not nargs="?", which takes nothing where LABELS stands behind an option
+    file.required = False
     instead = "take `human_label` from the run's traces instead of a file"
     take.add_argument("--from-mlflow", action="store_true", help=instead)
     take.add_argument(
-        "--scale", help="the scale of the labels if it is not the rubric's, e.g. 0-10: maps them"
+        "--scale",
+        help="the scale of the labels if it is not the rubric's, e.g. 0-10: maps them",
     )
-    take.add_argument("--labeller", help="whose labels they are where nothing else says so")
     take.add_argument(
-        "--revise", action="store_true", help="replace the same labeller's earlier labels"
+        "--labeller", help="whose labels they are where nothing else says so"
+    )
+    take.add_argument(
+        "--revise",
+        action="store_true",
+        help="replace the same labeller's earlier labels",
     )
     for name, what in _COLUMNS.items():
         take.add_argument(
-            f"--{name.replace('_', '-')}", metavar="COLUMN", help=f"the column of {what}"
+            f"--{name.replace('_', '-')}",
+            metavar="COLUMN",
+            help=f"the column of {what}",
         )
     take.add_argument(
         "--sheet",
@@ -139,14 +169,24 @@ def add(commands: Any) -> None:
     )
     take.set_defaults(run=_import)
 
-    ui = commands.add_parser("ui", help="start the MLflow UI on the runs of this folder")
-    ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
-    port = whole("--port", 1, 65535, 5001)
-    ui.add_argument(
-        "--port", type=port, default=5000, metavar="N", help="port of the server (default: 5000)"
+    ui = commands.add_parser(
+        "ui", help="start the MLflow UI on the runs of this folder"
     )
     ui.add_argument(
-        "--host", default="127.0.0.1", help="address that it listens on (default: 127.0.0.1)"
+        "--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)"
+    )
+    port = whole("--port", 1, 65535, 5001)
+    ui.add_argument(
+        "--port",
+        type=port,
+        default=5000,
+        metavar="N",
+        help="port of the server (default: 5000)",
+    )
+    ui.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address that it listens on (default: 127.0.0.1)",
     )
     ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
 
@@ -191,8 +231,12 @@ def _import(typed: argparse.Namespace) -> None:
         )
         way = "give one of them: a filled file, or --from-mlflow for what is on the run's traces"
         raise ConfigError(f"{what}; {way}.")
-    options = {name: vars(typed)[name] for name in ("scale", "labeller", "revise", "sheet")}
-    columns = {name: value for name in _COLUMNS if (value := getattr(typed, name)) is not None}
+    options = {
+        name: vars(typed)[name] for name in ("scale", "labeller", "revise", "sheet")
+    }
+    columns = {
+        name: value for name in _COLUMNS if (value := getattr(typed, name)) is not None
+    }
     with doing("reading the run", soon=True):
         said = import_labels(typed.run_folder, typed.labels, **options, columns=columns)
     print(visible(said))
@@ -211,12 +255,16 @@ def serve(uri: str | None, port: int, host: str) -> None:
         f"Starting MLflow, which takes some ten seconds. Then open http://{shown}:{port}  (Ctrl-C"
         " ends it)"
     )
-    links = (f"  {what}: http://{shown}:{port}/{page}" for what, page in pages(uri).items())
+    links = (
+        f"  {what}: http://{shown}:{port}/{page}" for what, page in pages(uri).items()
+    )
     print(visible("\n".join(links)), flush=True)
     os.execve(command[0], command, environment)
 
 
-def server_command(uri: str | None, port: int, host: str) -> tuple[list[str], dict[str, str]]:
+def server_command(
+    uri: str | None, port: int, host: str
+) -> tuple[list[str], dict[str, str]]:
     """The command that serves the store, and the environment that keeps it offline and small.
     Raises ConfigError where there is no such store, where it is a server already, or where the port
     is taken."""
@@ -233,7 +281,9 @@ def server_command(uri: str | None, port: int, host: str) -> tuple[list[str], di
     store = uri if uri is not None else default_uri()
     check_uri(store)
     if store.startswith(("http:", "https:", "databricks")):
-        raise ConfigError(f"--uri is {store!r}, which is a server already: open it in a browser.")
+        raise ConfigError(
+            f"--uri is {store!r}, which is a server already: open it in a browser."
+        )
     file = database(store)
     if file is not None and not file.is_file():
         way = (
@@ -257,7 +307,9 @@ def server_command(uri: str | None, port: int, host: str) -> tuple[list[str], di
                 f"--port is {port}, and {host}:{port} cannot be used: {error}. {way}"
             ) from None
     artifacts = (
-        [] if file is None else ["--default-artifact-root", (file.parent / "artifacts").as_uri()]
+        []
+        if file is None
+        else ["--default-artifact-root", (file.parent / "artifacts").as_uri()]
     )
     options = [
         "--backend-store-uri",

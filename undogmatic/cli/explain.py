@@ -12,7 +12,9 @@ HEADERS = ("column", "role", "why", "otherwise")
 
 
 def show(
-    columns: Sequence[ColumnRole], question: ConfigError | DataError | None, words: Words
+    columns: Sequence[ColumnRole],
+    question: ConfigError | DataError | None,
+    words: Words,
 ) -> None:
     """Print each column with its role, why it has it and what else it may be, and the question that
     stands between the table and an answer, if there is one."""

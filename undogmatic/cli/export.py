@@ -33,7 +33,9 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "export", help="write verdicts and labels in the form of another tool"
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="as for `undogmatic check`")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="as for `undogmatic check`"
+    )
     parser.add_argument("--to", required=True, choices=FORMS, help="the form")
     out = (
         "the file to write (default: verdicts and the suffix of the form); for mlflow the address"
@@ -56,7 +58,9 @@ def run(typed: argparse.Namespace) -> None:
     path = Path(typed.out or f"verdicts{FORMS[typed.to]}")
     if typed.to != "mlflow":
         keep_apart(named("FILE", typed.files), named("--out", path))
-    given = {name: vars(typed)[name] for name in READING if vars(typed)[name] is not None}
+    given = {
+        name: vars(typed)[name] for name in READING if vars(typed)[name] is not None
+    }
     with doing("reading the file", soon=True):
         table = read(typed.files, made(TableOptions, given))
     if typed.to == "mlflow":
@@ -67,7 +71,9 @@ def run(typed: argparse.Namespace) -> None:
 
         print(
             log_verdicts(
-                export.rows(table).to_dict("records"), typed.out, Path(typed.files[0]).name
+                export.rows(table).to_dict("records"),
+                typed.out,
+                Path(typed.files[0]).name,
             )
         )
         return
@@ -82,14 +88,20 @@ def run(typed: argparse.Namespace) -> None:
             said = export.rows(table).to_dict("records")
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in said)
         elif typed.to in ("inspect", "promptfoo"):
-            write = export.inspect_log if typed.to == "inspect" else export.promptfoo_results
+            write = (
+                export.inspect_log
+                if typed.to == "inspect"
+                else export.promptfoo_results
+            )
             text = json.dumps(write(table), ensure_ascii=False, indent=1) + "\n"
         else:
             from undogmatic.datasets import export_tools
 
             suffix, form = export_tools.FORMS[typed.to]
             if suffix == ".jsonl":
-                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in form(table))
+                lines = (
+                    json.dumps(row, ensure_ascii=False) + "\n" for row in form(table)
+                )
                 text = "".join(lines)
             else:
                 text = json.dumps(form(table), ensure_ascii=False, indent=1) + "\n"

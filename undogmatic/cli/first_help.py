@@ -30,8 +30,14 @@ def shown(commands: Mapping[str, str]) -> str:
         there = [name for name in names if name in commands]
         if there:
             lines += ["", words[group]]
-            lines += [f"  {name:13} {words.get(name) or commands[name]}" for name in there]
-    lines += ["", words["examples"], *(f"  {line}" for line in words["lines"].split("; "))]
+            lines += [
+                f"  {name:13} {words.get(name) or commands[name]}" for name in there
+            ]
+    lines += [
+        "",
+        words["examples"],
+        *(f"  {line}" for line in words["lines"].split("; ")),
+    ]
     return "\n".join([*lines, "", words["more"]])
 
 

@@ -34,7 +34,9 @@ def add(commands: Any) -> None:
         epilog=STATUSES,
     )
     parser.add_argument(
-        "target", metavar="CARD|RUN", help="a card that `undogmatic check` wrote, or a run's folder"
+        "target",
+        metavar="CARD|RUN",
+        help="a card that `undogmatic check` wrote, or a run's folder",
     )
     now = (
         "a setting of the judge that runs now, e.g. model=gpt-5 prompt=@prompt.txt (@: the text of"
@@ -42,13 +44,17 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=now)
     parser.add_argument(
-        "--config", metavar="FILE", help="what is demanded (default: undogmatic-gate.yaml)"
+        "--config",
+        metavar="FILE",
+        help="what is demanded (default: undogmatic-gate.yaml)",
     )
     begins = "write a gate of what the card's answer needed, instead of asking one"
     parser.add_argument("--init", action="store_true", help=begins)
     data = "labels and items as they are now, read as they were for the card; once for each file"
     parser.add_argument("--data", action="append", metavar="FILE", help=data)
-    parser.add_argument("--junit", metavar="FILE", help="write the outcome as JUnit XML")
+    parser.add_argument(
+        "--junit", metavar="FILE", help="write the outcome as JUnit XML"
+    )
     parser.add_argument(
         "--markdown",
         metavar="FILE",
@@ -95,7 +101,10 @@ def _demanded(card: TrustCard) -> str:
 
     least = card.data.options.get("least") or CheckOptions().least_of(card.data.kind)
     wanted = {card.headline: least, "surface.increment": 0}
-    lines = [f"# Made from the card of {visible(card.judge)} of {card.made}.", "figures:"]
+    lines = [
+        f"# Made from the card of {visible(card.judge)} of {card.made}.",
+        "figures:",
+    ]
     for name, bound in wanted.items():
         found = None if name is None else card.figures.get(name)
         if found is not None:
@@ -106,7 +115,11 @@ def _demanded(card: TrustCard) -> str:
         # A key without anything below it would be read as a mistake.
         lines[1:2] = ["# figures:"] if len(lines) > 2 else []
     lines += ["standing: supported", f"max_age_days: {(card.expires - card.made).days}"]
-    known = {key: value for key, value in card.settings.items() if not value.startswith("sha256:")}
+    known = {
+        key: value
+        for key, value in card.settings.items()
+        if not value.startswith("sha256:")
+    }
     lines += [f"judge: {json.dumps(known, ensure_ascii=False)}"] if known else []
     return "\n".join([*lines, ""])
 
@@ -166,7 +179,10 @@ def run(typed: argparse.Namespace) -> None:
         OSError,
         ImportError,
     ) as error:  # whose exit status would mean undecided
-        result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
+        result, language = (
+            gate.broken(typed.target, tell(error, "undogmatic gate")[0]),
+            "en",
+        )
     language = typed.language or language
     words = words_of(language, result.units.get(language), result.texts)
     if typed.json:
@@ -174,6 +190,7 @@ def run(typed: argparse.Namespace) -> None:
     else:
         shown.show(result, words)
     writers = {"--junit": shown.junit, "--markdown": shown.markdown}
-    for place in places if apart else ():  # else it would be written over what it speaks of
+    # else it would be written over what it speaks of
+    for place in places if apart else ():
         write(place.path, writers[place.option](result, words), ALL)
     sys.exit(result.status)

@@ -29,39 +29,57 @@ RESERVED = (
     " level".split()
 )
 _SMALL = re.compile(
-    r"(?i)\b(how|far|much|is|are|does|do|the|a|an|of|to|qu[aã]o|quanto|como|é|est[aá]|it|o|os|as|um|uma|da|de)\b"
+    r"(?i)\b(how|far|much|is|are|does|do|the|a|an|of|to|qu[aã]o|quanto|como|é"
+    r"|est[aá]|it|o|os|as|um|uma|da|de)\b"
 )
 
 
 def add(commands: Any) -> None:
     """Add the commands."""
     init = commands.add_parser(
-        "init", help="write a rubric of your own and all that a run of it needs into this folder"
+        "init",
+        help="write a rubric of your own and all that a run of it needs into this folder",
     )
     init.add_argument(
-        "--rubric", metavar="TEXT", help='what is judged, in your words: "how polite is the answer"'
+        "--rubric",
+        metavar="TEXT",
+        help='what is judged, in your words: "how polite is the answer"',
     )
-    init.add_argument("--scale", help="1-5, 0..100 (any number between), bad<ok<good or pass,fail")
     init.add_argument(
-        "--inputs", metavar="NAMES", help="the columns that are judged: text, or question,answer"
+        "--scale", help="1-5, 0..100 (any number between), bad<ok<good or pass,fail"
+    )
+    init.add_argument(
+        "--inputs",
+        metavar="NAMES",
+        help="the columns that are judged: text, or question,answer",
     )
     init.add_argument(
         "--name", help="what it is called in rubric=NAME (default: made from --rubric)"
     )
     init.add_argument(
-        "--data", metavar="FILE", help="your table with these columns (default: one is written)"
+        "--data",
+        metavar="FILE",
+        help="your table with these columns (default: one is written)",
     )
     init.add_argument(
-        "--higher-is-worse", action="store_true", help="a high score is bad (default: it is good)"
+        "--higher-is-worse",
+        action="store_true",
+        help="a high score is bad (default: it is good)",
     )
-    init.add_argument("--force", action="store_true", help="write over files that are there")
+    init.add_argument(
+        "--force", action="store_true", help="write over files that are there"
+    )
     add_language(init)
     init.set_defaults(run=_init)
     schemas = commands.add_parser(
-        "schema", help="print the schema of a config group, for editors, or write all of them"
+        "schema",
+        help="print the schema of a config group, for editors, or write all of them",
     )
     schemas.add_argument(
-        "group", nargs="?", metavar="GROUP", help="rubric, prompt, judge, ... (default: all groups)"
+        "group",
+        nargs="?",
+        metavar="GROUP",
+        help="rubric, prompt, judge, ... (default: all groups)",
     )
     schemas.add_argument(
         "--out", metavar="FOLDER", help="write FOLDER/GROUP.json instead of printing"
@@ -74,18 +92,25 @@ def _schema(typed: argparse.Namespace) -> None:
     from undogmatic.safety import files
 
     made = {
-        group: schema(group) for group in (every_group() if typed.group is None else [typed.group])
+        group: schema(group)
+        for group in (every_group() if typed.group is None else [typed.group])
     }
     if typed.out is None:
         print(
             json.dumps(
-                made if typed.group is None else made[typed.group], indent=1, ensure_ascii=False
+                made if typed.group is None else made[typed.group],
+                indent=1,
+                ensure_ascii=False,
             )
         )
         return
     for group, content in made.items():
         files.write(Path(typed.out) / f"{group}.json", _json(content), files.ALL)
-    print(visible(f"Written to {typed.out}: {', '.join(f'{group}.json' for group in made)}"))
+    print(
+        visible(
+            f"Written to {typed.out}: {', '.join(f'{group}.json' for group in made)}"
+        )
+    )
 
 
 def _json(content: Any) -> str:
@@ -104,7 +129,11 @@ def _init(typed: argparse.Namespace) -> None:
         )
     rubric = _rubric(typed, words)
     conf = Path(os.path.relpath(place.conf[0])) if place.conf else Path("my/conf")
-    table = Path(typed.data) if typed.data is not None else conf.parent / f"{rubric.name}.csv"
+    table = (
+        Path(typed.data)
+        if typed.data is not None
+        else conf.parent / f"{rubric.name}.csv"
+    )
     made = _files(rubric, typed.language, conf, table, words)
     if typed.data is None:
         made[table] = _rows(rubric, typed.language)
@@ -122,11 +151,18 @@ def _init(typed: argparse.Namespace) -> None:
     print(visible(words.text("init.written", files=", ".join(map(str, made)))))
     print(
         visible(
-            words.text("init.placeholders" if typed.data is None else "init.yours", data=str(table))
+            words.text(
+                "init.placeholders" if typed.data is None else "init.yours",
+                data=str(table),
+            )
         )
     )
     file = str(conf / "rubric" / f"{rubric.name}.yaml")
-    print(visible(words.text("init.translate", file=file, prompt=f"{rubric.name}_{other}")))
+    print(
+        visible(
+            words.text("init.translate", file=file, prompt=f"{rubric.name}_{other}")
+        )
+    )
     print("\n" + words.text("init.next", name=rubric.name))
 
 
@@ -141,13 +177,21 @@ def _rubric(typed: argparse.Namespace, words: "Words") -> "Rubric":
     about = " ".join(
         _asked(typed.rubric, "--rubric", words.text("init.ask_rubric")).split()
     ).rstrip("?.")
-    scale = scale_of(_asked(typed.scale, "--scale", words.text("init.ask_scale")).strip())
+    scale = scale_of(
+        _asked(typed.scale, "--scale", words.text("init.ask_scale")).strip()
+    )
     inputs = [
         each.strip()
-        for each in _asked(typed.inputs, "--inputs", words.text("init.ask_inputs")).split(",")
+        for each in _asked(
+            typed.inputs, "--inputs", words.text("init.ask_inputs")
+        ).split(",")
     ]
     for each in inputs:
-        if not re.fullmatch(r"[^\W\d]\w*", each) or each in RESERVED or inputs.count(each) > 1:
+        if (
+            not re.fullmatch(r"[^\W\d]\w*", each)
+            or each in RESERVED
+            or inputs.count(each) > 1
+        ):
             why = "means something else here" if each in RESERVED else "is not one word"
             why = "stands there twice" if inputs.count(each) > 1 else why
             raise ConfigError(
@@ -160,7 +204,11 @@ def _rubric(typed: argparse.Namespace, words: "Words") -> "Rubric":
             f"--name is {brief(name)}; it must be small letters, digits and underscores, e.g."
             " polite."
         )
-    for group, option in {"rubric": name, "experiment": name, "prompt": f"{name}_en"}.items():
+    for group, option in {
+        "rubric": name,
+        "experiment": name,
+        "prompt": f"{name}_en",
+    }.items():
         if (conf_folder() / group / f"{option}.yaml").exists():
             raise ConfigError(
                 f"{group}={option} is one of the program's own. Choose another name: --name NAME."
@@ -171,10 +219,16 @@ def _rubric(typed: argparse.Namespace, words: "Words") -> "Rubric":
     headings = {each: each[:1].upper() + each[1:] for each in inputs}
     wording = {"definition": f"{said}.", "question": f"{said}?", "headings": headings}
     codes = sorted(languages(), key=lambda code: code != typed.language)
-    node = {"_target_": "undogmatic.records.rubric.Rubric", "name": name, "inputs": inputs}
+    node = {
+        "_target_": "undogmatic.records.rubric.Rubric",
+        "name": name,
+        "inputs": inputs,
+    }
     node |= {"scale": scale.model_dump(), "wordings": dict.fromkeys(codes, wording)}
     if scale.ordered:
-        node["direction"] = "higher_is_worse" if typed.higher_is_worse else "higher_is_better"
+        node["direction"] = (
+            "higher_is_worse" if typed.higher_is_worse else "higher_is_better"
+        )
     rubric: Rubric = build(node, "rubric")
     return rubric
 
@@ -210,7 +264,9 @@ def _files(
     name, own, schemas = rubric.name, rubric.wordings[language], conf.parent / "schema"
 
     def text(group: str, **values: str) -> str:
-        from_there = Path(os.path.relpath(schemas / f"{group}.json", conf / group)).as_posix()
+        from_there = Path(
+            os.path.relpath(schemas / f"{group}.json", conf / group)
+        ).as_posix()
         return words.text(f"init.{group}", name=name, schema=from_there, **values)
 
     shown = {
@@ -219,7 +275,8 @@ def _files(
     }
     shown |= {"about": own.definition, "direction": rubric.direction or "null"}
     made = {
-        conf / "rubric" / f"{name}.yaml": text("rubric", **shown) + _worded(rubric, language, words)
+        conf / "rubric" / f"{name}.yaml": text("rubric", **shown)
+        + _worded(rubric, language, words)
     }
     for code in rubric.wordings:
         filled = text("prompt", id=f"{name}_{code}", code=code, examples=str(EXAMPLES))
@@ -240,11 +297,16 @@ def _worded(rubric: "Rubric", language: str, words: "Words") -> str:
     """The rubric's wordings, one per language; what was typed is in one of them alone."""
     # the meanings of categories follow them, without a guide
     numeric = rubric.scale.kind == "numeric"
-    lines = [f"# guide: {_plain({'kind': 'anchors', 'at': rubric.levels})}"] if numeric else []
+    lines = (
+        [f"# guide: {_plain({'kind': 'anchors', 'at': rubric.levels})}"]
+        if numeric
+        else []
+    )
     lines.append("wordings:")
     for code, wording in rubric.wordings.items():
         lines.append(
-            f"  {code}:" + ("" if code == language else f"   # {words.text('init.other_language')}")
+            f"  {code}:"
+            + ("" if code == language else f"   # {words.text('init.other_language')}")
         )
         lines += [
             f"    {key}: {_plain(getattr(wording, key))}"
@@ -270,5 +332,7 @@ def _rows(rubric: "Rubric", language: str) -> str:
             rubric.inputs[0]: asked,
             rubric.inputs[-1]: said,
         }
-        rows.append({"id": f"example-{number}"} | texts | {"label": rubric.scale.write(nearest)})
+        rows.append(
+            {"id": f"example-{number}"} | texts | {"label": rubric.scale.write(nearest)}
+        )
     return files.csv(pd.DataFrame(rows))

@@ -22,13 +22,20 @@ JUDGE = "python -m undogmatic.run experiment=traces"
 def add(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "inject", help="plant known defects in clean runs of agents, to see what a judge sees"
+        "inject",
+        help="plant known defects in clean runs of agents, to see what a judge sees",
     )
     parser.add_argument(
-        "traces", nargs="?", metavar="TRACES", help="clean runs (default: those that ship)"
+        "traces",
+        nargs="?",
+        metavar="TRACES",
+        help="clean runs (default: those that ship)",
     )
     parser.add_argument(
-        "--out", metavar="FILE", default=OUT, help=f"where the runs are written (default: {OUT})"
+        "--out",
+        metavar="FILE",
+        default=OUT,
+        help=f"where the runs are written (default: {OUT})",
     )
     parser.add_argument(
         "--seed", type=whole("--seed", 0, 2**32 - 1, 0), default=0, help="of the draws"
@@ -66,7 +73,9 @@ def _inject(typed: argparse.Namespace) -> None:
     runs = []
     for family in injected(traces, typed.seed):
         unmade.update(family.unmade)
-        made.update(str(run.metadata["edit"]) for run in family.runs if run.metadata["edit"])
+        made.update(
+            str(run.metadata["edit"]) for run in family.runs if run.metadata["edit"]
+        )
         runs += family.runs
     write(out, as_jsonl(runs))
     words = Words(typed.language, [TEXTS])

@@ -24,7 +24,9 @@ def add(commands: Any) -> None:
         "rubric", metavar="RUBRIC", help="a rubric by its name, or a YAML file with one"
     )
     parser.add_argument(
-        "--texts", metavar="FILE", help="your texts (default: those that ship for the rubric)"
+        "--texts",
+        metavar="FILE",
+        help="your texts (default: those that ship for the rubric)",
     )
     number = whole("--n", 2, 1000, 60)
     parser.add_argument("--n", type=number, help="so many texts at most (default: 60)")
@@ -65,7 +67,9 @@ def _instrument(typed: argparse.Namespace) -> None:
         typed.items = str(Path(typed.against) / FILE)
     own = {"path": typed.texts, "n": typed.n, "items": typed.items}
     line = ["experiment=instrument", *chosen("rubric", typed.rubric, "RUBRIC")]
-    line += [f"dataset.{key}={value}" for key, value in own.items() if value is not None]
+    line += [
+        f"dataset.{key}={value}" for key, value in own.items() if value is not None
+    ]
     line += [] if typed.against is None else [f"analysis.against={typed.against}"]
     line += [] if typed.language == "en" else [f"report.language={typed.language}"]
     line += words(typed)
@@ -97,7 +101,9 @@ def _check(typed: argparse.Namespace) -> None:
         "--texts": typed.texts,
         "--n": typed.n,
     }
-    first, *others = [option for option, value in options.items() if value is not None] or [""]
+    first, *others = [
+        option for option, value in options.items() if value is not None
+    ] or [""]
     if first.startswith("--write") and others not in ([], ["--n"]):
         raise ConfigError(f"`{first}` and `{others[0]}` are given. Leave one out.")
     if others and first in ("--items", "--against"):
@@ -123,11 +129,23 @@ def _write(typed: argparse.Namespace, line: list[str]) -> None:
     else:
         path = _new(Path(typed.write_texts), "--write-texts", (".jsonl",))
     with speaking(typed.language), doing("asking the model", soon=True):
-        made = writing.wordings(config) if of_words else writing.texts(config, typed.n or FEWEST)
+        made = (
+            writing.wordings(config)
+            if of_words
+            else writing.texts(config, typed.n or FEWEST)
+        )
     files.write(path, made.lines)
-    told = {"n": made.number, "model": made.model, "file": str(path), "rubric": typed.rubric}
+    told = {
+        "n": made.number,
+        "model": made.model,
+        "file": str(path),
+        "rubric": typed.rubric,
+    }
     key = "wordings" if of_words else "texts"
-    print(Words(typed.language, [TEXTS]).text(f"instrument_door.wrote_{key}", **told), flush=True)
+    print(
+        Words(typed.language, [TEXTS]).text(f"instrument_door.wrote_{key}", **told),
+        flush=True,
+    )
 
 
 def _new(path: Path, option: str, suffixes: tuple[str, ...]) -> Path:

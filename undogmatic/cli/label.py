@@ -24,7 +24,8 @@ OF_A_TABLE = ("scale", "rubric", "text", "item", "sheet", "unit", "reveal", "by"
 def add(commands: Any) -> None:
     """Add the command."""
     label = commands.add_parser(
-        "label", help="label the items of a file in the browser, blind to what the judge said"
+        "label",
+        help="label the items of a file in the browser, blind to what the judge said",
     )
     label.add_argument(
         "file",
@@ -45,7 +46,9 @@ def add(commands: Any) -> None:
         help="what is asked about each item (default: the rubric's question)",
     )
     label.add_argument(
-        "--rater", metavar="NAME", help="whose labels they are (default: the name of this user)"
+        "--rater",
+        metavar="NAME",
+        help="whose labels they are (default: the name of this user)",
     )
     label.add_argument(
         "--text",
@@ -70,7 +73,9 @@ def add(commands: Any) -> None:
         help="of a file of traces what an item is (default: run)",
     )
     tells = "a column that is shown once the item is labelled, e.g. the judge's verdict"
-    label.add_argument("--reveal", action="append", default=[], metavar="COLUMN", help=tells)
+    label.add_argument(
+        "--reveal", action="append", default=[], metavar="COLUMN", help=tells
+    )
     label.add_argument(
         "--out",
         metavar="FILE",
@@ -78,7 +83,10 @@ def add(commands: Any) -> None:
     )
     drawn = whole("--random", 1, None, 50)
     label.add_argument(
-        "--random", type=drawn, metavar="N", help="label N items drawn at random instead of all"
+        "--random",
+        type=drawn,
+        metavar="N",
+        help="label N items drawn at random instead of all",
     )
     label.add_argument(
         "--by",
@@ -87,7 +95,11 @@ def add(commands: Any) -> None:
     )
     seed = whole("--seed", 0, None, 1)
     label.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="seed of that draw (default: 0)"
+        "--seed",
+        type=seed,
+        default=0,
+        metavar="N",
+        help="seed of that draw (default: 0)",
     )
     label.add_argument(
         "--language",
@@ -97,7 +109,11 @@ def add(commands: Any) -> None:
     )
     port = whole("--port", 0, 65535, 8080)
     label.add_argument(
-        "--port", type=port, default=0, metavar="N", help="port of the page (default: a free one)"
+        "--port",
+        type=port,
+        default=0,
+        metavar="N",
+        help="port of the page (default: a free one)",
     )
     label.add_argument(
         "--no-browser", action="store_true", help="print the address and open nothing"
@@ -132,11 +148,24 @@ def _label(typed: argparse.Namespace) -> None:
     words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
     put([words.say(finding) for finding in table.notes])
     out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
-    keep_apart([*named("FILE", typed.file), *named("--rubric", typed.rubric)], named("--out", out))
-    question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
+    keep_apart(
+        [*named("FILE", typed.file), *named("--rubric", typed.rubric)],
+        named("--out", out),
+    )
+    question = (
+        typed.question
+        or questions.get(typed.language)
+        or next(iter(questions.values()), "")
+    )
     about: dict[str, Any] = {"every": table.entries, "numbered": table.numbered}
     sheet = Sheet(
-        entries, scale, out, typed.rater or getpass.getuser(), question, typed.language, **about
+        entries,
+        scale,
+        out,
+        typed.rater or getpass.getuser(),
+        question,
+        typed.language,
+        **about,
     )
     if run is not None:
         _check_one_draw(sheet)
@@ -152,7 +181,10 @@ def _label(typed: argparse.Namespace) -> None:
         if sheet.lost:
             put([words.text("label.lost", n=sheet.lost, file=typed.file, **counts)])
         print(f"{words.text('label.here')}\n\n  {server.url}\n", flush=True)
-        with in_browser(server, not typed.no_browser), contextlib.suppress(KeyboardInterrupt):
+        with (
+            in_browser(server, not typed.no_browser),
+            contextlib.suppress(KeyboardInterrupt),
+        ):
             server.serve_forever()
     if sheet.replaced:
         put([words.text("label.replaced", n=sheet.replaced, **counts)])
@@ -177,7 +209,9 @@ def _of_table(typed: argparse.Namespace) -> _Asked:
             "--scale and --rubric are both given, and a rubric has a scale. Leave one out."
         )
     scale, questions = (
-        read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
+        read_rubric(typed.rubric)
+        if typed.rubric
+        else (scale_of(typed.scale or "pass,fail"), {})
     )
     if typed.by is not None and typed.random is None:
         raise ConfigError(
@@ -223,7 +257,9 @@ def _of_run(typed: argparse.Namespace) -> _Asked:
 def _check_one_draw(sheet: "Sheet") -> None:
     """Raise ConfigError where the file of labels has some of another draw: what these labels say
     is weighted by the probabilities of one."""
-    others = {row["item"] for row in sheet.file.kept.rows if row["label"]} - {*sheet.places}
+    others = {row["item"] for row in sheet.file.kept.rows if row["label"]} - {
+        *sheet.places
+    }
     if others:
         raise ConfigError(
             f"--out is {brief(str(sheet.out))}, which holds labels of {len(others)} texts that are"
@@ -232,7 +268,9 @@ def _check_one_draw(sheet: "Sheet") -> None:
         )
 
 
-def _next(typed: argparse.Namespace, out: Path, run: str | None) -> tuple[str, str | None]:
+def _next(
+    typed: argparse.Namespace, out: Path, run: str | None
+) -> tuple[str, str | None]:
     """The command that comes next, and why it would be refused, if it would: the judge's
     verdicts may not be in the table yet, or may be in several columns. Without a label the page
     comes again. `run` is the folder of the instrument test whose texts these are."""
@@ -244,15 +282,22 @@ def _next(typed: argparse.Namespace, out: Path, run: str | None) -> tuple[str, s
     chosen = {"item": typed.item, "text": tuple(typed.text), "sheet": typed.sheet}
     chosen["unit"] = typed.unit
     options = [
-        word for option, names in _named(chosen) for name in names for word in (option, name)
+        word
+        for option, names in _named(chosen)
+        for name in names
+        for word in (option, name)
     ]
     if typed.random is not None:
         drawn = "random" if typed.by is None else "by-verdict"
-        options += ["--labels", drawn if run is None else f"probabilities:{PROBABILITY}"]
+        options += [
+            "--labels",
+            drawn if run is None else f"probabilities:{PROBABILITY}",
+        ]
     options += [] if run is None else ["--instrument", run]
     options += ["--language", typed.language] if typed.language != "en" else []
     try:
-        for files in ([typed.file], [typed.file, str(out)]):  # alone, it is said what lacks in it
+        # alone, it is said what lacks in it
+        for files in ([typed.file], [typed.file, str(out)]):
             read_table(files, TableOptions(**chosen))
     except (ConfigError, DataError) as error:
         return "", str(error)

@@ -22,7 +22,9 @@ from undogmatic.safety.extras import needs
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import scrub
 
-ABOUT = "Whether an LLM judge may be trusted. Paths are those of the folder of this server."
+ABOUT = (
+    "Whether an LLM judge may be trusted. Paths are those of the folder of this server."
+)
 TOOLS = {
     "check": (
         "Say whether to trust an LLM judge, by files with its verdicts and people's labels: what"
@@ -45,7 +47,8 @@ Language = Literal["en", "pt"]
 def add(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
-        "mcp", help="serve check, gate and label queue to an assistant (MCP, over stdio)"
+        "mcp",
+        help="serve check, gate and label queue to an assistant (MCP, over stdio)",
     )
     parser.set_defaults(run=lambda _: _serve())
 
@@ -55,7 +58,9 @@ def _serve() -> None:
     ModuleNotFoundError where `mcp` is not installed."""
     made = server()
     if sys.stdin.isatty():
-        example = '{"mcpServers": {"undogmatic": {"command": "undogmatic", "args": ["mcp"]}}}'
+        example = (
+            '{"mcpServers": {"undogmatic": {"command": "undogmatic", "args": ["mcp"]}}}'
+        )
         raise ConfigError(
             "`undogmatic mcp` is started by an assistant, with which it speaks over its standard"
             f" input. Put it into the assistant's settings, e.g. {example} (docs/howto/mcp.md)."
@@ -74,10 +79,15 @@ def server() -> Any:
     from pydantic import Field
 
     made = MCPServer(
-        "undogmatic", instructions=ABOUT, version=versions()["undogmatic"], log_level="WARNING"
+        "undogmatic",
+        instructions=ABOUT,
+        version=versions()["undogmatic"],
+        log_level="WARNING",
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    writes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    writes = ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, open_world_hint=False
+    )
 
     def said(tool: str, work: Callable[[], Answer]) -> CallToolResult:
         """What a tool says, or what is wrong with what it was given."""
@@ -88,22 +98,29 @@ def server() -> Any:
             message = visible(scrub(tell(error, f"undogmatic {tool}")[0]))
             return CallToolResult(content=[TextContent(text=message)], is_error=True)
         text = visible("\n".join(lines))
-        return CallToolResult(content=[TextContent(text=text)], structured_content=dict(found))
+        return CallToolResult(
+            content=[TextContent(text=text)], structured_content=dict(found)
+        )
 
     @made.tool(description=TOOLS["check"], annotations=writes)
     def check(
         files: Annotated[
-            list[str], Field(min_length=1, description="tables of verdicts and labels, or a run")
+            list[str],
+            Field(min_length=1, description="tables of verdicts and labels, or a run"),
         ],
         options: Annotated[
             dict[str, Any],
-            Field(description="of `undogmatic check`, e.g. {judge: gpt, human: [ana, ben]}"),
+            Field(
+                description="of `undogmatic check`, e.g. {judge: gpt, human: [ana, ben]}"
+            ),
         ] = {},  # noqa: B006  which nothing changes
         against: Annotated[
-            str | None, Field(description="an earlier file, run or trust card: what changed?")
+            str | None,
+            Field(description="an earlier file, run or trust card: what changed?"),
         ] = None,
         card: Annotated[
-            str | None, Field(description="write a trust card for a gate, e.g. card.json")
+            str | None,
+            Field(description="write a trust card for a gate, e.g. card.json"),
         ] = None,
         language: Language = "en",
     ) -> CallToolResult:
@@ -111,25 +128,35 @@ def server() -> Any:
 
     @made.tool(description=TOOLS["gate"], annotations=reads)
     def gate(
-        card: Annotated[str, Field(description="a trust card (JSON), or the folder of a run")],
+        card: Annotated[
+            str, Field(description="a trust card (JSON), or the folder of a run")
+        ],
         config: Annotated[
-            str | None, Field(description="what is demanded (default: undogmatic-gate.yaml)")
+            str | None,
+            Field(description="what is demanded (default: undogmatic-gate.yaml)"),
         ] = None,
         judge: Annotated[
-            dict[str, str], Field(description="the judge as it is now, e.g. {model: gpt-5}")
+            dict[str, str],
+            Field(description="the judge as it is now, e.g. {model: gpt-5}"),
         ] = {},  # noqa: B006
-        data: Annotated[list[str], Field(description="labels and items as they are now")] = [],  # noqa: B006
+        data: Annotated[
+            list[str], Field(description="labels and items as they are now")
+        ] = [],  # noqa: B006
         language: Language | None = None,
     ) -> CallToolResult:
         return said("gate", lambda: _gate(card, config, judge, data, language))
 
     @made.tool(description=TOOLS["label_queue"], annotations=reads)
     def label_queue(
-        source: Annotated[str, Field(description="a table of texts, or the folder of a run")],
+        source: Annotated[
+            str, Field(description="a table of texts, or the folder of a run")
+        ],
         n: Annotated[int, Field(ge=1, le=100, description="how many items")] = 20,
         by: Annotated[
             str | None,
-            Field(description="of a table: draw evenly from this column, e.g. a judge's verdicts"),
+            Field(
+                description="of a table: draw evenly from this column, e.g. a judge's verdicts"
+            ),
         ] = None,
         language: Language = "en",
     ) -> CallToolResult:
@@ -160,7 +187,9 @@ def _check(
         made = cards.cards_of(result, words, how)
         there = [place.with_stem(f"{place.stem}{added}") for added in made]
         if taken := [path for path in there if os.path.lexists(path)]:
-            raise ConfigError(f"card is {str(taken[0])!r}, which is there already. Name another.")
+            raise ConfigError(
+                f"card is {str(taken[0])!r}, which is there already. Name another."
+            )
         found |= {"cards": [str(path) for path in cards.write(made, place)]}
     return lines, found
 
@@ -184,10 +213,18 @@ def _gate(
         inside(named("drift", gate.drift_file(demands)))
         known = pairs_of(typed, "judge")
         asked = None if config is None else demands
-        result, spoken = gate.examine(Path(card), asked, known, [Path(each) for each in data])
-    except (UndogmaticError, OSError, ImportError) as error:  # void, as with the command
-        result, spoken = gate.broken(card, scrub(tell(error, "undogmatic gate")[0])), "en"
-    words = words_of(language or spoken, result.units.get(language or spoken), result.texts)
+        result, spoken = gate.examine(
+            Path(card), asked, known, [Path(each) for each in data]
+        )
+    # void, as with the command
+    except (UndogmaticError, OSError, ImportError) as error:
+        result, spoken = (
+            gate.broken(card, scrub(tell(error, "undogmatic gate")[0])),
+            "en",
+        )
+    words = words_of(
+        language or spoken, result.units.get(language or spoken), result.texts
+    )
     return shown.in_lines(result, words), shown.as_json(result, words)
 
 

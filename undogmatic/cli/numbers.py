@@ -10,7 +10,9 @@ from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import brief
 
 
-def whole(option: str, least: int, most: int | None, example: int) -> Callable[[str], int]:
+def whole(
+    option: str, least: int, most: int | None, example: int
+) -> Callable[[str], int]:
     """A reader of whole numbers for an option. It raises ConfigError for anything else."""
     allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
 
@@ -22,13 +24,17 @@ def whole(option: str, least: int, most: int | None, example: int) -> Callable[[
         if number is None or number < least or (most is not None and number > most):
             shown = brief(text) if number is None else number
             what = f"{option} is {shown}; it must be a whole number {allowed}"
-            raise ConfigError(f"{what}. Type e.g. {option} {example}, or leave the option out.")
+            raise ConfigError(
+                f"{what}. Type e.g. {option} {example}, or leave the option out."
+            )
         return number
 
     return read
 
 
-def of_check(name: str, kind: Callable[[str], float], door: str) -> Callable[[str], float]:
+def of_check(
+    name: str, kind: Callable[[str], float], door: str
+) -> Callable[[str], float]:
     """A reader of one of `CheckOptions` for a door. It raises ConfigError for what that refuses."""
 
     def read(text: str) -> float:
@@ -40,6 +46,8 @@ def of_check(name: str, kind: Callable[[str], float], door: str) -> Callable[[st
             from undogmatic.records.checked import CheckOptions
 
             made(CheckOptions, {name: text}, door)
-            raise ConfigError(f"--{name} is {brief(text)}; it must be a number.") from None
+            raise ConfigError(
+                f"--{name} is {brief(text)}; it must be a number."
+            ) from None
 
     return read

@@ -92,13 +92,23 @@ def run(typed: argparse.Namespace) -> None:
     ways = _ways(typed.kind, typed.agreement, rarer, fewest)
     needed = {
         name: planning.labels_needed(
-            way, least, surface.least_left, CHANCES, level=typed.level, fewest=kinds.FEWEST
+            way,
+            least,
+            surface.least_left,
+            CHANCES,
+            level=typed.level,
+            fewest=kinds.FEWEST,
         )
         for name, way in ways.items()
     }
     words = Words(typed.language, [Path(__file__).with_name("plan.texts.yaml")])
     value = ways["random"].agreement
-    facts = {"agreement": typed.agreement, "value": value, "least": least, "rarer": rarer}
+    facts = {
+        "agreement": typed.agreement,
+        "value": value,
+        "least": least,
+        "rarer": rarer,
+    }
     put([words.text(f"plan.expects_{typed.kind}", **facts)])
     if value <= least or None in needed["random"]:
         put([words.text("plan.never", most=planning.MOST, **facts)])
@@ -109,14 +119,21 @@ def run(typed: argparse.Namespace) -> None:
         shown = "".join(f"{numbers[place] or '—':>24}" for numbers in needed.values())
         print(f"{words.text('plan.chance', chance=chance):<17}{shown}")
     print()
-    put([words.text("plan.means"), *([words.text("plan.rare", few=fewest)] if fewest else [])])
+    put(
+        [
+            words.text("plan.means"),
+            *([words.text("plan.rare", few=fewest)] if fewest else []),
+        ]
+    )
     # At random, which needs no verdicts beforehand, unless the other way saves a quarter.
     worth = {"random": 0.75, "by_verdict": 1.0}
     way = min(ways, key=lambda name: worth[name] * (needed[name][1] or planning.MOST))
     put([words.text(f"plan.next_{way}", n=needed[way][1] or 0)])
 
 
-def _ways(kind: str, agreement: float, rarer: float, fewest: int) -> "dict[str, Expected]":
+def _ways(
+    kind: str, agreement: float, rarer: float, fewest: int
+) -> "dict[str, Expected]":
     """The judge that is expected, by each way in which labels may be drawn."""
     from undogmatic.stats.planning import Order, TwoKinds
 

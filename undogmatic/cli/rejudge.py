@@ -28,10 +28,13 @@ _FIXED = ("dataset", "rubric", "steps", "optimizer", "hydra", "run.limit", "run.
 def add(commands: Any) -> None:
     """Add the command."""
     rejudge = commands.add_parser(
-        "rejudge", help="ask another judge about the items of a run, and compare the two"
+        "rejudge",
+        help="ask another judge about the items of a run, and compare the two",
     )
     rejudge.add_argument(
-        "run_folder", metavar="RUN", help="the run's folder; its items must be what they were"
+        "run_folder",
+        metavar="RUN",
+        help="the run's folder; its items must be what they were",
     )
     number = of_check("margin", float, "rejudge")
     what = "a difference of verdicts up to this does not matter"
@@ -54,15 +57,27 @@ def _rejudge(typed: argparse.Namespace) -> None:
     n = len(earlier.items())  # raises where the file is no longer what was judged
     fresh = Path("outputs") / time.strftime("%Y-%m-%d/%H-%M-%S-rejudged")
     about = Words(typed.language, [Path(__file__).with_name("rejudge.texts.yaml")])
-    print(about.text("rejudge.asking", n=n, run=str(earlier.path), fresh=str(fresh)), flush=True)
+    print(
+        about.text("rejudge.asking", n=n, run=str(earlier.path), fresh=str(fresh)),
+        flush=True,
+    )
     folders = [word for folder in typed.config_dir for word in ("--config-dir", folder)]
-    command = [sys.executable, "-m", "undogmatic.run", *folders, *words, f"hydra.run.dir={fresh}"]
+    command = [
+        sys.executable,
+        "-m",
+        "undogmatic.run",
+        *folders,
+        *words,
+        f"hydra.run.dir={fresh}",
+    ]
     if status := subprocess.run(command, check=False).returncode:
         sys.exit(status)
     later = RunFolder.open(str(fresh), "the new run")
     if later.facts.get("dataset_digest") != earlier.facts.get("dataset_digest"):
         what = f"the items of {later.path} are not those of {earlier.path} (their digests differ)"
-        raise ConfigError(f"{what}, so the two are not compared. Judge both from one file.")
+        raise ConfigError(
+            f"{what}, so the two are not compared. Judge both from one file."
+        )
     _compare(earlier, later, options, typed.language)
 
 
@@ -81,7 +96,9 @@ def _compare(earlier: RunFolder, later: RunFolder, options: Any, language: str) 
     if all(len(own) == 1 for own in models) and models[0] != models[1]:
         tags = [str(next(iter(own))) for own in models]
     with speaking(language), doing("examining the judge", soon=True):
-        whole = _together([_tagged(table, tag) for table, tag in zip(tables, tags, strict=True)])
+        whole = _together(
+            [_tagged(table, tag) for table, tag in zip(tables, tags, strict=True)]
+        )
         result = check(whole, options)
         for criterion in whole.criteria:
             variance_of(whole, criterion, result.together, options)
@@ -105,7 +122,9 @@ def _together(tables: Sequence[Evidence]) -> Evidence:
 
     first = tables[0]
     verdicts = pd.concat([table.verdicts for table in tables], ignore_index=True)
-    settings = {judge: known for table in tables for judge, known in table.settings.items()}
+    settings = {
+        judge: known for table in tables for judge, known in table.settings.items()
+    }
     sources = {name: mark for table in tables for name, mark in table.sources.items()}
     return replace(first, verdicts=verdicts, settings=settings, sources=sources)
 
@@ -120,7 +139,10 @@ def _words(earlier: RunFolder, changes: Sequence[str]) -> list[str]:
         )
     changed = [_key(word) for word in changes]
     for key, word in zip(changed, changes, strict=True):
-        if any(key == fixed or key.startswith((f"{fixed}.", f"{fixed}/")) for fixed in _FIXED):
+        if any(
+            key == fixed or key.startswith((f"{fixed}.", f"{fixed}/"))
+            for fixed in _FIXED
+        ):
             way = "Leave it out, or start a run of its own: undogmatic run"
             raise ConfigError(
                 f"{word} would change what is judged, which rejudge holds fixed. {way}"

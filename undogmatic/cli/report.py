@@ -34,7 +34,9 @@ def add(commands: Any) -> None:
     which = "the folder of a run, or of a sweep (default: the newest below outputs/)"
     parser.add_argument("run_folder", metavar="RUN", nargs="?", help=which)
     forms = "what is written (default: html); pdf is printed by Chromium, on two pages"
-    parser.add_argument("--format", choices=("html", "md", "pdf"), default="html", help=forms)
+    parser.add_argument(
+        "--format", choices=("html", "md", "pdf"), default="html", help=forms
+    )
     whole = "with --format pdf: all of the report, not the two pages that say most"
     parser.add_argument("--full", action="store_true", help=whole)
     beside = "its language (default: the run's own); another is written beside, as report.pt.html"

@@ -34,22 +34,33 @@ def add(commands: Any) -> None:
     score = commands.add_parser(
         "score", help="score one text, or every text of a file", epilog=KEPT
     )
-    score.add_argument("text", nargs="?", help='the text; "-" reads it from standard input')
+    score.add_argument(
+        "text", nargs="?", help='the text; "-" reads it from standard input'
+    )
     score.add_argument(
         "--file",
         help="JSONL, CSV or Parquet with the field text, or the rubric's inputs (id optional)",
     )
     inputs = (
-        'one of the inputs that the rubric judges; "-" for TEXT is standard input, "@FILE" a file'
+        'one of the inputs that the rubric judges; "-" for TEXT is standard '
+        'input, "@FILE" a file'
     )
-    score.add_argument("--input", action="append", default=[], metavar="NAME=TEXT", help=inputs)
     score.add_argument(
-        "--rubric", metavar="NAME|FILE", help="a rubric by its name, or a YAML file with one"
+        "--input", action="append", default=[], metavar="NAME=TEXT", help=inputs
+    )
+    score.add_argument(
+        "--rubric",
+        metavar="NAME|FILE",
+        help="a rubric by its name, or a YAML file with one",
     )
     score.add_argument("--prompt", metavar="NAME", help="a prompt by its name")
-    score.add_argument("--json", action="store_true", help="print JSON lines instead of words")
     score.add_argument(
-        "--no-log", action="store_true", help="write nothing of this into the log of scores"
+        "--json", action="store_true", help="print JSON lines instead of words"
+    )
+    score.add_argument(
+        "--no-log",
+        action="store_true",
+        help="write nothing of this into the log of scores",
     )
     add_words(score, "model=gpt")
     score.set_defaults(run=run)
@@ -102,12 +113,17 @@ def run(typed: argparse.Namespace) -> None:
             )
         else:
             print(
-                visible((f"{name}: " if typed.file is not None else "") + _in_words(result, told))
+                visible(
+                    (f"{name}: " if typed.file is not None else "")
+                    + _in_words(result, told)
+                )
             )
     if not typed.json:
         # What the lowest and the highest score mean, or each of categories without an order.
         guided = rubric.guided(
-            told.language if told.language in rubric.wordings else next(iter(rubric.wordings))
+            told.language
+            if told.language in rubric.wordings
+            else next(iter(rubric.wordings))
         )
         shown = (guided[0], guided[-1]) if guided and rubric.scale.ordered else guided
         ends = " / ".join(f"{name} = {meaning}" for name, meaning in shown)
@@ -133,7 +149,9 @@ def _check_text(text: str) -> None:
     )
     if re.fullmatch(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*", word):
         way = f'Put the text first: undogmatic score "text" {word}\n{anyway}'
-        raise ConfigError(f"the text to score is {shown}, which looks like a setting. {way}")
+        raise ConfigError(
+            f"the text to score is {shown}, which looks like a setting. {way}"
+        )
     exists = bool(word) and "\n" not in word and os.path.exists(word)
     if exists or _NAMES_A_FILE.fullmatch(word):
         from undogmatic.datasets.rows import SUFFIXES
@@ -182,7 +200,9 @@ def _read(
             )
         elif _NAMES_A_FILE.fullmatch(value):
             way = f"To judge what is in the file: --input {name}=@{value}"
-            raise ConfigError(f"`--input {name}={brief(value)}` looks like a file's name. {way}")
+            raise ConfigError(
+                f"`--input {name}={brief(value)}` looks like a file's name. {way}"
+            )
         else:
             inputs[name] = read_input() if value == "-" else value
     return ["text"], [inputs]
@@ -206,7 +226,9 @@ def _in_words(result: ScoreResult, told: Words) -> str:
     if result.confidence is not None:
         source = told.find(f"score.names.{result.confidence_source}") or ""
         words.append(
-            told.text("score.confidence", confidence=result.confidence, source=source).strip()
+            told.text(
+                "score.confidence", confidence=result.confidence, source=source
+            ).strip()
         )
     if result.uncertainty is not None:
         names = filter(None, str(result.details.get("level_from", "")).split(", "))
@@ -214,6 +236,8 @@ def _in_words(result: ScoreResult, told: Words) -> str:
         sources = told.text("score.sources", sources=by) if by else ""
         review = 1 if result.review else 0
         words.append(
-            told.text("score.doubt", level=result.uncertainty, sources=sources, review=review)
+            told.text(
+                "score.doubt", level=result.uncertainty, sources=sources, review=review
+            )
         )
     return "  ".join([*words, *filter(None, [result.rationale]), *result.issues])

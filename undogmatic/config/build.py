@@ -84,7 +84,12 @@ class Hypothesis(_Section):
     def null(self) -> float | None:
         """The bound; None where `test` is itself a p-value."""
         return next(
-            (bound for bound in (self.above, self.below, self.differs) if bound is not None), None
+            (
+                bound
+                for bound in (self.above, self.below, self.differs)
+                if bound is not None
+            ),
+            None,
         )
 
     @property
@@ -195,21 +200,35 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     for name, value in arguments.items():
         check_booleans(value, f"{group}.{name}", taken.get(str(name), []))
     arguments = {
-        k: _nested(v, f"{group}.{k}", taken.get(k, taken["**"])) for k, v in arguments.items()
+        k: _nested(v, f"{group}.{k}", taken.get(k, taken["**"]))
+        for k, v in arguments.items()
     }
     fields: dict[str, Any] = {}
     try:
         if issubclass(target, BaseModel):
             fields = target.model_fields
             return target.model_validate(arguments)
-        parameters = [parameter for parameter in _parameters(target) if parameter.name not in parts]
-        named = [
-            parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD
+        parameters = [
+            parameter
+            for parameter in _parameters(target)
+            if parameter.name not in parts
         ]
-        fields = {p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in named}
+        named = [
+            parameter
+            for parameter in parameters
+            if parameter.kind is not parameter.VAR_KEYWORD
+        ]
+        fields = {
+            p.name: (p.annotation, ... if p.default is p.empty else p.default)
+            for p in named
+        }
         extra: Any = "forbid" if named == parameters else "allow"
-        config = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
-        checked = create_model("Arguments", __config__=config, **fields).model_validate(arguments)
+        config = ConfigDict(
+            extra=extra, arbitrary_types_allowed=True, protected_namespaces=()
+        )
+        checked = create_model("Arguments", __config__=config, **fields).model_validate(
+            arguments
+        )
         fields = {}
         supplied = {name: getattr(checked, name) for name in arguments}
         for name, record in flat_records(target).items():
@@ -272,9 +291,13 @@ def check_values(node: Any, key: str) -> None:
             raise ConfigError(f"`{key}` is {node}; it must be a finite number.")
         if abs(node) > LARGEST:
             shown = (
-                f"{node:g}" if isinstance(node, float) or node.bit_length() < 1000 else "endless"
+                f"{node:g}"
+                if isinstance(node, float) or node.bit_length() < 1000
+                else "endless"
             )
-            raise ConfigError(f"`{key}` is {shown}; no number here may be beyond {LARGEST:g}.")
+            raise ConfigError(
+                f"`{key}` is {shown}; no number here may be beyond {LARGEST:g}."
+            )
 
 
 def check_booleans(value: Any, key: str, hints: Sequence[Any]) -> None:
@@ -321,7 +344,9 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     kind = kind or _last_word(group)
     if isinstance(kind, str) and kind not in KINDS:
         return target
-    module, *names = KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
+    module, *names = (
+        KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
+    )
     able = {
         name
         for each in target.__mro__
@@ -338,22 +363,36 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
             "only says what such a class must be able to do. Name one that does it, as the files of"
             " conf/ do"
         )
-    elif module and not issubclass(target, getattr(importlib.import_module(module), names[0])):
+    elif module and not issubclass(
+        target, getattr(importlib.import_module(module), names[0])
+    ):
         why = f"is no {module}.{names[0]}"
     elif not module and (lacking := [name for name in names if name not in able]):
         why = f"has no `{lacking[0]}`"
     else:
         return target
-    raise ConfigError(f"`{group}._target_` is '{whole_name}', which cannot be used here: it {why}.")
+    raise ConfigError(
+        f"`{group}._target_` is '{whole_name}', which cannot be used here: it {why}."
+    )
 
 
-def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
+def counter(
+    path: str, key: str
+) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
     """Find the function that `key` of a config names to count what is in a text, and the names of
     what it counts. Raises ConfigError where it may not be imported, or is not annotated to return a
     NamedTuple."""
     function = _imported(path, key)
-    counts = typing.get_type_hints(function).get("return") if inspect.isfunction(function) else None
-    if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):
+    counts = (
+        typing.get_type_hints(function).get("return")
+        if inspect.isfunction(function)
+        else None
+    )
+    if not (
+        inspect.isclass(counts)
+        and issubclass(counts, tuple)
+        and hasattr(counts, "_fields")
+    ):
         raise ConfigError(
             f"`{key}` is {path!r}, which is no function that returns a NamedTuple of counts."
         )
@@ -374,7 +413,9 @@ def _imported(path: str, key: str) -> Any:
         raise
     except (Exception, SystemExit) as error:
         why = f"which cannot be imported: {_raised(error)}"
-        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(
+            f"{error.name}."
+        ):
             beside = "A module of yours lies beside undogmatic.toml, or is installed"
             why = f"which cannot be imported: there is no module {error.name}. {beside}"
         elif (
@@ -389,9 +430,13 @@ def _imported(path: str, key: str) -> Any:
 def _raised(error: BaseException) -> str:
     """Where something was raised in somebody's code, if that is known; its type, and the first line
     of what it says."""
-    what = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
+    what = (
+        error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
+    )
     places: list[Any] = [
-        p for p in traceback.extract_tb(error.__traceback__) if not p.filename.startswith("<")
+        p
+        for p in traceback.extract_tb(error.__traceback__)
+        if not p.filename.startswith("<")
     ][1:]
     if isinstance(error, SyntaxError) and error.filename is not None:
         places = [error]
@@ -415,9 +460,14 @@ def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
             )
         return build(value, key)
     if isinstance(value, Mapping):
-        return {k: _nested(v, f"{key}.{k}", [*inside(hints, str(k))]) for k, v in value.items()}
+        return {
+            k: _nested(v, f"{key}.{k}", [*inside(hints, str(k))])
+            for k, v in value.items()
+        }
     if isinstance(value, list):
-        return [_nested(v, f"{key}[{n}]", [*inside(hints, n)]) for n, v in enumerate(value)]
+        return [
+            _nested(v, f"{key}[{n}]", [*inside(hints, n)]) for n, v in enumerate(value)
+        ]
     return value
 
 
@@ -428,7 +478,8 @@ def places(target: Any) -> dict[str, list[Any]]:
         hints = {name: field.annotation for name, field in target.model_fields.items()}
     else:
         hints = {
-            "**" if p.kind is p.VAR_KEYWORD else p.name: p.annotation for p in _parameters(target)
+            "**" if p.kind is p.VAR_KEYWORD else p.name: p.annotation
+            for p in _parameters(target)
         }
     return {"**": []} | {name: _alternatives(hint) for name, hint in hints.items()}
 
@@ -436,7 +487,8 @@ def places(target: Any) -> dict[str, list[Any]]:
 def _parameters(target: Any) -> list[inspect.Parameter]:
     """The parameters of a constructor that take a name, with their annotations resolved; in place
     of one that takes a `Flat` record, the fields of the record."""
-    if target.__init__ is object.__init__:  # which says that it takes anything, and takes nothing
+    # which says that it takes anything, and takes nothing
+    if target.__init__ is object.__init__:
         return []
     hints = typing.get_type_hints(target.__init__, include_extras=True)
     records = flat_records(target)
@@ -506,8 +558,14 @@ def _takes(hint: Any, target: type) -> bool:
     """Whether objects of the class may stand where this is the annotation."""
     if not getattr(hint, "_is_protocol", False):
         return inspect.isclass(hint) and hint is not object and issubclass(target, hint)
-    able = [name for name in get_protocol_members(hint) if callable(getattr(hint, name, None))]
-    return bool(able) and all(any(name in vars(each) for each in target.__mro__) for name in able)
+    able = [
+        name
+        for name in get_protocol_members(hint)
+        if callable(getattr(hint, name, None))
+    ]
+    return bool(able) and all(
+        any(name in vars(each) for each in target.__mro__) for name in able
+    )
 
 
 def _last_word(key: str) -> str:
@@ -520,7 +578,10 @@ _KIND_OF_VALUE = re.compile(
 
 
 def explain(
-    error: ValidationError, group: str = "", options: list[str] | None = None, sections: Any = None
+    error: ValidationError,
+    group: str = "",
+    options: list[str] | None = None,
+    sections: Any = None,
 ) -> str:
     """Pydantic's findings as lines that name the key, the value and the options."""
     lines: dict[str, str] = {}
@@ -529,7 +590,9 @@ def explain(
         is_unknown = kind in ("extra_forbidden", "unexpected_keyword_argument")
         is_missing = kind in ("missing", "missing_argument")
         while (
-            not (is_unknown or is_missing) and len(path) > 1 and _KIND_OF_VALUE.fullmatch(path[-1])
+            not (is_unknown or is_missing)
+            and len(path) > 1
+            and _KIND_OF_VALUE.fullmatch(path[-1])
         ):
             path.pop()  # which of several types was tried
         key = ".".join(([group] if group else []) + path)

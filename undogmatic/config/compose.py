@@ -53,7 +53,10 @@ class UserFolders(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         main = [part for part in search_path.get_path() if part.provider == "main"]
-        if not any(str(part.path).removeprefix("file://") == str(conf_folder()) for part in main):
+        if not any(
+            str(part.path).removeprefix("file://") == str(conf_folder())
+            for part in main
+        ):
             return
         for part in main:
             part.path = f"{SCHEME}://{conf_folder()}"
@@ -83,11 +86,14 @@ class Loader(ConfigLoader):
         self.inner = inner
         self.typed: dict[
             str, str
-        ] = {}  # overrides of Hydra's own section as they are shown -> as they were typed
+            # overrides of Hydra's own section as they are shown -> as they were typed
+        ] = {}
         self._looking = False
         self._master: DictConfig | None = None
         self._kept: dict[tuple[str, ...], DictConfig] = {}
-        self._siblings: dict[tuple[str, ...], tuple[DictConfig, tuple[str, ...], DictConfig]] = {}
+        self._siblings: dict[
+            tuple[str, ...], tuple[DictConfig, tuple[str, ...], DictConfig]
+        ] = {}
         self._values: dict[str, tuple[str | None, Any]] = {}
 
     def load_configuration(
@@ -107,7 +113,9 @@ class Loader(ConfigLoader):
             )
             sources = config.hydra.runtime.config_sources
             if any(source.provider not in NO_USERS for source in sources):
-                defaults = self.inner.compute_defaults_list(config_name, words, run_mode).defaults
+                defaults = self.inner.compute_defaults_list(
+                    config_name, words, run_mode
+                ).defaults
                 _check_places(defaults, [Path(source.path) for source in sources])
         except RecursionError:
             raise ConfigError(
@@ -138,7 +146,10 @@ class Loader(ConfigLoader):
             return self._kept.pop(name)
         shape = tuple(self._plain_value(word)[0] or f" {word}" for word in name)
         if (config := self._like_sibling(master_config, name, shape)) is None:
-            words = [self.typed.get(word, word) for word in master_config.hydra.overrides.hydra]
+            words = [
+                self.typed.get(word, word)
+                for word in master_config.hydra.overrides.hydra
+            ]
             config = self.load_configuration(
                 master_config.hydra.job.config_name, [*words, *name], RunMode.RUN
             )
@@ -162,14 +173,17 @@ class Loader(ConfigLoader):
         """The config of these words as a copy of one that was composed of others, if they differ in
         plain values."""
         composed, before, sibling = self._siblings.get(shape, (None, (), master))
-        changed = {old: new for old, new in zip(before, words, strict=False) if old != new}
+        changed = {
+            old: new for old, new in zip(before, words, strict=False) if old != new
+        }
         keys = [f"{word.lstrip('+~').partition('=')[0]}." for word in words]
         for own in (f"{self._plain_value(word)[0]}." for word in changed.values()):
             # What else is said of such a key, or of what is in it, counts in the order of the
             # words.
             if (
                 sum(
-                    key.startswith(own) or (own.startswith(key) and not self._is_group(key[:-1]))
+                    key.startswith(own)
+                    or (own.startswith(key) and not self._is_group(key[:-1]))
                     for key in keys
                 )
                 > 1
@@ -186,9 +200,13 @@ class Loader(ConfigLoader):
         ]
         how = config.hydra.job.config.override_dirname
         named = sorted(
-            word for word in tasks if word.lstrip("+~").partition("=")[0] not in how.exclude_keys
+            word
+            for word in tasks
+            if word.lstrip("+~").partition("=")[0] not in how.exclude_keys
         )
-        config.hydra.job.override_dirname = how.item_sep.join(named).replace("=", how.kv_sep)
+        config.hydra.job.override_dirname = how.item_sep.join(named).replace(
+            "=", how.kv_sep
+        )
         _passed.add(_mark(check(config)))
         return config
 
@@ -268,7 +286,11 @@ def _check_places(defaults: Iterable[Any], folders: Sequence[Path]) -> None:
         tried = OmegaConf.create()
         OmegaConf.update(tried, place, {}, force_add=True)
         if HYDRA in tried:
-            files = [file for folder in folders if (file := folder / f"{path}.yaml").is_file()]
+            files = [
+                file
+                for folder in folders
+                if (file := folder / f"{path}.yaml").is_file()
+            ]
             refuse(as_typed(files[0]) if files else path, f"its place `{place}`")
 
 
@@ -310,14 +332,19 @@ def opened(
         if not isinstance(places, list | None) or not all(
             isinstance(place, str) for place in places or ()
         ):
-            raise ConfigError(f"{SEARCH_PATH} must be a list of strings. Got: {str(places)[:200]}")
+            raise ConfigError(
+                f"{SEARCH_PATH} must be a list of strings. Got: {str(places)[:200]}"
+            )
         _typed_places.extend(
-            (f"{SEARCH_PATH} in command-line", source_of(place)) for place in places or ()
+            (f"{SEARCH_PATH} in command-line", source_of(place))
+            for place in places or ()
         )
     with ExitStack() as stack:
         stack.callback(_typed_places.clear)
         stack.enter_context(
-            initialize_config_dir(version_base="1.3", config_dir=str(conf_folder()), job_name=job)
+            initialize_config_dir(
+                version_base="1.3", config_dir=str(conf_folder()), job_name=job
+            )
         )
         _opened.append(Loader(GlobalHydra.instance().config_loader()))
         stack.callback(_opened.pop)
@@ -332,7 +359,10 @@ def current() -> Loader:
 def word(config_dirs: Iterable[str | Path]) -> list[str]:
     """The override that adds folders to the search path, or none. Raises ConfigError for what is
     not a folder."""
-    paths = [folder.replace("\\", "\\\\").replace("'", "\\'") for folder in _existing(config_dirs)]
+    paths = [
+        folder.replace("\\", "\\\\").replace("'", "\\'")
+        for folder in _existing(config_dirs)
+    ]
     quoted = ",".join(f"'file://{path}'" for path in paths)
     return [f"{SEARCH_PATH}=[{quoted}]"] if paths else []
 
@@ -364,5 +394,7 @@ def adopt(config: Mapping[Any, Any], sources: Iterable[Any]) -> dict[str, Any]:
 
 def _users(sources: Iterable[Any]) -> list[str]:
     return [
-        f"file://{s.path}" for s in sources if s.provider not in NO_USERS and s.schema == "file"
+        f"file://{s.path}"
+        for s in sources
+        if s.provider not in NO_USERS and s.schema == "file"
     ]

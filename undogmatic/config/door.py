@@ -38,7 +38,9 @@ MULTIRUN = "multirun.yaml"
 PRIMARY = "config"
 
 
-def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
+def compose_config(
+    overrides: Sequence[str] = (), config_dir: Folders = ()
+) -> dict[str, Any]:
     """The default config with overrides as on the command line, resolved, as plain data.
     `config_dir` is a folder of config groups of one's own, or several, beside those of the project
     file. Raises ConfigError."""
@@ -50,7 +52,11 @@ def composed(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The config, and which option of each group is in it. Raises ConfigError."""
     dirs = [config_dir] if isinstance(config_dir, str | Path) else config_dir
-    if bool(dirs) + sum(word.lstrip("+").startswith("hydra.searchpath=") for word in overrides) > 1:
+    if (
+        bool(dirs)
+        + sum(word.lstrip("+").startswith("hydra.searchpath=") for word in overrides)
+        > 1
+    ):
         raise ConfigError(
             "`hydra.searchpath` and a config_dir are given; name all folders in one of them."
         )
@@ -62,9 +68,9 @@ def composed(
             )
         check_config(whole)
         runtime = whole.hydra.runtime
-        return compose.adopt(resolved(_without(whole, "job")), runtime.config_sources), dict(
-            runtime.choices
-        )
+        return compose.adopt(
+            resolved(_without(whole, "job")), runtime.config_sources
+        ), dict(runtime.choices)
     except MissingMandatoryValue as error:
         raise ConfigError(
             f"`{error.full_key}` is required. Set it with {error.full_key}=..."
@@ -121,7 +127,9 @@ def command(words: list[str], job: Job) -> None:
             overrides.append(f"hydra.mode={mode.name}")
         config = loader.load_configuration(name, overrides, mode)
         configure_log(config.hydra.hydra_logging, config.hydra.verbose)
-        callbacks: Any = Callbacks(map(instantiate, (config.hydra.callbacks or {}).values()))
+        callbacks: Any = Callbacks(
+            map(instantiate, (config.hydra.callbacks or {}).values())
+        )
         context = HydraContext(config_loader=loader, callbacks=callbacks)
         if is_sweep:
             callbacks.on_multirun_start(config=config, config_name=name)
@@ -150,7 +158,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, job: Job) -> None:
+def _sweep(
+    loader: compose.Loader, config: DictConfig, context: HydraContext, job: Job
+) -> None:
     """Run the sweeper that the checked config names: ours, an extension's, Hydra's or a
     plugin's."""
     callbacks: Any = context.callbacks
@@ -175,7 +185,9 @@ def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, jo
         begin(config=config)
 
     sweeper.validate_batch_is_legal = check  # type: ignore[method-assign]
-    if permits(str(shown.hydra.sweeper._target_)) and not getattr(sweeper, "checks_first", False):
+    if permits(str(shown.hydra.sweeper._target_)) and not getattr(
+        sweeper, "checks_first", False
+    ):
         begin(config=config)
     sweeper.sweep(arguments=words)
 
@@ -192,7 +204,8 @@ class Callbacks(list[Any]):
             for callback in reversed(self) if event.endswith("_end") else self:
                 try:
                     getattr(callback, event, lambda **_: None)(**facts)
-                except Exception as error:  # as Hydra has it; ours end the command by SystemExit
+                # as Hydra has it; ours end the command by SystemExit
+                except Exception as error:
                     name = type(callback).__name__
                     warnings.warn(
                         f"Callback {name}.{event} raised {type(error).__name__}: {error}",
@@ -209,9 +222,9 @@ def _shown(config: DictConfig, typed: argparse.Namespace) -> str:
         raise ConfigError(f"package '{package}' not found in config")
     if not OmegaConf.is_config(part):
         return str(part)
-    return (f"# @package {package}\n" if package is not None else "") + OmegaConf.to_yaml(
-        part
-    ).removesuffix("\n")
+    return (
+        f"# @package {package}\n" if package is not None else ""
+    ) + OmegaConf.to_yaml(part).removesuffix("\n")
 
 
 def _followed(config: DictConfig) -> DictConfig:
@@ -236,7 +249,9 @@ def _without(config: DictConfig, what: str) -> DictConfig:
     """The part of a config to show: the job's, Hydra's own, or all."""
     with flag_override(config, ["struct", "readonly"], [False, False]):
         for key in [
-            key for key in config if what in ("job", HYDRA) and (key == HYDRA) == (what == "job")
+            key
+            for key in config
+            if what in ("job", HYDRA) and (key == HYDRA) == (what == "job")
         ]:
             del config[key]
     if what == HYDRA:

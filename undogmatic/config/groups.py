@@ -87,10 +87,14 @@ class GroupFiles(ConfigSource):
         if group and not self.is_shipped:
             _check_file(node, group, header.get("package"), shown)
         config = _config(node, shown)
-        searched = OmegaConf.select(config, f"{HYDRA}.searchpath") if not group else None
+        searched = (
+            OmegaConf.select(config, f"{HYDRA}.searchpath") if not group else None
+        )
         if isinstance(searched, ListConfig):
             OmegaConf.update(
-                config, f"{HYDRA}.searchpath", [source_of(str(place)) for place in searched]
+                config,
+                f"{HYDRA}.searchpath",
+                [source_of(str(place)) for place in searched],
             )
         return ConfigResult(self.provider, self.full_path(), config, header)
 
@@ -106,16 +110,21 @@ class GroupFiles(ConfigSource):
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
         """The options of a group, the groups in it, or both."""
         options: list[str] = []
-        with contextlib.suppress(OSError):  # a folder that may not be read has no options
+        # a folder that may not be read has no options
+        with contextlib.suppress(OSError):
             for name in os.listdir(Path(self.path, config_path)):
                 self._list_add_result(
-                    options, f"{config_path}/{name}" if config_path else name, name, results_filter
+                    options,
+                    f"{config_path}/{name}" if config_path else name,
+                    name,
+                    results_filter,
                 )
         return sorted(set(options))
 
     def _file(self, config_path: str) -> Path:
         return Path(
-            self.path, config_path if config_path.endswith(".yaml") else f"{config_path}.yaml"
+            self.path,
+            config_path if config_path.endswith(".yaml") else f"{config_path}.yaml",
         )
 
 
@@ -134,13 +143,16 @@ def source_of(path: str) -> str:
             )
         try:
             spec = importlib.util.find_spec(rest)
-        except Exception as error:  # whatever the modules above it do when they are imported
+        # whatever the modules above it do when they are imported
+        except Exception as error:
             raise ConfigError(
                 f"`hydra.searchpath` names pkg://{rest}, which cannot be imported: {error}."
             ) from None
         places = (spec.submodule_search_locations if spec is not None else None) or [""]
         if not places[0] or not Path(places[0]).is_dir():
-            raise ConfigError(f"`hydra.searchpath` names pkg://{rest}, which is no folder.")
+            raise ConfigError(
+                f"`hydra.searchpath` names pkg://{rest}, which is no folder."
+            )
         rest = places[0]
     elif scheme not in ("file", SCHEME) or not rest or "\0" in rest:
         raise ConfigError(
@@ -158,7 +170,9 @@ def given_file(group: str, path: Path) -> str:
     shown = as_typed(path)
     node, _ = _mapping(path)
     if "defaults" in node:
-        raise ConfigError(f"{shown}: only a file in a folder of groups may have a `defaults` list.")
+        raise ConfigError(
+            f"{shown}: only a file in a folder of groups may have a `defaults` list."
+        )
     _check_file(node, "", None, shown)
     config = _config(node, shown)
     name = f"file_{hashlib.sha256(OmegaConf.to_yaml(config).encode()).hexdigest()[:16]}"
@@ -173,7 +187,8 @@ def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
     ConfigError where there is none, or no YAML.
     """
     whole = OmegaConf.create(
-        chosen.model_dump(exclude={FOLDERS}) | {group: _loaded(group, name, key, chosen.folders)}
+        chosen.model_dump(exclude={FOLDERS})
+        | {group: _loaded(group, name, key, chosen.folders)}
     )
     check(whole)
     try:
@@ -195,9 +210,14 @@ def state(group: str) -> tuple[tuple[str, int, int], ...]:
     of its last change and its size. As long as that is equal, `plain` gives what it gave."""
     found: list[tuple[str, int, int]] = []
     for source in _sources(_latest):
-        with contextlib.suppress(OSError), os.scandir(Path(source.path, group)) as files:
+        with (
+            contextlib.suppress(OSError),
+            os.scandir(Path(source.path, group)) as files,
+        ):
             known = [(file.path, file.stat()) for file in files]
-            found += sorted((path, stat.st_mtime_ns, stat.st_size) for path, stat in known)
+            found += sorted(
+                (path, stat.st_mtime_ns, stat.st_size) for path, stat in known
+            )
     return tuple(found)
 
 
@@ -208,7 +228,9 @@ def language_of_prompt(*, _parent_: Any) -> str:
     """
     from undogmatic.config.build import build
 
-    prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
+    prompt = OmegaConf.masked_copy(
+        _parent_, [key for key in _parent_ if key != "language"]
+    )
     node: Any = OmegaConf.to_container(prompt, resolve=True)
     with contextlib.suppress(UndogmaticError):
         return str(build(node, "prompt").language)
@@ -244,7 +266,9 @@ def keys_of(group: str, name: str) -> frozenset[str]:
         return frozenset()
 
 
-def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: bool = False) -> Any:
+def _loaded(
+    group: str, name: str, key: str, users: Sequence[str], composed: bool = False
+) -> Any:
     """What the file of an option says, over the options of its group that its `defaults` list
     names; one whose list has more is for Hydra, which composes it, alone."""
     loaded = _said(group, name, key, users)
@@ -269,7 +293,9 @@ def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: boo
 
 def _said(group: str, name: str, key: str, users: Sequence[str]) -> Any:
     """What the file of an option holds. Raises ConfigError where there is none."""
-    sources = [source for source in _sources(users) if source.is_config(f"{group}/{name}")]
+    sources = [
+        source for source in _sources(users) if source.is_config(f"{group}/{name}")
+    ]
     if not sources:
         known = options(group, users)
         close = difflib.get_close_matches(str(name), known, 1)
@@ -288,7 +314,9 @@ def _said(group: str, name: str, key: str, users: Sequence[str]) -> Any:
 def _sources(users: Sequence[str]) -> list[GroupFiles]:
     """The user's sources that exist and the program's, in the order of search."""
     places = [*map(source_of, users), f"{SCHEME}://{conf_folder()}"]
-    return [source for place in places if (source := GroupFiles("user", place)).available()]
+    return [
+        source for place in places if (source := GroupFiles("user", place)).available()
+    ]
 
 
 @functools.lru_cache(maxsize=4)
@@ -334,12 +362,18 @@ def _odd_keys(node: Any, kinds: Any) -> Iterator[Any]:
     if isinstance(node, dict):
         yield from (key for key in node if not isinstance(key, kinds))
     for value in (
-        node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        node.values()
+        if isinstance(node, dict)
+        else node
+        if isinstance(node, list)
+        else ()
     ):
         yield from _odd_keys(value, str | int | float)
 
 
-def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown: Path) -> None:
+def _check_file(
+    node: Mapping[str, Any], group: str, package: str | None, shown: Path
+) -> None:
     """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in
     `defaults`."""
     if group.split("/", maxsplit=1)[0] == HYDRA:
@@ -351,12 +385,16 @@ def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown:
         refuse(shown, "the key `hydra`")
     entries = node.get("defaults", [])
     if not isinstance(entries, list):
-        raise ConfigError(f"{shown}: `defaults` must be a list, e.g. [override /judge: score].")
+        raise ConfigError(
+            f"{shown}: `defaults` must be a list, e.g. [override /judge: score]."
+        )
     for entry in (entry for entry in entries if entry != "_self_"):
         written, values = entry, [""]
         if isinstance(entry, dict) and len(entry) == 1:
             ((written, value),) = entry.items()
-            values = value if isinstance(value, list) else ["" if value is None else value]
+            values = (
+                value if isinstance(value, list) else ["" if value is None else value]
+            )
         if (
             not isinstance(written, str)
             or not written.strip()
@@ -394,12 +432,17 @@ def _only_sweeps(node: Any) -> bool:
     """Whether it only says which keys are swept over: `sweeper: {params: {judge:
     "score,debate"}}`."""
     match node:
-        case {"sweeper": {"params": dict(params), **beside}, **others} if not beside and not others:
+        case {"sweeper": {"params": dict(params), **beside}, **others} if (
+            not beside and not others
+        ):
             swept = (
-                isinstance(k, str) and _SWEPT.fullmatch(k) and HYDRA not in re.split(r"[./@]", k)
+                isinstance(k, str)
+                and _SWEPT.fullmatch(k)
+                and HYDRA not in re.split(r"[./@]", k)
                 for k in params
             )
             return all(swept) and all(
-                isinstance(v, str | int | float) and "${" not in str(v) for v in params.values()
+                isinstance(v, str | int | float) and "${" not in str(v)
+                for v in params.values()
             )
     return False

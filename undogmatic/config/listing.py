@@ -47,8 +47,14 @@ _LONGEST = 110  # characters of a description, so that it stays on its line
 def folders(words: Sequence[str] = ()) -> list[Path]:
     """The program's folder of groups and the user's: those of the project, and those that the words
     name."""
-    named = [after for word, after in itertools.pairwise(words) if word in ("--config-dir", "-cd")]
-    named += [word.partition("=")[2] for word in words if word.startswith("--config-dir=")]
+    named = [
+        after
+        for word, after in itertools.pairwise(words)
+        if word in ("--config-dir", "-cd")
+    ]
+    named += [
+        word.partition("=")[2] for word in words if word.startswith("--config-dir=")
+    ]
     try:
         users = of_the_project()
     except UndogmaticError:  # whoever runs something is told
@@ -68,7 +74,9 @@ def options(group: str, places: Sequence[Path]) -> dict[str, Path]:
                 if name.endswith(".yaml") and not name.startswith((".", "_"))
             )
             for path in files:
-                found.setdefault(path.relative_to(root).with_suffix("").as_posix(), path)
+                found.setdefault(
+                    path.relative_to(root).with_suffix("").as_posix(), path
+                )
     return dict(sorted(found.items()))
 
 
@@ -90,7 +98,12 @@ def about(path: Path) -> str:
     except DataError:
         return ""
     comment = next(
-        (line.lstrip("# ") for line in lines if line.startswith("#") and "# @" not in line), ""
+        (
+            line.lstrip("# ")
+            for line in lines
+            if line.startswith("#") and "# @" not in line
+        ),
+        "",
     )
     sentence = re.split(r"(?<=[^.].)[.;] |\.$", comment, maxsplit=1)[0]
     return (
@@ -109,10 +122,15 @@ def keys(path: Path, extended: bool = True) -> dict[str, tuple[Any, str]]:
     for base in (content.get("defaults") or ()) if extended else ():
         if isinstance(base, str) and base != "_self_":
             found |= keys(path.with_name(f"{base}.yaml"), extended=False)
-    listed = dict(_flat({k: v for k, v in content.items() if k not in ("defaults", "hydra")}))
-    notes = dict(re.findall(r"(?m)^\s*(\w+):[^#\n]*#\s*(.+)$", read_text(path) if listed else ""))
+    listed = dict(
+        _flat({k: v for k, v in content.items() if k not in ("defaults", "hydra")})
+    )
+    notes = dict(
+        re.findall(r"(?m)^\s*(\w+):[^#\n]*#\s*(.+)$", read_text(path) if listed else "")
+    )
     return found | {
-        key: (value, notes.get(key.rpartition(".")[2], "")) for key, value in listed.items()
+        key: (value, notes.get(key.rpartition(".")[2], ""))
+        for key, value in listed.items()
     }
 
 
@@ -139,7 +157,11 @@ def told(only: Sequence[str], words: Sequence[str]) -> str:
     def said(text: str) -> str:
         return sentences.get(text, text)
 
-    lines = [said("usage: undogmatic run [OPTION ...] [KEY=VALUE ...]"), "", said("options:")]
+    lines = [
+        said("usage: undogmatic run [OPTION ...] [KEY=VALUE ...]"),
+        "",
+        said("options:"),
+    ]
     lines += [
         _line(f"{flag[0]}, {flag[1]}" if flag[1] else flag[0], said(flag[2]))
         for flag in FLAGS
@@ -150,7 +172,9 @@ def told(only: Sequence[str], words: Sequence[str]) -> str:
     for group in [group for group in now if group in only]:
         lines += ["", f"{group}="]
         for name, path in options(group, places).items():
-            lines.append(_line(f"{'*' if now[group] == name else ' '} {name}", about(path)))
+            lines.append(
+                _line(f"{'*' if now[group] == name else ' '} {name}", about(path))
+            )
             lines += [
                 _line(f"      {group}.{key}={shown(value)}", note)
                 for key, (value, note) in keys(path).items()
@@ -160,14 +184,17 @@ def told(only: Sequence[str], words: Sequence[str]) -> str:
         lines += [f"  {example:52} {said(what)}" for example, what in EXAMPLES.items()]
         lines += [
             "",
-            said("GROUP=OPTION, as it is now, and what else there is (--help GROUP tells more):"),
+            said(
+                "GROUP=OPTION, as it is now, and what else there is (--help GROUP tells more):"
+            ),
         ]
         for group, option in now.items():
             others = [name for name in options(group, places) if name != option]
             lines.append(_line(f"{group}={option}", _shortened(", ".join(others))))
         lines += ["", said("keys of every run:")]
         lines += [
-            _line(f"{key}={shown(value)}", said(note)) for key, (value, note) in main_keys().items()
+            _line(f"{key}={shown(value)}", said(note))
+            for key, (value, note) in main_keys().items()
         ]
     last = "The keys of one group's options: undogmatic run --help model. Of a run: --cfg job"
     return "\n".join([*lines, "", said(last)])
@@ -175,7 +202,9 @@ def told(only: Sequence[str], words: Sequence[str]) -> str:
 
 def _language(words: Sequence[str]) -> str:
     """The language of the help: that of the report that the words ask for, else the terminal's."""
-    asked = [word.partition("=")[2] for word in words if word.startswith("report.language=")]
+    asked = [
+        word.partition("=")[2] for word in words if word.startswith("report.language=")
+    ]
     return asked[-1] if asked and asked[-1] in languages() else of_terminal()
 
 
@@ -239,4 +268,6 @@ def _defaults(node: Mapping[Any, Any]) -> dict[str, str]:
         for entry in entries
         for key, value in entry.items()
     }
-    return {group: "" if value is None else str(value) for group, value in named.items()}
+    return {
+        group: "" if value is None else str(value) for group, value in named.items()
+    }

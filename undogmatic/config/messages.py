@@ -20,7 +20,8 @@ from undogmatic.config.groups import keys_of, options
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.safety.outside import has_halves
 
-LONGEST = 20_000  # Characters of a word: reading one takes time that grows with its brackets
+# Characters of a word: reading one takes time that grows with its brackets
+LONGEST = 20_000
 
 
 def combined(words: Sequence[str]) -> list[str]:
@@ -48,14 +49,19 @@ def combined(words: Sequence[str]) -> list[str]:
         if word.partition("=")[0] != "analysis":
             continue
         joined[n] = re.sub(
-            r"\[([^\[\]]+)\]", lambda names: "+".join(re.split(r"\s*,\s*", names[1].strip())), word
+            r"\[([^\[\]]+)\]",
+            lambda names: "+".join(re.split(r"\s*,\s*", names[1].strip())),
+            word,
         )
         for option in re.findall(r"[\w/-]+(?:\+[\w/-]+)+", joined[n].partition("=")[2]):
             parts = [
                 f"/analysis/{name}@{name.rpartition('/')[2]}"
                 for name in dict.fromkeys(option.split("+"))
             ]
-            node = {"defaults": parts, "_target_": "undogmatic.examinations.suite.SeveralAnalyses"}
+            node = {
+                "defaults": parts,
+                "_target_": "undogmatic.examinations.suite.SeveralAnalyses",
+            }
             folder, _, name = f"analysis/{option}".rpartition("/")
             ConfigStore.instance().store(name, node, group=folder)
     return joined
@@ -84,7 +90,8 @@ def typed_wrongly(error: BaseException) -> bool:
     *_, (frame, _line) = [(None, 0), *traceback.walk_tb(error.__traceback__)]
     name = "" if frame is None else str(frame.f_globals.get("__name__", ""))
     raised_there = (
-        name.partition(".")[0] in ("hydra", "omegaconf", "antlr4") or name == "logging.config"
+        name.partition(".")[0] in ("hydra", "omegaconf", "antlr4")
+        or name == "logging.config"
     )
     return raised_there or isinstance(error, HydraException | RecursionError)
 
@@ -109,11 +116,18 @@ def explain(error: Exception, words: Sequence[str]) -> str:
         reason = str(ours(error) or error).splitlines()[0]
         lost = isinstance(error, InterpolationKeyError)
         return (
-            f"`{error.full_key}` refers to a key that is not there: {reason}." if lost else reason
+            f"`{error.full_key}` refers to a key that is not there: {reason}."
+            if lost
+            else reason
         )
     message = str(error).partition("Config search path:")[0]
-    if there := re.match(r"Could not append to config\. An item is already at '([^']+)'", message):
-        key, remedy = there[1], f"To set it whether or not it is there: ++{there[1]}=..."
+    if there := re.match(
+        r"Could not append to config\. An item is already at '([^']+)'", message
+    ):
+        key, remedy = (
+            there[1],
+            f"To set it whether or not it is there: ++{there[1]}=...",
+        )
         typed = next(
             (f"you typed {word}" for word in words if _key(word) == key),
             f"a file that you chose says +{key}",
@@ -122,7 +136,11 @@ def explain(error: Exception, words: Sequence[str]) -> str:
     message = " ".join(filter(None, (line.strip() for line in message.splitlines())))
     if not message:
         return f"these words cannot be composed ({type(error).__name__}): {' '.join(words)[:300]}"
-    reason = f" {str(cause).splitlines()[0]}" if isinstance(cause, OmegaConfBaseException) else ""
+    reason = (
+        f" {str(cause).splitlines()[0]}"
+        if isinstance(cause, OmegaConfBaseException)
+        else ""
+    )
     if str(error).startswith("Unable to configure"):  # what logging says of its config
         levels = "DEBUG, INFO, WARNING, ERROR and CRITICAL"
         reason = f": {cause}. See hydra.job_logging and hydra.hydra_logging; levels are {levels}."
@@ -141,11 +159,18 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
             [f"{folder}/{name}" for name in options(f"{group}/{folder}")] or known,
         )
     typed = next(
-        (word for word in words if _key(word) == group and option in word.partition("=")[2]), None
+        (
+            word
+            for word in words
+            if _key(word) == group and option in word.partition("=")[2]
+        ),
+        None,
     )
     if not group or typed is None:
         message = str(error).splitlines()[0].rstrip(".") + "."
-        return f"{message} Options of {group}: {', '.join(known)}." if group else message
+        return (
+            f"{message} Options of {group}: {', '.join(known)}." if group else message
+        )
     close = difflib.get_close_matches(option, known, 1)
     before, _, value = typed.partition("=")
     step = (
@@ -169,7 +194,9 @@ def _with_option(value: str, wrong: str, right: str) -> str:
     return value.replace(bare, ",".join(dict.fromkeys(names)), 1)
 
 
-def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]) -> str:
+def _unknown_key(
+    cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]
+) -> str:
     full, node = str(cause.full_key), cause.parent_node
     section, _, key = full.rpartition(".")
     # a word sets the key, one inside it, or a mapping around it
@@ -180,7 +207,9 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
         if k.startswith(f"{full}.") or ("{" in word and full.startswith(k))
     )
     typed = next(setting, None)
-    what = f"`{full}` is not a known key" + (f" (you typed {typed})." if typed is not None else ".")
+    what = f"`{full}` is not a known key" + (
+        f" (you typed {typed})." if typed is not None else "."
+    )
     plain = OmegaConf.to_container(node, resolve=False) or {}
     assert isinstance(plain, dict)
     known = [str(k) for k in plain if k not in ("_target_", "hydra")]
@@ -195,7 +224,9 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
         )
         return f"{what} `{section}` {step}"
     group = section.partition(".")[0]
-    if any(_key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words):
+    if any(
+        _key(word) == group and "," in re.sub(r"\[.*?\]", "", word) for word in words
+    ):
         # Hydra checks a sweep's words without the options swept over; one of these may well have
         # the key.
         return (
@@ -223,9 +254,19 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
         step = f"To add a key that its file does not list: +{full}=VALUE."
     else:
         options_here = options(group) if section == group else []
-        having = [f"{group}={name}" for name in options_here if key in keys_of(group, name)]
-        step = f"{', '.join(having)} {'has' if len(having) == 1 else 'have'} it." if having else ""
-    listed = f"Known{f' in {section}' if section else ''}: {', '.join(known)}." if known else ""
+        having = [
+            f"{group}={name}" for name in options_here if key in keys_of(group, name)
+        ]
+        step = (
+            f"{', '.join(having)} {'has' if len(having) == 1 else 'have'} it."
+            if having
+            else ""
+        )
+    listed = (
+        f"Known{f' in {section}' if section else ''}: {', '.join(known)}."
+        if known
+        else ""
+    )
     if not known and section.startswith("judge"):
         listed = (
             "Its file lists no keys. To add:"
@@ -268,9 +309,9 @@ def accepted(node: DictConfig, section: str, key: str) -> bool:
     if len(way) == 1:
         if section.startswith("judge") and key in OF_A_JUDGE:
             return True
-        return bool(hints) and {getattr(hint, "__name__", "") for hint in hints}.isdisjoint(
-            SUPPLIED
-        )
+        return bool(hints) and {
+            getattr(hint, "__name__", "") for hint in hints
+        }.isdisjoint(SUPPLIED)
     for step in way[1:]:
         hints = [*inside(hints, step)]
     return bool(hints)

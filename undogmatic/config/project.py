@@ -49,7 +49,10 @@ def project() -> Project:
             raise ConfigError(
                 f"{name}: is a folder; the project file is a text with {' and '.join(KEYS)}."
             )
-        if file.is_file() and (read := _read(file, file.stat().st_mtime_ns)) is not None:
+        if (
+            file.is_file()
+            and (read := _read(file, file.stat().st_mtime_ns)) is not None
+        ):
             return read
     return Project()
 
@@ -68,7 +71,9 @@ def allowed() -> tuple[str, ...]:
         # Last, so that a file of the user's cannot be mistaken for a library's.
         sys.path.append(str(users.folder))
     named = [
-        part.strip() for part in os.environ.get("UNDOGMATIC_ALLOW", "").split(",") if part.strip()
+        part.strip()
+        for part in os.environ.get("UNDOGMATIC_ALLOW", "").split(",")
+        if part.strip()
     ]
     for module in named:
         if not _MODULE.fullmatch(module):
@@ -77,7 +82,9 @@ def allowed() -> tuple[str, ...]:
                 " mine,their.models"
             )
     return tuple(
-        dict.fromkeys([OWN, *users.modules, *(package for package, _ in _installed()), *named])
+        dict.fromkeys(
+            [OWN, *users.modules, *(package for package, _ in _installed()), *named]
+        )
     )
 
 
@@ -114,14 +121,19 @@ def how_to_allow(package: str) -> str:
 @functools.lru_cache(maxsize=8)
 def _read(file: Path, _changed: int) -> Project | None:
     try:
-        content: Any = tomllib.loads(read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n"))
+        content: Any = tomllib.loads(
+            read_text(Path(file.name), YAML_BYTES).replace("\r\n", "\n")
+        )
     except DataError as error:
         raise ConfigError(str(error)) from None
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = file.name if line is None else f"{file.name}:{line[1]}"
-        raise ConfigError(f"{place}: not TOML: {str(error).partition(' (at ')[0]}.") from None
-    except (RecursionError, ValueError) as error:  # nested too deeply, an endless number
+        raise ConfigError(
+            f"{place}: not TOML: {str(error).partition(' (at ')[0]}."
+        ) from None
+    # nested too deeply, an endless number
+    except (RecursionError, ValueError) as error:
         raise ConfigError(
             f"{file.name}: not TOML that can be used: {str(error).splitlines()[0]}."
         ) from None
@@ -155,8 +167,12 @@ def _read(file: Path, _changed: int) -> Project | None:
     )
     for folder in conf:
         if "\0" in str(folder) or not folder.is_dir():
-            raise ConfigError(f"{file.name}: `conf` names {str(folder)!r}, which is not a folder.")
-    if odd := next((module for module in modules if not _MODULE.fullmatch(module)), None):
+            raise ConfigError(
+                f"{file.name}: `conf` names {str(folder)!r}, which is not a folder."
+            )
+    if odd := next(
+        (module for module in modules if not _MODULE.fullmatch(module)), None
+    ):
         raise ConfigError(
             f"{file.name}: `modules` names {odd!r}; it must be a Python package or module, as in"
             f" `import {OWN}`."
@@ -175,6 +191,8 @@ def _installed() -> tuple[tuple[str, Path | None], ...]:
         package = point.module.partition(".")[0]
         spec = importlib.util.find_spec(package)
         places = (spec.submodule_search_locations or ()) if spec is not None else ()
-        beside = [folder for place in places if (folder := Path(place) / "conf").is_dir()]
+        beside = [
+            folder for place in places if (folder := Path(place) / "conf").is_dir()
+        ]
         installed.append((package, beside[0] if beside else None))
     return tuple(dict.fromkeys(installed))

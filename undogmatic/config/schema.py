@@ -26,7 +26,10 @@ from undogmatic.safety.outside import YAML_BYTES, read_text
 
 WHOLE = ("experiment", "arm")  # groups whose files set keys of the whole config
 REFERENCE = {"type": "string", "pattern": r"^(\$\{.*|\?\?\?)$"}
-PACKAGES = {"type": "array", "description": "Files of groups that this one begins with."}
+PACKAGES = {
+    "type": "array",
+    "description": "Files of groups that this one begins with.",
+}
 _TARGET = re.compile(r"^_target_: *[\"']?([\w.]+\.\w+)", re.MULTILINE)
 _BESIDE = re.compile(r"^ *(\w+): *[^#\n]*# +(.+)$", re.MULTILINE)
 _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILINE)
@@ -35,7 +38,10 @@ _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILINE
 def every_group() -> list[str]:
     """The groups that have files, in alphabetical order."""
     inside = {
-        folder.name for place in listing.folders() if place.is_dir() for folder in place.iterdir()
+        folder.name
+        for place in listing.folders()
+        if place.is_dir()
+        for folder in place.iterdir()
     }
     return sorted(name for name in inside - {"hydra"} if _options(name))
 
@@ -80,10 +86,13 @@ def _of_classes(group: str) -> dict[str, Any]:
         keys |= {"_target_": True, "defaults": PACKAGES}
         if group == "judge":
             keys = {
-                name: _loose({}, f"The {name} of this judge alone.") for name in OF_A_JUDGE
+                name: _loose({}, f"The {name} of this judge alone.")
+                for name in OF_A_JUDGE
             } | keys
         about = {"properties": {"_target_": {"const": path}}, "required": ["_target_"]}
-        branches.append({"if": about, "then": {"properties": keys, "additionalProperties": more}})
+        branches.append(
+            {"if": about, "then": {"properties": keys, "additionalProperties": more}}
+        )
         if required:  # unless the files that it begins with give them
             whole = about | {"not": {"required": ["defaults"]}}
             branches.append({"if": whole, "then": {"required": required}})
@@ -110,7 +119,11 @@ def _keys(
             name: _loose(each, about.get(name) or told.get(name))
             for name, each in whole["properties"].items()
         }
-        return keys, whole.get("required", []), whole.get("additionalProperties", True) is not False
+        return (
+            keys,
+            whole.get("required", []),
+            whole.get("additionalProperties", True) is not False,
+        )
     keys, required, more = dict[str, Any](), list[str](), False
     for parameter in _parameters(target):
         kind = getattr(parameter.annotation, "__name__", "")
@@ -132,7 +145,9 @@ def _keys(
             found = found | {"default": parameter.default}
         elif found and parameter.default is parameter.empty:
             required.append(parameter.name)
-        keys[parameter.name] = _loose(found, about.get(parameter.name) or told.get(parameter.name))
+        keys[parameter.name] = _loose(
+            found, about.get(parameter.name) or told.get(parameter.name)
+        )
     return keys, required, more
 
 
@@ -162,7 +177,9 @@ def _built(annotation: Any) -> bool:
         if any(isinstance(mark, BeforeValidator) for mark in inner[1:]):
             return True
         inner = inner[:1]
-    return typing.get_origin(annotation) is not typing.Literal and any(map(_built, inner))
+    return typing.get_origin(annotation) is not typing.Literal and any(
+        map(_built, inner)
+    )
 
 
 def _loose(schema: Mapping[str, Any], about: str | None) -> dict[str, Any]:
@@ -172,7 +189,9 @@ def _loose(schema: Mapping[str, Any], about: str | None) -> dict[str, Any]:
         for key, value in schema.items()
         if key not in ("title", "default", "description")
     }
-    kept = {key: value for key, value in schema.items() if key in ("default", "description")}
+    kept = {
+        key: value for key, value in schema.items() if key in ("default", "description")
+    }
     free = not inner or inner == {"type": "string"}
     return (
         (dict(inner) if free else {"anyOf": [inner, REFERENCE]})
@@ -208,16 +227,23 @@ def _whole(known: list[str]) -> dict[str, Any]:
     own = Settings.model_json_schema(ref_template="#/definitions/{model}")
     definitions = own.pop("$defs", {})
     keys: dict[str, Any] = {
-        "hydra": {"type": "object", "description": "Of Hydra itself: what a sweep goes over."}
+        "hydra": {
+            "type": "object",
+            "description": "Of Hydra itself: what a sweep goes over.",
+        }
     }
     choices = dict[str, Any]()
     for group in known:
         inside: dict[str, Any] = {}
         for path, told in _targets(group).items() if group not in WHOLE else ():
             for name, each in _keys(resolve(path, group), told, {})[0].items():
-                inside.setdefault(name, {k: v for k, v in each.items() if k == "description"})
+                inside.setdefault(
+                    name, {k: v for k, v in each.items() if k == "description"}
+                )
         keys[group] = {"type": ["object", "null"], "properties": inside}
-        option = {"anyOf": [{"enum": list(_options(group))}, {"type": ["string", "null"]}]}
+        option = {
+            "anyOf": [{"enum": list(_options(group))}, {"type": ["string", "null"]}]
+        }
         choices |= {f"override /{group}": option, f"/{group}": option}
     listed = {"type": ["object", "string"], "properties": choices}
     keys |= {

@@ -37,7 +37,10 @@ _KINDS = {"callbacks": Callback, "launcher": Launcher, "sweeper": Sweeper}
 _LOGGING = {
     *("logging.Formatter", "colorlog.ColoredFormatter", "colorlog.StreamHandler"),
     *(f"logging.{kind}Handler" for kind in ("Stream", "File", "Null")),
-    *(f"logging.handlers.{kind}FileHandler" for kind in ("Rotating", "TimedRotating", "Watched")),
+    *(
+        f"logging.handlers.{kind}FileHandler"
+        for kind in ("Rotating", "TimedRotating", "Watched")
+    ),
 }
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _RESOLVERS = ("oc.env", "now", HYDRA, "output_folder")
@@ -47,7 +50,8 @@ _ENVIRONMENT = re.compile(r"\$\{\s*oc\.env\s*:\s*([^,}]*)")
 _OF_THE_JOB = re.compile(r"[^$]*(\$\{(hydra\.|hydra:|now:)[\w.:%\-/ ]*\}[^$]*)+")
 """References that have a value only once Hydra starts the job; all of them are texts of its own."""
 _NOT_TO_BE_SET = re.compile(
-    r"(UNDOGMATIC|HYDRA|PYTHON|LD|DYLD|SSL|OPENSSL)_?.*|PATH|.*_(PROXY|CA_BUNDLE|CERT_FILE|CERT_DIR)",
+    r"(UNDOGMATIC|HYDRA|PYTHON|LD|DYLD|SSL|OPENSSL)_?.*|PATH|.*_(PROXY|CA_BUNDLE"
+    r"|CERT_FILE|CERT_DIR)",
     re.IGNORECASE,
 )
 """Variables that decide which code is run, and through whom a key goes to its server."""
@@ -87,7 +91,9 @@ def resolved(config: DictConfig, part: str = "") -> dict[str, Any]:
     reference leads nowhere."""
     node = config[part] if part else config
     if not part and HYDRA in config:
-        node = OmegaConf.masked_copy(config, [str(key) for key in config if key != HYDRA])
+        node = OmegaConf.masked_copy(
+            config, [str(key) for key in config if key != HYDRA]
+        )
     whole = OmegaConf.to_container(node, resolve=True, throw_on_missing=not part)
     assert isinstance(whole, dict)
     _check_names(whole, part)
@@ -140,7 +146,8 @@ def _check_hydra(plain: Any, section: DictConfig) -> None:
         name: plain.get(name) or {} for name in ("run", "sweep")
     }
     for name, part in whole.items():
-        if not isinstance(part, dict):  # a reference, to whatever a config says elsewhere
+        # a reference, to whatever a config says elsewhere
+        if not isinstance(part, dict):
             raise ConfigError(
                 f"`hydra.{name}` is {str(part)[:200]!r}; what it holds must be written out here."
             )
@@ -155,9 +162,14 @@ def _check_hydra(plain: Any, section: DictConfig) -> None:
         if text is None:
             continue
         if not isinstance(text, str) or not text.strip():
-            raise ConfigError(f"`{key}` is {str(text)[:200]!r}; it must be the name of a folder.")
+            raise ConfigError(
+                f"`{key}` is {str(text)[:200]!r}; it must be the name of a folder."
+            )
         _only_plain_functions(text, key)
-        if any(secret_name(variable.strip("'\" ")) for variable in _ENVIRONMENT.findall(text)):
+        if any(
+            secret_name(variable.strip("'\" "))
+            for variable in _ENVIRONMENT.findall(text)
+        ):
             raise ConfigError(
                 f"`{key}` is {text!r}, and the name of a folder may not hold a secret."
             )
@@ -192,7 +204,9 @@ def _check_run(raw: Any, node: Any, key: str, log: bool) -> None:
                     ) from None
                 value = None  # noqa: PLW2901
             if OmegaConf.is_config(value):
-                raise ConfigError(f"{written} stands for more than one value; write it out here.")
+                raise ConfigError(
+                    f"{written} stands for more than one value; write it out here."
+                )
         if name == "_target_":
             _check_class(value, place)
         elif name == "()" or (log and name == "class"):
@@ -215,7 +229,9 @@ def _check_run(raw: Any, node: Any, key: str, log: bool) -> None:
 def _only_plain_functions(text: str, key: str) -> None:
     """Refuse a function in `${...}` that could make a node (oc.create, oc.decode), and a name that
     is computed."""
-    if _COMPUTED.search(text) or any(name not in _RESOLVERS for name in _FUNCTION.findall(text)):
+    if _COMPUTED.search(text) or any(
+        name not in _RESOLVERS for name in _FUNCTION.findall(text)
+    ):
         raise ConfigError(
             f"`{key}` is {text[:200]!r}; of functions only {', '.join(_RESOLVERS)} may be used"
             " here."
@@ -230,14 +246,17 @@ def _check_class(path: Any, key: str) -> None:
         try:
             plugin = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError):
-            raise ConfigError(f"`{key}` is {path[:200]!r}, which is not installed.") from None
+            raise ConfigError(
+                f"`{key}` is {path[:200]!r}, which is not installed."
+            ) from None
         if inspect.isclass(plugin) and plugin.__module__.startswith("hydra_plugins."):
             return
     elif isinstance(path, str) and permits(path):
         from undogmatic.config.build import resolve
 
         if issubclass(
-            resolve(path, key.removesuffix("._target_")), _KINDS.get(key.split(".")[1], ())
+            resolve(path, key.removesuffix("._target_")),
+            _KINDS.get(key.split(".")[1], ()),
         ):
             return
     raise ConfigError(
@@ -278,12 +297,20 @@ class _Sizes:
         size = 1 + sum(self.of((*path, name)) for name, _ in _children(node))
         if isinstance(node, str):
             references = _REFERENCE.findall(node)
-            self.computed += node.count("${") - len(references) - len(_CALL.findall(node))
+            self.computed += (
+                node.count("${") - len(references) - len(_CALL.findall(node))
+            )
             if self.computed > MOST_COMPUTED:
                 most = f"more than {MOST_COMPUTED} references"
-                raise ConfigError(f"`{key}`: {most} to names that are references themselves.")
-            targets = (self._target(reference.strip(), path, 0) for reference in references)
-            size += len(node) + sum(self.of(target) for target in targets if target is not None)
+                raise ConfigError(
+                    f"`{key}`: {most} to names that are references themselves."
+                )
+            targets = (
+                self._target(reference.strip(), path, 0) for reference in references
+            )
+            size += len(node) + sum(
+                self.of(target) for target in targets if target is not None
+            )
         if size > MOST:
             raise ConfigError(
                 f"`{key}` stands for more than {MOST:,} values or characters, references written"
@@ -295,7 +322,9 @@ class _Sizes:
     def _at(self, path: tuple[Any, ...]) -> Any:
         return functools.reduce(lambda node, step: node[step], path, self.root)
 
-    def _target(self, reference: str, path: tuple[Any, ...], hops: int) -> tuple[Any, ...] | None:
+    def _target(
+        self, reference: str, path: tuple[Any, ...], hops: int
+    ) -> tuple[Any, ...] | None:
         """The place that `a.b[0]`, or `.b` beside it, names, not followed any further; None for
         nowhere."""
         dots = len(reference) - len(reference.lstrip("."))

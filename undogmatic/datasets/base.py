@@ -56,16 +56,24 @@ class Kept(Protocol):
     def keep(self, items: Sequence[Item], folder: Path) -> None: ...
 
 
-def existing_file(path: str, key: str, patterns: Sequence[str], folder: bool = False) -> Path:
+def existing_file(
+    path: str, key: str, patterns: Sequence[str], folder: bool = False
+) -> Path:
     """The file (or `folder`) at `path`, as typed for the config's `key`, or a ConfigError that
     lists what lies beside it with one of the suffixes in `patterns`, e.g. (".jsonl",)."""
     try:
         file = Path(path).expanduser()
         if file.is_file() or (folder and file.is_dir()):
             return file
-        missing = "is a link to what does not exist" if file.is_symlink() else "does not exist"
+        missing = (
+            "is a link to what does not exist"
+            if file.is_symlink()
+            else "does not exist"
+        )
         missing += (
-            "" if file.parent.is_dir() else f", nor does the folder {brief(str(file.parent))}"
+            ""
+            if file.parent.is_dir()
+            else f", nor does the folder {brief(str(file.parent))}"
         )
         what = (
             "is a folder"
@@ -76,11 +84,16 @@ def existing_file(path: str, key: str, patterns: Sequence[str], folder: bool = F
         )
         around = file.parent if file.parent.is_dir() else Path.cwd()
         beside = sorted(
-            p.name for p in islice(around.iterdir(), 1000) if p.suffix in patterns and p.is_file()
+            p.name
+            for p in islice(around.iterdir(), 1000)
+            if p.suffix in patterns and p.is_file()
         )
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user's home
+    # RuntimeError: no such user's home
+    except (OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"`{key}` is {brief(path)}, which cannot be read ({why}).") from None
+        raise ConfigError(
+            f"`{key}` is {brief(path)}, which cannot be read ({why})."
+        ) from None
     close = difflib.get_close_matches(file.name, beside, 1)
     inside = ", ".join(beside[:8]) or "no file of these kinds"
     listing = f"Did you mean {close[0]}?" if close else f"In {around}: {inside}."
@@ -123,7 +136,9 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
                 " condition, pair, label"
             )
         elif key not in ("", "metadata"):  # of ours: it says what it is about
-            what = what[:1].lower() + (what[1:] if len(what) < 200 else f"{what[1:200]}...")
+            what = what[:1].lower() + (
+                what[1:] if len(what) < 200 else f"{what[1:200]}..."
+            )
             what = f"`{short}` is {brief(problem['input'])}: {what}"
         raise DataError(f"{place}: {what}.") from None
 
@@ -165,7 +180,10 @@ class SubsetDataset:
     """
 
     def __init__(
-        self, dataset: Dataset, n: int, seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
+        self,
+        dataset: Dataset,
+        n: int,
+        seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0,
     ) -> None:
         if n < 1:
             raise ConfigError(f"`dataset.n` is {n}; give at least 1.")
@@ -187,6 +205,9 @@ class SubsetDataset:
             )
         turns: dict[str | None, count[int]] = defaultdict(count)
         drawn = sorted(
-            items, key=lambda item: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest()
+            items,
+            key=lambda item: hashlib.sha256(
+                f"{self.seed}:{item.id}".encode()
+            ).hexdigest(),
         )
         return sorted(drawn, key=lambda item: next(turns[item.condition]))[: self.n]

@@ -52,7 +52,9 @@ class Place(NamedTuple):
 def mark_of(texts: Sequence[str | None]) -> str:
     """The digest of what is shown of a row; white space and the way in which accents are coded
     do not count."""
-    plain = [" ".join(unicodedata.normalize("NFC", text or "").split()) for text in texts]
+    plain = [
+        " ".join(unicodedata.normalize("NFC", text or "").split()) for text in texts
+    ]
     return digest(plain)[:MARK_LENGTH]
 
 
@@ -99,7 +101,11 @@ def places(
     found: dict[tuple[str, str | None], Place] = {}
     first = first_row(item for item, mark in wanted if mark is None)
     for item, mark in wanted:
-        if mark is None and numbers is not None and (row := _ROW.fullmatch(item)) is not None:
+        if (
+            mark is None
+            and numbers is not None
+            and (row := _ROW.fullmatch(item)) is not None
+        ):
             at = int(row[1]) - first
             found[item, mark] = Place(numbers[at] if 0 <= at < len(numbers) else None)
         elif item in of_id and (mark is None or mark in of_id[item]):
@@ -136,23 +142,35 @@ def is_sheet(frame: Frame) -> bool:
     return set(map(str, frame.cells.columns)) >= SHEET
 
 
-def with_labels(frames: Sequence[Frame], options: TableOptions) -> tuple[list[Frame], TableOptions]:
+def with_labels(
+    frames: Sequence[Frame], options: TableOptions
+) -> tuple[list[Frame], TableOptions]:
     """The frames with the labels of `undogmatic label` on the rows that they are of, and the
     options, in which the ids of rows are named where the table has none of its own. Raises
     ConfigError, DataError."""
-    sheets, tables = [f for f in frames if is_sheet(f)], [f for f in frames if not is_sheet(f)]
+    sheets, tables = (
+        [f for f in frames if is_sheet(f)],
+        [f for f in frames if not is_sheet(f)],
+    )
     if not sheets or not tables:
         return list(frames), options
-    column = next((name for table in tables if (name := _ids(table, options)) is not None), None)
+    column = next(
+        (name for table in tables if (name := _ids(table, options)) is not None), None
+    )
     if column is None and len(tables) > 1:
         names = ", ".join(table.name for table in tables)
         what = "its labels are of rows of one file, and there are several without ids"
-        raise ConfigError(f"{sheets[0].name}: {what}: {names}. Name the one that was labelled.")
+        raise ConfigError(
+            f"{sheets[0].name}: {what}: {names}. Name the one that was labelled."
+        )
     if column is None:
         table, numbers = _numbered(tables[0], options)
         tables, options = [table], options.model_copy(update={"item": ID})
     else:
-        table, numbers = next(each for each in tables if _ids(each, options) is not None), None
+        table, numbers = (
+            next(each for each in tables if _ids(each, options) is not None),
+            None,
+        )
     others = {str(name) for each in tables for name in each.cells}
     ids = _texts(table.cells[_ids(table, options) or ID])
     rows = _Rows(table, ids, numbers)
@@ -180,11 +198,16 @@ def _texts(cells: Iterable[Any]) -> list[str | None]:
 def _numbered(table: Frame, options: TableOptions) -> tuple[Frame, list[str]]:
     """The table with a column of ids, and the ids of its rows with a text."""
     marks: list[str | None] = [""] * len(table.cells)
-    with contextlib.suppress(ConfigError):  # then a label's own columns tell which texts are meant
-        texts = find_texts(table.cells, table.name, options.text, None, every=True).columns["text"]
+    # then a label's own columns tell which texts are meant
+    with contextlib.suppress(ConfigError):
+        texts = find_texts(
+            table.cells, table.name, options.text, None, every=True
+        ).columns["text"]
         marks = marks_of(table.cells, texts)
     ids = row_ids(table.cells, [mark or None for mark in marks])
-    with_text = [each for each, mark in zip(ids, marks, strict=True) if mark is not None]
+    with_text = [
+        each for each, mark in zip(ids, marks, strict=True) if mark is not None
+    ]
     return table._replace(cells=table.cells.assign(**{ID: ids})), with_text
 
 
@@ -196,7 +219,11 @@ def _placed(sheet: Frame, rows: _Rows, others: Collection[str]) -> Frame:
     shown = _texts(cells.get(SHOWN, nothing))
     found: dict[int, Place] = {}
     for columns in dict.fromkeys(shown):
-        at = [n for n, each in enumerate(shown) if each == columns and items[n] is not None]
+        at = [
+            n
+            for n, each in enumerate(shown)
+            if each == columns and items[n] is not None
+        ]
         names = _columns(columns, sheet.places[at[0]]) if at else ()
         gone = [name for name in names if name not in rows.table.cells]
         if gone and rows.numbers is not None:
@@ -205,7 +232,9 @@ def _placed(sheet: Frame, rows: _Rows, others: Collection[str]) -> Frame:
             way = f"{rows.table.name} has none of that name: {listed}. Give it its name again"
             raise DataError(f"{sheet.name}: {what}, and {way}.")
         known = bool(names) and not gone
-        of_table = marks_of(rows.table.cells, names) if known else [None] * len(rows.ids)
+        of_table = (
+            marks_of(rows.table.cells, names) if known else [None] * len(rows.ids)
+        )
         wanted = [(str(items[n]), marks[n] if known else None) for n in at]
         where = places(wanted, rows.ids, of_table, rows.numbers)
         found |= {n: where[pair] for n, pair in zip(at, wanted, strict=True)}
@@ -214,12 +243,16 @@ def _placed(sheet: Frame, rows: _Rows, others: Collection[str]) -> Frame:
     left = items if rows.numbers is None else nothing
     item = [found[n].item or left[n] if n in found else None for n in range(len(cells))]
     own = {"item", "rater", "label"}
-    dropped = [n for n in cells if n in (MARK, SHOWN, WHEN) or (n in others and n not in own)]
+    dropped = [
+        n for n in cells if n in (MARK, SHOWN, WHEN) or (n in others and n not in own)
+    ]
     kept = cells.assign(item=item).drop(columns=dropped)
     last = ~kept.duplicated(["item", "rater"], keep="last") & kept["item"].notna()
     return sheet._replace(
         cells=kept[last].reset_index(drop=True),
-        places=[place for place, stays in zip(sheet.places, last, strict=True) if stays],
+        places=[
+            place for place, stays in zip(sheet.places, last, strict=True) if stays
+        ],
         notes=(*sheet.notes, *notes),
         problems=(*sheet.problems, *problems),
     )
@@ -266,17 +299,27 @@ def _told(
         )
         return [Finding(f"table.{key}", facts | about)] if which else []
 
-    lost = [n for n, place in found.items() if place.item is None and rows.numbers is not None]
+    lost = [
+        n
+        for n, place in found.items()
+        if place.item is None and rows.numbers is not None
+    ]
     if lost and len(lost) == len(found):
         what = f"none of its {len(lost)} labels has its text in {rows.table.name}"
         way = (
             "Name the table that was labelled, or label this one: undogmatic label"
             f" {rows.table.name}"
         )
-        raise DataError(f"{sheet.name}: {what} (the first is of {items[lost[0]]}). {way}")
+        raise DataError(
+            f"{sheet.name}: {what} (the first is of {items[lost[0]]}). {way}"
+        )
     changed = [n for n, place in found.items() if place.changed]
     moved = [n for n, place in found.items() if place.moved]
-    unmarked = [n for n in found if marks[n] is None and rows.numbers is not None and n not in lost]
+    unmarked = [
+        n
+        for n in found
+        if marks[n] is None and rows.numbers is not None and n not in lost
+    ]
     counted = first_row(str(items[n]) for n in unmarked)
     by_number = "labels_by_number" if counted == 1 else "labels_by_line"
     notes = [*finding("labels_moved", moved), *finding(by_number, unmarked)]

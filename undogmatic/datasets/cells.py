@@ -115,7 +115,11 @@ class Cells:
     @property
     def numeric(self) -> float:
         """Which share of the cells that say something are numbers; 0 if none says anything."""
-        return float(self.counts[~np.isnan(self.numbers)].sum() / self.said) if self.said else 0.0
+        return (
+            float(self.counts[~np.isnan(self.numbers)].sum() / self.said)
+            if self.said
+            else 0.0
+        )
 
     def distinct_words(self) -> dict[str, int]:
         """The words, numbers among them, with how often each is there, the most frequent first."""
@@ -140,21 +144,29 @@ class Cells:
 
     def of_several(self, categories: Collection[str]) -> np.ndarray:
         """Which distinct cells name several of the categories, with bars between them: A|B."""
-        return np.array([names_several(word, categories) for word in self.words], dtype=bool)
+        return np.array(
+            [names_several(word, categories) for word in self.words], dtype=bool
+        )
 
-    def values(self, mapping: Mapping[str, float] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def values(
+        self, mapping: Mapping[str, float] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Per row the number, or what `mapping` says of the word; NaN, and why, where there is
         none."""
         if mapping is None:
             each = self.numbers
         else:
             each = np.array(
-                [np.nan if word is None else mapping.get(word, np.nan) for word in self.words],
+                [
+                    np.nan if word is None else mapping.get(word, np.nan)
+                    for word in self.words
+                ],
                 dtype=float,
             )
         lacking = [reason or UNREADABLE for reason in self.reasons]
         reasons = np.array(
-            [w if np.isnan(v) else None for v, w in zip(each, lacking, strict=True)], dtype=object
+            [w if np.isnan(v) else None for v, w in zip(each, lacking, strict=True)],
+            dtype=object,
         )
         return each[self.codes], reasons[self.codes]
 
@@ -190,7 +202,9 @@ def read_cells(raw: Any, categories: Collection[str] = ()) -> Cells:
     )
 
 
-def _in_one_unit(distinct: Any, read: list[Cell], words_are_numbers: bool) -> list[Cell]:
+def _in_one_unit(
+    distinct: Any, read: list[Cell], words_are_numbers: bool
+) -> list[Cell]:
     """The cells of a column in one unit: 80% beside 0.8 is 0.8, "four" beside "3" is 4, and of
     1/4 beside 2/3 each is a share."""
     written = [_text(cell) for cell in distinct]
@@ -204,14 +218,17 @@ def _in_one_unit(distinct: Any, read: list[Cell], words_are_numbers: bool) -> li
     ]
     if any(signs) and plain and max(plain) <= 1:
         numbers = [
-            number / 100 if sign else number for number, sign in zip(numbers, signs, strict=True)
+            number / 100 if sign else number
+            for number, sign in zip(numbers, signs, strict=True)
         ]
     if len({out[2] for out in outs if out}) > 1:
         numbers = [
             number / float(out[2]) if out and not np.isnan(number) else number
             for number, out in zip(numbers, outs, strict=True)
         ]
-    words = [cell.word for cell in read if cell.word is not None and np.isnan(cell.number)]
+    words = [
+        cell.word for cell in read if cell.word is not None and np.isnan(cell.number)
+    ]
     if words_are_numbers and words and all(word in _NUMBER_WORDS for word in words):
         numbers = [
             _NUMBER_WORDS.get(cell.word or "", number)
@@ -247,7 +264,9 @@ def _text(cell: Any) -> str:
 def _bare(text: str) -> str:
     """A word without the marks around it, as it is compared."""
     inside = text.lstrip(_BEFORE)
-    return fold((inside.rstrip(_BEHIND) if inside != text else text).rstrip(".:! ")) or fold(text)
+    return fold(
+        (inside.rstrip(_BEHIND) if inside != text else text).rstrip(".:! ")
+    ) or fold(text)
 
 
 def read_cell(raw: Any, categories: Collection[str] = ()) -> Cell:
@@ -275,7 +294,9 @@ def read_cell(raw: Any, categories: Collection[str] = ()) -> Cell:
         if is_it:
             return Cell(np.nan, None, reason)
     inner = number_of(word)
-    return Cell(np.nan, word, None) if inner is None else Cell(inner, f"{inner:g}", None)
+    return (
+        Cell(np.nan, word, None) if inner is None else Cell(inner, f"{inner:g}", None)
+    )
 
 
 def _plain_number(text: str) -> float | None:
@@ -288,7 +309,8 @@ def _plain_number(text: str) -> float | None:
 
 
 _OF_GRADES = re.compile(
-    rf"(?<=[\d.,]) ?-?(?:{'|'.join(alternatives(LEXICON['grades']))})\.?$", re.IGNORECASE
+    rf"(?<=[\d.,]) ?-?(?:{'|'.join(alternatives(LEXICON['grades']))})\.?$",
+    re.IGNORECASE,
 )
 """What a grade is counted in: "4 stars"."""
 _STARS = re.compile("[★⭐]+☆*\N{VARIATION SELECTOR-16}?")
@@ -307,7 +329,9 @@ def number_of(text: str) -> float | None:
     if _NUMBER.fullmatch(text):
         number = float(text.replace(",", "."))
     elif _GROUPED.fullmatch(text):
-        whole, _, decimals = text.rpartition("," if text.rfind(",") > text.rfind(".") else ".")
+        whole, _, decimals = text.rpartition(
+            "," if text.rfind(",") > text.rfind(".") else "."
+        )
         number = float(whole.replace(".", "").replace(",", "") + "." + decimals)
     else:
         return None
@@ -353,19 +377,28 @@ def fold(text: str) -> str:
 def as_slice(held: pd.Series) -> np.ndarray:
     """A column as a slice: numbers where all that it says are numbers, else texts."""
     filled = held.notna().to_numpy(dtype=bool)
-    numbers = pd.to_numeric(held.where(filled, None), errors="coerce").to_numpy(dtype=float)
+    numbers = pd.to_numeric(held.where(filled, None), errors="coerce").to_numpy(
+        dtype=float
+    )
     if filled.any() and not np.isnan(numbers[filled]).any():
         return numbers
     return held.astype(str).astype(object).where(filled, None).to_numpy(dtype=object)
 
 
 def unread(
-    cells: pd.DataFrame, said: Iterable[str], used: Collection[str], told: Mapping[str, str]
+    cells: pd.DataFrame,
+    said: Iterable[str],
+    used: Collection[str],
+    told: Mapping[str, str],
 ) -> list[Finding]:
     """Name the columns that were not used and hold nothing but values of the columns `said`:
     verdicts or labels that were not recognised, perhaps. `told`: the options that say so."""
     known = {value for name in said for value in cells[name].dropna().unique()}
-    held = {name: set(cells[name].dropna()) for name in map(str, cells.columns) if name not in used}
+    held = {
+        name: set(cells[name].dropna())
+        for name in map(str, cells.columns)
+        if name not in used
+    }
     alike = [f"`{name}`" for name, values in held.items() if values and values <= known]
     if not alike:
         return []

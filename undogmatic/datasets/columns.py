@@ -61,8 +61,28 @@ SETTINGS = {name: name.replace(" ", "_") for name in SETTING.names}
 """What is known of a judge, by the names of columns."""
 SETTING_PREFIX = "settings."
 """How a reader's columns of settings begin."""
-_SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
-_SINGLE = (ITEM, INJECTED, PARENT, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
+_SIDES = {
+    "1": 0,
+    "2": 1,
+    "a": 0,
+    "b": 1,
+    "left": 0,
+    "right": 1,
+    "first": 0,
+    "second": 1,
+}
+_SINGLE = (
+    ITEM,
+    INJECTED,
+    PARENT,
+    CRITERION,
+    REPEAT,
+    ORDER,
+    CONFIDENCE,
+    RATER,
+    GROUP,
+    FAILED,
+)
 """The roles that one column has, in the order in which they are looked for."""
 OF_JUDGE = "the verdicts of the judge"
 MOST_LISTED = 30
@@ -166,7 +186,11 @@ class _OfVerdicts(Search):
     """The columns of a verdict table: a judge's, people's, and those of what they are about."""
 
     def __init__(
-        self, cells: pd.DataFrame, options: TableOptions, facts: Collection[str], door: Door
+        self,
+        cells: pd.DataFrame,
+        options: TableOptions,
+        facts: Collection[str],
+        door: Door,
     ) -> None:
         super().__init__(cells, door)
         self.options, self.facts = options, facts
@@ -178,11 +202,17 @@ class _OfVerdicts(Search):
         found, options = self.found, self.options
         found.people = self._names_of_people()
         found.labels = tuple(
-            self.named(name, LABEL) for name in options.human if name and name not in found.people
+            self.named(name, LABEL)
+            for name in options.human
+            if name and name not in found.people
         )
         found.only = self._names_of_judges()
-        judged = tuple(self.named(name, JUDGE) for name in options.judge if name not in found.only)
-        found.verdicts = () if options.verdict is None else (self.named(options.verdict, VERDICT),)
+        judged = tuple(
+            self.named(name, JUDGE) for name in options.judge if name not in found.only
+        )
+        found.verdicts = (
+            () if options.verdict is None else (self.named(options.verdict, VERDICT),)
+        )
         self.taken |= {*found.labels, *judged, *found.verdicts}
         found.texts = self._sides(options.text, TEXT)
         found.systems = self._sides(options.system, SYSTEM)
@@ -192,7 +222,9 @@ class _OfVerdicts(Search):
             found.item = self._only_ids()
         self._judges_by_name(judged)
         found.settings = self._take(
-            n for n in self.free() if self.joined[n] in SETTINGS or n.startswith(SETTING_PREFIX)
+            n
+            for n in self.free()
+            if self.joined[n] in SETTINGS or n.startswith(SETTING_PREFIX)
         )
         if not found.texts and (text := self._made_text() or self.called(TEXT)):
             found.texts = self._take([text])
@@ -204,7 +236,9 @@ class _OfVerdicts(Search):
             if self._is_constant(found.context):
                 # A prompt that is always the same is the judge's, and no part of an item.
                 found.settings, found.context = (*found.settings, found.context), None
-        found.remarks = self._take(n for n in self.free() if self.joined[n] in REMARK.names)
+        found.remarks = self._take(
+            n for n in self.free() if self.joined[n] in REMARK.names
+        )
         others = found.texts or found.context or any(map(self.is_prose, self.free()))
         if found.item is not None and not others and self.is_prose(found.item):
             found.texts = (found.item,)  # items are called by their texts
@@ -214,7 +248,9 @@ class _OfVerdicts(Search):
         self._leave_echoes()
         found.confidences = self._confidences()
         self.taken |= {*found.confidences.values()}
-        found.verdicts = tuple(n for n in found.verdicts if n not in found.confidences.values())
+        found.verdicts = tuple(
+            n for n in found.verdicts if n not in found.confidences.values()
+        )
         found.voices = self._voices()
         found.pairwise = self._pairwise()
         if not found.pairwise:
@@ -246,14 +282,22 @@ class _OfVerdicts(Search):
                     " COLUMN."
                 )
             return None
-        name = self.named(typed, role) if typed else self.called(role) if typed is None else None
+        name = (
+            self.named(typed, role)
+            if typed
+            else self.called(role)
+            if typed is None
+            else None
+        )
         if name is not None:
             self.taken.add(name)
         return name
 
     def _only_ids(self) -> str | None:
         """The one column whose name says in other words than those known that it holds ids."""
-        named = [name for name in self.free() if may_be_id(name) and not self.is_prose(name)]
+        named = [
+            name for name in self.free() if may_be_id(name) and not self.is_prose(name)
+        ]
         if len(named) != 1:
             return None
         held = self.cells[named[0]]
@@ -281,7 +325,9 @@ class _OfVerdicts(Search):
                 parts = self.names[name]
                 for stem, side in ((parts[:-1], parts[-1:]), (parts[1:], parts[:1])):
                     if side and side[0] in _SIDES and " ".join(stem) in role.names:
-                        sides.setdefault(" ".join(stem), {}).setdefault(_SIDES[side[0]], name)
+                        sides.setdefault(" ".join(stem), {}).setdefault(
+                            _SIDES[side[0]], name
+                        )
             whole = [pair for pair in sides.values() if len(pair) == 2]
             found = (whole[0][0], whole[0][1]) if whole else ()
         return self._take(found)
@@ -298,24 +344,40 @@ class _OfVerdicts(Search):
         """The people that are named, where the option names no column but what stands in the column
         of judges or raters."""
         typed = [name for name in self.options.human if name and name not in self.names]
-        columns = [self.called(role, anything) for role in (JUDGE, RATER)] if typed else []
-        held = {cell for column in columns if column is not None for cell in self.cells[column]}
+        columns = (
+            [self.called(role, anything) for role in (JUDGE, RATER)] if typed else []
+        )
+        held = {
+            cell
+            for column in columns
+            if column is not None
+            for cell in self.cells[column]
+        }
         return tuple(name for name in typed if name in held)
 
     def _is_constant(self, name: str) -> bool:
         """Whether a column says one thing, or one for each judge."""
         judges = self.found.judges
-        held = self.cells[name] if judges is None else self.cells.groupby(judges, sort=False)[name]
+        held = (
+            self.cells[name]
+            if judges is None
+            else self.cells.groupby(judges, sort=False)[name]
+        )
         return int(np.max(held.nunique())) < 2 and len(self.cells) > 1
 
     def _is_beside_verdicts(self, name: str) -> bool:
         """Whether another column holds what the names in this one said, and no label is one of
         these names."""
-        labels = [*self.found.labels, *(other for other in self.free() if side_of(other) == -1)]
+        labels = [
+            *self.found.labels,
+            *(other for other in self.free() if side_of(other) == -1),
+        ]
         own = self.sample(name).distinct_words().keys()
         if any(own & self.sample(other).distinct_words().keys() for other in labels):
             return False
-        return any(side_of(other) in (0, 1) and self.is_value(other) for other in self.free())
+        return any(
+            side_of(other) in (0, 1) and self.is_value(other) for other in self.free()
+        )
 
     def _made_text(self) -> str | None:
         """The one column that is called what a model made, such as `predicted` or `model answer`,
@@ -379,7 +441,8 @@ class _OfVerdicts(Search):
             return
         rater = found.rater
         if rater is not None and (
-            found.people or any(side_of(str(name)) == 1 for name in self.cells[rater].unique())
+            found.people
+            or any(side_of(str(name)) == 1 for name in self.cells[rater].unique())
         ):
             found.judges, found.rater, found.among_raters = rater, None, True
             return
@@ -389,7 +452,9 @@ class _OfVerdicts(Search):
             if {1, -1} <= sides:  # a column `metric` with what judges and people said
                 found.judges, found.criterion, found.among_raters = about, None, True
                 return
-        named = (n for known in JUDGE.names for n in self.free() if self.joined[n] == known)
+        named = (
+            n for known in JUDGE.names for n in self.free() if self.joined[n] == known
+        )
         for name in named:
             if JUDGE.holds(self, name) and self._judges_what(name):
                 found.judges = name
@@ -418,15 +483,22 @@ class _OfVerdicts(Search):
         if found.judges is None and not typed_judges and not typed_people:
             judges, people, neutral = self._called_after_others(judges, people, neutral)
         self._check_mute(
-            typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
+            typed_judges or found.judges is not None or bool(judges),
+            typed_judges,
+            typed_people,
         )
         more: list[str] = []
-        summed = self._aggregates(list(found.labels) if typed_people else people, neutral)
+        summed = self._aggregates(
+            list(found.labels) if typed_people else people, neutral
+        )
         people, neutral = (
-            [name for name in names if name not in summed] for names in (people, neutral)
+            [name for name in names if name not in summed]
+            for names in (people, neutral)
         )
         if not typed_people and people:
-            if found.judges is None and not any(map(names_a_role, (*judges, *found.verdicts))):
+            if found.judges is None and not any(
+                map(names_a_role, (*judges, *found.verdicts))
+            ):
                 people, more = _by_their_words(people)
             if self._are_criteria(judges or list(found.verdicts), people):
                 found.labels = tuple(people)
@@ -438,8 +510,14 @@ class _OfVerdicts(Search):
             return
         if found.rater is not None and len(neutral) == 1:
             # Beside a name that tells little stands another that says what the judge says.
-            same = [name for name in self._unnamed() if self.says_as(name, found.verdicts)]
-            neutral = neutral if self.says_as(neutral[0], found.verdicts) or not same else same
+            same = [
+                name for name in self._unnamed() if self.says_as(name, found.verdicts)
+            ]
+            neutral = (
+                neutral
+                if self.says_as(neutral[0], found.verdicts) or not same
+                else same
+            )
         # Beside a judge's own column each may be another judge's, or a system's: alike or not,
         # several are not people's by themselves.
         if len(neutral) > 1:
@@ -453,7 +531,9 @@ class _OfVerdicts(Search):
         if len(single) < 2:
             return []
         own = [name for name in single if {*self.names[name]} & PARTS["human"]]
-        named = [name for name in self.free() if is_aggregate(name) and not is_measured(name)]
+        named = [
+            name for name in self.free() if is_aggregate(name) and not is_measured(name)
+        ]
         free = [name for name in (*people, *neutral, *named) if name not in self.taken]
         # Of a column that is called a majority it is told even where people settled it otherwise;
         # one that is called a score is a total only where it is computed.
@@ -473,7 +553,9 @@ class _OfVerdicts(Search):
         """Leave out the columns that repeat the verdicts."""
         if echoes := self._echoes():
             self.found.remarks = (*self.found.remarks, *self._take(echoes))
-            self.found.verdicts = tuple(n for n in self.found.verdicts if n not in echoes)
+            self.found.verdicts = tuple(
+                n for n in self.found.verdicts if n not in echoes
+            )
             columns = [f"`{name}`" for name in echoes]
             facts = {"columns": columns[:8], "n": len(echoes)}
             self.found.notes.append(Finding("table.echoes", facts))
@@ -490,13 +572,17 @@ class _OfVerdicts(Search):
             if len(candidates) > 1 and (own := self._as_labels(candidates)):
                 candidates = own
             if len(candidates) != 1:
-                raise self._which(VERDICT, "what the judges said", candidates or self._values())
+                raise self._which(
+                    VERDICT, "what the judges said", candidates or self._values()
+                )
             found.verdicts = (candidates[0],)
             return [name for name in neutral if name != candidates[0]]
         if not any(map(names_a_role, judges)):
             # Where no column is called a judge's, a judge may be called anything.
             unnamed = [] if neutral and not judges else self._as_labels(self._unnamed())
-            judges = [name for name in self.free() if name in {*judges, *more, *unnamed}]
+            judges = [
+                name for name in self.free() if name in {*judges, *more, *unnamed}
+            ]
         elif any(not names_a_role(name) for name in judges) and len(judges) > 1:
             unnamed = self._as_labels(self._unnamed())
             judges = [name for name in self.free() if name in {*judges, *unnamed}]
@@ -505,14 +591,18 @@ class _OfVerdicts(Search):
             if alike or self._are_criteria(judges, found.labels):
                 found.verdicts = tuple(judges)
             else:
-                found.verdicts = self.together(judges, JUDGE, f"which column holds {OF_JUDGE}")
+                found.verdicts = self.together(
+                    judges, JUDGE, f"which column holds {OF_JUDGE}"
+                )
             return neutral
         if len(neutral) == 1:
             found.verdicts = (neutral[0],)
             return []
         if neutral:
             own = self._as_labels(neutral)
-            raise self._which(JUDGE, OF_JUDGE, [*own, *(n for n in neutral if n not in own)])
+            raise self._which(
+                JUDGE, OF_JUDGE, [*own, *(n for n in neutral if n not in own)]
+            )
         raise self._which(JUDGE, OF_JUDGE, self._values())
 
     def _called_after_others(
@@ -524,12 +614,17 @@ class _OfVerdicts(Search):
         is called a person's."""
         stems: dict[str, str] = {}
         for name in self.free():
-            if not _told_of_judges(self.names[name]) or name in self.facts or is_measured(name):
+            if (
+                not _told_of_judges(self.names[name])
+                or name in self.facts
+                or is_measured(name)
+            ):
                 continue
             if not self.is_value(name):
                 continue
             stem = next(
-                (other for other in self.free() if self._is_called_after(name, other)), None
+                (other for other in self.free() if self._is_called_after(name, other)),
+                None,
             )
             if stem is not None:
                 stems[name] = stem
@@ -538,7 +633,11 @@ class _OfVerdicts(Search):
             return judges, people, neutral
         judges = [name for name in self.free() if name in {*judges, *after}]
         people = [name for name in people if name not in after]
-        plain = [name for name in dict.fromkeys(stems[one] for one in after) if name not in people]
+        plain = [
+            name
+            for name in dict.fromkeys(stems[one] for one in after)
+            if name not in people
+        ]
         neutral = [name for name in neutral if name not in after]
         if not people:
             people = list(self._take(plain))
@@ -560,7 +659,9 @@ class _OfVerdicts(Search):
             return False
         if side_of(other) == 1 or {*short} & {"id", "ids"}:
             return False
-        rest = long[:-n] if long[-n:] == short else long[n:] if long[:n] == short else ()
+        rest = (
+            long[:-n] if long[-n:] == short else long[n:] if long[:n] == short else ()
+        )
         named = _told_of_judges(rest) and not {*rest} & PARTS["human"]
         return named and self.is_value(other) and self.grades_alike(name, other)
 
@@ -572,14 +673,20 @@ class _OfVerdicts(Search):
             for _ in range(2)
         ]
         judges, people = (
-            {name: words for name, words in side.items() if is_measured(name) and words & PARTS[of]}
+            {
+                name: words
+                for name, words in side.items()
+                if is_measured(name) and words & PARTS[of]
+            }
             for side, of in zip(sides, ("judge", "human"), strict=True)
         )
         last = PARTS["measured_last"]
         shared = {w for words in judges.values() for w in words & last} & {
             w for words in people.values() for w in words & last
         }
-        return [n for n in judges if judges[n] & shared], [n for n in people if people[n] & shared]
+        return [n for n in judges if judges[n] & shared], [
+            n for n in people if people[n] & shared
+        ]
 
     def _unnamed(self) -> list[str]:
         """The free columns whose names say nothing of what they hold."""
@@ -623,7 +730,9 @@ class _OfVerdicts(Search):
         came_to = [
             name
             for name in self.free()
-            if is_aggregate(name) and not is_measured(name) and self.says_as(name, found.verdicts)
+            if is_aggregate(name)
+            and not is_measured(name)
+            and self.says_as(name, found.verdicts)
         ]
         if len(came_to) == 1:
             return (came_to[0],)
@@ -633,7 +742,9 @@ class _OfVerdicts(Search):
             return (same[0],)
         # Numbers 0 and 1 may say anything of an item; initials are people's.
         initials = [name for name in same if _INITIALS.fullmatch(name)]
-        binary = all(self.sample(name).distinct_words().keys() <= {"0", "1"} for name in same)
+        binary = all(
+            self.sample(name).distinct_words().keys() <= {"0", "1"} for name in same
+        )
         if binary and not initials:
             return ()
         same = initials if binary else same
@@ -659,7 +770,8 @@ class _OfVerdicts(Search):
                 name
                 for name in found.verdicts
                 for other in found.verdicts
-                if {*self.names[other]} < {*self.names[name]} and self.repeats_cells(name, other)
+                if {*self.names[other]} < {*self.names[name]}
+                and self.repeats_cells(name, other)
             ]
         return [
             name
@@ -676,8 +788,12 @@ class _OfVerdicts(Search):
         sure = PARTS["confidence"]
         named = [
             name
-            for name in (*self.free(), *(found.verdicts if not self.options.judge else ()))
-            if set(self.names[name]) & sure and not set(self.names[name]) & PARTS["human"]
+            for name in (
+                *self.free(),
+                *(found.verdicts if not self.options.judge else ()),
+            )
+            if set(self.names[name]) & sure
+            and not set(self.names[name]) & PARTS["human"]
         ]
         held = [name for name in named if self._is_share(name)]
         verdicts = [name for name in found.verdicts if name not in held]
@@ -701,7 +817,9 @@ class _OfVerdicts(Search):
         found = self.found
         if found.judges is not None or found.rater is not None:
             return {}
-        if found.criterion is None and (voices := criteria_of(found.verdicts, found.labels)):
+        if found.criterion is None and (
+            voices := criteria_of(found.verdicts, found.labels)
+        ):
             return voices
         return _both_orders(found.verdicts) if found.order is None else {}
 
@@ -711,18 +829,25 @@ class _OfVerdicts(Search):
         must not silently take its place.
         """
         free = [
-            name for name in self.free() if name not in self.facts and not self.sample(name).said
+            name
+            for name in self.free()
+            if name not in self.facts and not self.sample(name).said
         ]
         neutral = -1 if judged else 1  # whose a column is whose name does not tell
         for role, own, typed in ((JUDGE, 1, typed_judges), (LABEL, -1, typed_people)):
-            sides = [name for name in free if not typed and (side_of(name) or neutral) == own]
+            sides = [
+                name for name in free if not typed and (side_of(name) or neutral) == own
+            ]
             self.check_formulas(sides, role)
         values = [] if judged else self._values()
         if values and (empty := [name for name in free if side_of(name) == 1]):
             raise Question(
                 f"`{empty[0]}` is empty in every row.",
                 [
-                    Way("or" if n else "If the verdicts are in another column:", [(JUDGE, name)])
+                    Way(
+                        "or" if n else "If the verdicts are in another column:",
+                        [(JUDGE, name)],
+                    )
                     for n, name in enumerate(values[:4])
                 ],
             ).at(self.door)
@@ -731,25 +856,39 @@ class _OfVerdicts(Search):
         """Ask whether the models of a column are judges or makers, where neither its name nor what
         it holds tells."""
         found = self.found
-        column = found.systems[0] if len(found.systems) == 1 and not self.options.system else None
+        column = (
+            found.systems[0]
+            if len(found.systems) == 1 and not self.options.system
+            else None
+        )
         own = (
             found.judges is not None
             or any(side_of(name) == 1 for name in found.verdicts)
             or bool(self.options.judge)
         )
-        if column is None or own or self.joined[column] not in MODEL.names or found.item is None:
+        if (
+            column is None
+            or own
+            or self.joined[column] not in MODEL.names
+            or found.item is None
+        ):
             return
         by_item = self.cells.groupby(found.item, sort=False)
         if int(by_item[column].nunique().max()) < 2:
             return
         told = [
-            name for name in (*found.texts, *found.labels) if int(by_item[name].nunique().max()) > 1
+            name
+            for name in (*found.texts, *found.labels)
+            if int(by_item[name].nunique().max()) > 1
         ]
         if not told:
             raise Question(
                 f"are the names in `{column}` (e.g. {self.shown(column)}) those of judges, or of"
                 " the makers of what was judged?",
-                [Way("Of judges: type", [(JUDGE, column)]), Way("of makers:", [(SYSTEM, column)])],
+                [
+                    Way("Of judges: type", [(JUDGE, column)]),
+                    Way("of makers:", [(SYSTEM, column)]),
+                ],
             ).at(self.door)
 
     def _leave_others(self) -> None:
@@ -757,11 +896,13 @@ class _OfVerdicts(Search):
         nothing of the items."""
         typed = {0, 1} if self.options.judge and self.found.judges is None else set()
         typed |= {-1} if self.options.human and self.found.rater is None else set()
-        named = {part for name in self.found.verdicts for part in self.names[name]} & PARTS[
-            "neutral"
-        ]
+        named = {
+            part for name in self.found.verdicts for part in self.names[name]
+        } & PARTS["neutral"]
         own = {
-            n: s for n in self.free() if n not in self.found.used() and (s := side_of(n)) in typed
+            n: s
+            for n in self.free()
+            if n not in self.found.used() and (s := side_of(n)) in typed
         }
         own = {
             n: s
@@ -783,21 +924,35 @@ class _OfVerdicts(Search):
         """Say what was recognised and not declared: verdicts and labels first, as all else hangs on
         them."""
         found, options = self.found, self.options
-        marked = {name: [f"`{n}`" for n in getattr(found, name)] for name in ("verdicts", "labels")}
+        marked = {
+            name: [f"`{n}`" for n in getattr(found, name)]
+            for name in ("verdicts", "labels")
+        }
         if found.judges is not None and not (options.judge and options.verdict):
-            facts: dict[str, Any] = {"judge": f"`{found.judges}`", "columns": marked["verdicts"]}
+            facts: dict[str, Any] = {
+                "judge": f"`{found.judges}`",
+                "columns": marked["verdicts"],
+            }
             facts |= spelled(self.door, JUDGE, VERDICT)
             found.notes.append(Finding("table.read_judges", facts))
         elif not options.judge:
             facts = {"columns": marked["verdicts"], "n": len(found.verdicts)}
-            found.notes.append(Finding("table.read_verdict", facts | spelled(self.door, JUDGE)))
-        if found.labels and found.rater is not None and not (options.human and options.rater):
+            found.notes.append(
+                Finding("table.read_verdict", facts | spelled(self.door, JUDGE))
+            )
+        if (
+            found.labels
+            and found.rater is not None
+            and not (options.human and options.rater)
+        ):
             facts = {"rater": f"`{found.rater}`", "columns": marked["labels"]}
             facts |= spelled(self.door, RATER, LABEL)
             found.notes.append(Finding("table.read_raters", facts))
         elif found.labels and not options.human:
             facts = {"columns": marked["labels"], "n": len(found.labels)}
-            found.notes.append(Finding("table.read_label", facts | spelled(self.door, LABEL)))
+            found.notes.append(
+                Finding("table.read_label", facts | spelled(self.door, LABEL))
+            )
         roles = {TEXT: found.texts, SYSTEM: found.systems}
         for role in _SINGLE:
             name = getattr(found, role.name)
@@ -810,20 +965,34 @@ class _OfVerdicts(Search):
             for name in names
         ]
         found.notes += [Finding("table.read_roles", {"roles": typed})] if typed else []
-        rest = [n for n in self.free() if self.joined[n] in TEXT.names and self.is_prose(n)]
-        if rest and len(found.texts) == 1 and not (options.text or found.pairwise or found.judges):
+        rest = [
+            n for n in self.free() if self.joined[n] in TEXT.names and self.is_prose(n)
+        ]
+        if (
+            rest
+            and len(found.texts) == 1
+            and not (options.text or found.pairwise or found.judges)
+        ):
             values = {
                 "text": f"`{found.texts[0]}`",
                 "others": [f"`{name}`" for name in rest[:4]],
                 "n": len(rest),
             }
             found.notes.append(
-                Finding("table.read_text", values | {"option": self.door.typed(TEXT, rest[0])})
+                Finding(
+                    "table.read_text",
+                    values | {"option": self.door.typed(TEXT, rest[0])},
+                )
             )
-        if not found.texts and (prose := [name for name in self.free() if self.is_prose(name)]):
+        if not found.texts and (
+            prose := [name for name in self.free() if self.is_prose(name)]
+        ):
             values = {"columns": [f"`{name}`" for name in prose[:4]], "n": len(prose)}
             found.notes.append(
-                Finding("table.no_text", values | {"option": self.door.typed(TEXT, prose[0])})
+                Finding(
+                    "table.no_text",
+                    values | {"option": self.door.typed(TEXT, prose[0])},
+                )
             )
         found.notes += self.silent()
         told = spelled(self.door, JUDGE, LABEL)
@@ -846,17 +1015,28 @@ class _OfVerdicts(Search):
             and len(self.sample(name).distinct_words()) > 1
         ]
         if not held:  # better one that says one thing than none
-            held = [name for name in self.free() if self.is_value(name) and side_of(name) != -1]
+            held = [
+                name
+                for name in self.free()
+                if self.is_value(name) and side_of(name) != -1
+            ]
         return sorted(held, key=lambda name: len(self.sample(name).distinct_words()))
 
     def _which(self, role: Role, what: str, names: Sequence[str]) -> ConfigError:
         """That several columns may hold what a judge or people said, or none seems to."""
-        if role is JUDGE and len(names) == 2 and not self.found.labels and self._say_alike(names):
+        if (
+            role is JUDGE
+            and len(names) == 2
+            and not self.found.labels
+            and self._say_alike(names)
+        ):
             return self._one_each(names)
         if names:
             return self.doubt(role, f"which column holds {what}", names)
         listed = ", ".join(f"`{name}`" for name in list(self.names)[:MOST_LISTED])
-        listed += f", ... ({len(self.names):,})" if len(self.names) > MOST_LISTED else ""
+        listed += (
+            f", ... ({len(self.names):,})" if len(self.names) > MOST_LISTED else ""
+        )
         why = f"no column seems to hold {what}"
         empty = [n for n in self.free() if side_of(n) == 1 and not self.sample(n).said]
         why += f"; `{empty[0]}` is empty in every row" if empty else ""
@@ -879,11 +1059,18 @@ class _OfVerdicts(Search):
         asked = Question(
             f"two columns say the same, and nothing tells whose they are: {shown}.",
             [
-                Way("If the first is a judge's and the second people's, type", _whose(one, two)),
+                Way(
+                    "If the first is a judge's and the second people's, type",
+                    _whose(one, two),
+                ),
                 Way("if it is the other way round:", _whose(two, one)),
             ],
         ).at(self.door)
-        return asked if both is None else ConfigError(f"{asked} If both are judges': {both}.")
+        return (
+            asked
+            if both is None
+            else ConfigError(f"{asked} If both are judges': {both}.")
+        )
 
     def _pairwise(self) -> bool:
         found = self.found
@@ -893,8 +1080,14 @@ class _OfVerdicts(Search):
         words = {word for cells in samples for word in cells.distinct_words()}
         odd = words - CHOICES.keys() - {"0"}
         said = sum(cells.said for cells in samples)
-        stray = sum(n for cells in samples for w, n in cells.distinct_words().items() if w in odd)
-        if stray <= STRAY_CHOICES * said:  # answers that could not be read, which are told
+        stray = sum(
+            n
+            for cells in samples
+            for w, n in cells.distinct_words().items()
+            if w in odd
+        )
+        # answers that could not be read, which are told
+        if stray <= STRAY_CHOICES * said:
             words -= odd
         outputs = len(found.texts) == 2 or len(found.systems) == 2
         two = found.order is not None or outputs
@@ -916,10 +1109,14 @@ class _OfVerdicts(Search):
     def _is_coded(self, words: Collection[str]) -> bool:
         """Whether verdicts or labels are numbers that may choose one of two outputs, and nothing
         on the other side is anything else."""
-        labels = {w for name in self.found.labels for w in self.sample(name).distinct_words()}
+        labels = {
+            w for name in self.found.labels for w in self.sample(name).distinct_words()
+        }
         sides = [frozenset(side) for side in (words, labels) if side]
         coded = [side for side in sides if side in CODES]
-        return bool(coded) and all(side in CODES or side <= CHOICES.keys() for side in sides)
+        return bool(coded) and all(
+            side in CODES or side <= CHOICES.keys() for side in sides
+        )
 
 
 def _told_of_judges(words: Iterable[str]) -> bool:
@@ -932,7 +1129,11 @@ def _by_their_words(people: Sequence[str]) -> tuple[list[str], list[str]]:
     """Columns that are called labels: those of people, and those that may be judges' labels. Beside
     a column that is called a person's, or a label and nothing else, `nova_label` is what something
     called nova said; without one, it may be a person."""
-    others = [name for name in people if own_words(name) and not set(tokens(name)) & PARTS["human"]]
+    others = [
+        name
+        for name in people
+        if own_words(name) and not set(tokens(name)) & PARTS["human"]
+    ]
     own = [name for name in people if name not in others]
     return (own, others) if own else (list(people), [])
 
@@ -949,13 +1150,20 @@ def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice
     if min(map(len, sides)) < 2:
         return _one_labelled(sides[0], people)
     words = [set().union(*side.values()) for side in sides]
-    both = {word for word in words[0] & words[1] if len(word) > 1 and not word.isdigit()}
+    both = {
+        word for word in words[0] & words[1] if len(word) > 1 and not word.isdigit()
+    }
     everywhere = [
-        word for word in both if all(word in name for side in sides for name in side.values())
+        word
+        for word in both
+        if all(word in name for side in sides for name in side.values())
     ]
     both -= {*everywhere}
     keys = [
-        {name: tuple(part for part in parts if part in both) for name, parts in side.items()}
+        {
+            name: tuple(part for part in parts if part in both)
+            for name, parts in side.items()
+        }
         for side in sides
     ]
     shared = set(keys[0].values()) & set(keys[1].values()) - {()}
@@ -972,24 +1180,37 @@ def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice
             rests = dict.fromkeys(rests, nobody)
         for name, key in named.items():
             voices[name] = Voice(rests[name] or name, " ".join(key) or None)
-        told = [(voice.name, voice.criterion) for name, voice in voices.items() if name in side]
+        told = [
+            (voice.name, voice.criterion)
+            for name, voice in voices.items()
+            if name in side
+        ]
         if len(set(told)) < len(told):
             return {}
     return voices
 
 
-def _one_labelled(judges: Mapping[str, tuple[str, ...]], people: Sequence[str]) -> dict[str, Voice]:
+def _one_labelled(
+    judges: Mapping[str, tuple[str, ...]], people: Sequence[str]
+) -> dict[str, Voice]:
     """What the columns of one judge are about, where people labelled one of its criteria:
     `gpt4_style` and `gpt4_overall` beside `human_overall`. Empty where they are not so called."""
     if len(judges) < 2 or len(people) != 1:
         return {}
     stem = set.intersection(*map(set, judges.values()))
-    own = {name: [part for part in parts if part not in stem] for name, parts in judges.items()}
+    own = {
+        name: [part for part in parts if part not in stem]
+        for name, parts in judges.items()
+    }
     one_word = all(len(words) == 1 and not words[0].isdigit() for words in own.values())
-    met = [name for name, words in own.items() if words and words[0] in tokens(people[0])]
+    met = [
+        name for name, words in own.items() if words and words[0] in tokens(people[0])
+    ]
     if not stem or not one_word or len(met) != 1:
         return {}
-    named = {name: words[0] for name, words in own.items()} | {people[0]: own[met[0]][0]}
+    named = {name: words[0] for name, words in own.items()} | {
+        people[0]: own[met[0]][0]
+    }
     # `gpt4_style` is by gpt4
     who = {
         name: re.sub(criterion, "", name, flags=re.IGNORECASE).strip("_-. ")
@@ -997,7 +1218,9 @@ def _one_labelled(judges: Mapping[str, tuple[str, ...]], people: Sequence[str]) 
     }
     if len({who[name] for name in judges}) > 1:
         return {}
-    return {name: Voice(who[name] or name, criterion) for name, criterion in named.items()}
+    return {
+        name: Voice(who[name] or name, criterion) for name, criterion in named.items()
+    }
 
 
 def _both_orders(verdicts: Sequence[str]) -> dict[str, Voice]:

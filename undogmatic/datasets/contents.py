@@ -58,7 +58,11 @@ class Contents:
         if cells.numeric >= 0.7 or words.keys() <= KNOWN:
             return True
         short = max(map(len, words)) <= 40
-        return loose and short and (len(words) <= 12 and len(words) * 2 <= max(cells.said, 4))
+        return (
+            loose
+            and short
+            and (len(words) <= 12 and len(words) * 2 <= max(cells.said, 4))
+        )
 
     def is_category(self, name: str) -> bool:
         """Whether it holds categories that come again, of which there may be many: for a column
@@ -84,7 +88,8 @@ class Contents:
         if min(cells.numeric for cells in both) < 0.9:
             return False
         ends = [
-            (numbers[0], numbers[-1]) for numbers in (cells.distinct_numbers() for cells in both)
+            (numbers[0], numbers[-1])
+            for numbers in (cells.distinct_numbers() for cells in both)
         ]
         shared = min(high for _, high in ends) - max(low for low, _ in ends)
         whole = max(high for _, high in ends) - min(low for low, _ in ends)
@@ -111,7 +116,9 @@ class Contents:
         met, n = 0, 0
         for said, row in zip(own, rows, strict=True):
             given = [fold(str(cell)) for cell in row if cell is not None]
-            numbers = [number for cell in given if (number := number_of(cell)) is not None]
+            numbers = [
+                number for cell in given if (number := number_of(cell)) is not None
+            ]
             value = None if said is None else number_of(str(said))
             if said is None or not given:
                 continue
@@ -119,7 +126,10 @@ class Contents:
             if value is not None and numbers and len(numbers) == len(given):
                 near = abs(float(np.mean(numbers)) - value) <= NEAR_MEAN
                 near = near or (len(numbers) > 1 and value == sum(numbers))
-                met, n = met + (near or abs(float(np.median(numbers)) - value) < NEAR_MEAN), n + 1
+                met, n = (
+                    met + (near or abs(float(np.median(numbers)) - value) < NEAR_MEAN),
+                    n + 1,
+                )
             elif 2 * count > len(given):
                 met, n = met + (fold(str(said)) == word), n + 1
         return n >= FEWEST_ROWS and met >= SAME_SHARE * n
@@ -127,7 +137,11 @@ class Contents:
     def is_text(self, name: str) -> bool:
         """Whether it holds words that are no known verdicts."""
         cells = self.sample(name)
-        return cells.said > 0 and cells.numeric < 0.5 and not cells.distinct_words().keys() <= KNOWN
+        return (
+            cells.said > 0
+            and cells.numeric < 0.5
+            and not cells.distinct_words().keys() <= KNOWN
+        )
 
     def is_prose(self, name: str) -> bool:
         """Whether most of what it holds are sentences, not ids."""
@@ -141,11 +155,18 @@ class Contents:
         cells = self.sample(name)
         words = cells.distinct_words()
         # A system may be called as a choice is: "model a".
-        return bool(words) and cells.numeric < 0.5 and not words.keys() <= KNOWN - CHOICES.keys()
+        return (
+            bool(words)
+            and cells.numeric < 0.5
+            and not words.keys() <= KNOWN - CHOICES.keys()
+        )
 
     def is_order(self, name: str) -> bool:
         """Whether it says in which order two outputs were shown."""
-        return order_words(self.joined[name], self.sample(name).distinct_words()) is not None
+        return (
+            order_words(self.joined[name], self.sample(name).distinct_words())
+            is not None
+        )
 
     def identifies(self, name: str) -> bool:
         """Whether each row has an id there, and none has that of another but where an item may have
@@ -167,7 +188,9 @@ class Contents:
         if cells.numeric < 1 or not (numbers == np.round(numbers)).all():
             return False
         judged = [n for n in self.free() if side_of(n) == 1 and self.is_value(n)]
-        others = [n for n in self.free() if n != name and not side_of(n) and self.is_value(n)]
+        others = [
+            n for n in self.free() if n != name and not side_of(n) and self.is_value(n)
+        ]
         if not judged:
             # No judge stands here, as in a file of labels alone.
             words = [n for n in others if self.sample(n).numeric < 0.1]
@@ -176,7 +199,9 @@ class Contents:
 
     def says_what_judges_say(self, name: str) -> bool:
         """Whether it holds the words of another column, which is called a judge's."""
-        others = [n for n in self.free() if n != name and side_of(n) == 1 and self.is_value(n)]
+        others = [
+            n for n in self.free() if n != name and side_of(n) == 1 and self.is_value(n)
+        ]
         words = self.sample(name).numeric < 0.5 and self.is_value(name)
         return words and self.says_as(name, others)
 
@@ -184,7 +209,9 @@ class Contents:
         """Whether another free column, which is called none of these names, is clearly one of
         labels."""
         others = [
-            other for other in self.free() if other != name and self.joined[other] not in not_called
+            other
+            for other in self.free()
+            if other != name and self.joined[other] not in not_called
         ]
         return any(side_of(other) == -1 and self.is_value(other) for other in others)
 

@@ -68,7 +68,11 @@ class Command:
         return f"{self.option(what)}{'=' if value.startswith('-') else ' '}{shown}"
 
     def without(self, role: Role) -> str | None:
-        return f"{self.option(role)} none" if role is LABEL and role in self.repeated else None
+        return (
+            f"{self.option(role)} none"
+            if role is LABEL and role in self.repeated
+            else None
+        )
 
     def several(self, role: Role, names: Sequence[str]) -> str | None:
         return f"repeat {self.option(role)}" if role in self.repeated else None
@@ -154,8 +158,12 @@ class Doubt:
     def at(self, door: Door) -> ConfigError:
         """The doubt as an error that asks for an option of the door."""
         if not self.candidates:
-            return ConfigError(f"{self.why}. Name it: {door.typed(self.role, 'COLUMN')}.")
-        shown = "; ".join(f"`{name}` (e.g. {held})" for name, held in self.candidates.items())
+            return ConfigError(
+                f"{self.why}. Name it: {door.typed(self.role, 'COLUMN')}."
+            )
+        shown = "; ".join(
+            f"`{name}` (e.g. {held})" for name, held in self.candidates.items()
+        )
         names = list(self.candidates)[:SHOWN]
         ways = " or ".join(door.typed(self.role, name) for name in names)
         without = door.without(self.role) if self.none else None

@@ -39,7 +39,9 @@ _NEGATED = re.compile(rf"({_PLAIN_EN.pattern}) not\b|\bnão (?=({_PLAIN_PT.patte
 _PORTUGUESE = frozenset(
     "de que não uma um os as para com por ao dos das se é ou mais em no na".split()
 )
-_ENGLISH = frozenset("the of and to is that it for on with as be this was are by not or an".split())
+_ENGLISH = frozenset(
+    "the of and to is that it for on with as be this was are by not or an".split()
+)
 
 
 def language_of(text: str) -> Language:
@@ -75,7 +77,10 @@ def _shuffled(text: str, draw: random.Random, count: int) -> str | None:
         return None
     # Each defect moves one sentence somewhere else, so that more of them disturb more.
     for place in draw.sample(range(len(parts)), len(parts))[:count]:
-        others = [k for k in range(len(parts)) if abs(k - place) > 1] or [0, len(parts) - 1]
+        others = [k for k in range(len(parts)) if abs(k - place) > 1] or [
+            0,
+            len(parts) - 1,
+        ]
         parts.insert(draw.choice(others), parts.pop(place))
     return " ".join(parts)
 
@@ -147,7 +152,14 @@ MAKERS: Mapping[str, Callable[[str, random.Random, int], str | None]] = {
     "lookalike": _lookalike,
 }
 Made = Literal[
-    "removed", "shuffled", "repeated", "negated", "typing", "capitals", "lookalike", "format"
+    "removed",
+    "shuffled",
+    "repeated",
+    "negated",
+    "typing",
+    "capitals",
+    "lookalike",
+    "format",
 ]
 
 
@@ -265,13 +277,19 @@ def chosen(edits: Edits, cues: int | Sequence[str] | None) -> list[str]:
         ConfigError: A name is no cue, or one that the rubric asks about.
     """
     free = [
-        name for name, edit in edits.cues.items() if not {name, edit.against} & {*edits.relevant}
+        name
+        for name, edit in edits.cues.items()
+        if not {name, edit.against} & {*edits.relevant}
     ]
     if cues is None or isinstance(cues, int):
         return free[: len(free) if cues is None else cues]
     for name in cues:
         if name not in free:
-            why = "the rubric asks about it" if name in edits.relevant else "there is no such cue"
+            why = (
+                "the rubric asks about it"
+                if name in edits.relevant
+                else "there is no such cue"
+            )
             raise ConfigError(
                 f"`dataset.cues` names {name!r}: {why}. There are: {', '.join(free)}."
             )

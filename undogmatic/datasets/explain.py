@@ -54,7 +54,9 @@ def roles_of_columns(
         doubt = None
     except (ConfigError, DataError) as error:
         doubt = error
-        cells = pd.concat([frame.cells for frame in frames], ignore_index=True).astype(object)
+        cells = pd.concat([frame.cells for frame in frames], ignore_index=True).astype(
+            object
+        )
         cells = cells.where(cells.notna(), None)
         columns = found_so_far(cells, options)
     contents = Contents(cells)
@@ -67,10 +69,15 @@ def _typed(options: TableOptions) -> set[str]:
     """The columns that somebody named."""
     many = (*options.judge, *options.human, *options.text, *options.system)
     names = [getattr(options, role.name, None) for role in EVERY]
-    return {*many, *(name for name in (*names, options.verdict) if isinstance(name, str))}
+    return {
+        *many,
+        *(name for name in (*names, options.verdict) if isinstance(name, str)),
+    }
 
 
-def _described(contents: Contents, columns: Columns, name: str, typed: set[str]) -> ColumnRole:
+def _described(
+    contents: Contents, columns: Columns, name: str, typed: set[str]
+) -> ColumnRole:
     role = _role_of(columns, name)
     examples = ", ".join(contents.sample(name).examples())
     return ColumnRole(
@@ -140,4 +147,8 @@ def _others(contents: Contents, name: str, role: str) -> list[Role]:
         RATER: contents.repeats(name) and contents.is_names(name),
     }
     own = {"judge": JUDGE, "human": LABEL}.get(role)
-    return [each for each in _ASKED if able.get(each) and each is not own and each.name != role][:3]
+    return [
+        each
+        for each in _ASKED
+        if able.get(each) and each is not own and each.name != role
+    ][:3]

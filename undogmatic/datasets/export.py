@@ -38,15 +38,24 @@ def rows(table: Evidence) -> pd.DataFrame:
     )
     joined = verdicts.merge(labels, on=["item", "criterion"], how="outer", sort=False)
     known = items.rename(columns=lambda name: str(name).removeprefix(SLICE))
-    known = known[[name for name in known if name in ("item", "group") or name not in verdicts]]
+    known = known[
+        [name for name in known if name in ("item", "group") or name not in verdicts]
+    ]
     joined = joined.merge(known, on="item", how="left", suffixes=("", " of the item"))
     for key in dict.fromkeys(key for told in table.settings.values() for key in told):
         of_judge = {judge: told.get(key) for judge, told in table.settings.items()}
-        joined[f"settings.{key.removeprefix('settings.')}"] = joined["judge"].map(of_judge)
+        joined[f"settings.{key.removeprefix('settings.')}"] = joined["judge"].map(
+            of_judge
+        )
     for name, value in _stated(table).items():
-        joined[STATED + name] = joined["criterion"].map(value) if callable(value) else value
+        joined[STATED + name] = (
+            joined["criterion"].map(value) if callable(value) else value
+        )
     joined["repeat"] = joined["repeat"].fillna(0).astype(int)
-    order = [*FIRST, *(name for name in COLUMNS if name in joined and name not in FIRST)]
+    order = [
+        *FIRST,
+        *(name for name in COLUMNS if name in joined and name not in FIRST),
+    ]
     order += [name for name in joined if name not in order]
     joined = joined[order].astype(object)
     return joined.where(joined.notna(), None)
@@ -65,7 +74,9 @@ def _stated(table: Evidence) -> dict[str, Any]:
         stated["scale"] = ends
     # Of categories without an order it says which there are: one that nobody was given counts as
     # possible, too, and sums over categories come out the same to the last digit.
-    if table.kind in ("ordered", "unordered") and not any("<" in name for name in table.categories):
+    if table.kind in ("ordered", "unordered") and not any(
+        "<" in name for name in table.categories
+    ):
         stated["scale"] = "<".join(table.categories)
     if table.kind == "pass_fail" and table.categories != _PASS:
         stated["passes"] = table.categories[1]
@@ -80,7 +91,9 @@ def _named(table: Evidence, values: pd.Series) -> pd.Series:
     """Values as words where they are places of categories."""
     if not table.categories:
         return values
-    return values.map(lambda place: table.categories[int(place)], na_action="ignore").astype(object)
+    return values.map(
+        lambda place: table.categories[int(place)], na_action="ignore"
+    ).astype(object)
 
 
 def inspect_log(table: Evidence) -> dict[str, Any]:
@@ -112,12 +125,21 @@ def inspect_log(table: Evidence) -> dict[str, Any]:
             "target": "",
             "messages": [],
         }
-        samples.append(sample | {"output": output, "scores": scores, "metadata": metadata})
+        samples.append(
+            sample | {"output": output, "scores": scores, "metadata": metadata}
+        )
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     ids = list(dict.fromkeys(sample["id"] for sample in samples))
-    dataset = {"name": "undogmatic", "samples": len(ids), "sample_ids": ids, "shuffled": False}
+    dataset = {
+        "name": "undogmatic",
+        "samples": len(ids),
+        "sample_ids": ids,
+        "shuffled": False,
+    }
     config = {"epochs": max((sample["epoch"] for sample in samples), default=1)}
-    mark = hashlib.sha256("".join(sorted(table.sources.values())).encode()).hexdigest()[:22]
+    mark = hashlib.sha256("".join(sorted(table.sources.values())).encode()).hexdigest()[
+        :22
+    ]
     options = {
         judge: {_OPTION.get(k, k): v for k, v in table.settings.get(judge, {}).items()}
         for judge in table.judges
@@ -134,7 +156,12 @@ def inspect_log(table: Evidence) -> dict[str, Any]:
         "task_version": 0,
         "created": now,
     }
-    about_run = run | {"model": "unknown", "dataset": dataset, "config": config, "scorers": scorers}
+    about_run = run | {
+        "model": "unknown",
+        "dataset": dataset,
+        "config": config,
+        "scorers": scorers,
+    }
     stats = {"started_at": now, "completed_at": now, "model_usage": {}}
     plan = {"name": "plan", "steps": [], "config": {}}
     return {
@@ -167,9 +194,15 @@ def promptfoo_results(table: Evidence) -> dict[str, Any]:
         parts = list[dict[str, Any]]()
         for row in said:
             value = (
-                float(row["verdict"] == table.categories[1]) if table.categories else row["verdict"]
+                float(row["verdict"] == table.categories[1])
+                if table.categories
+                else row["verdict"]
             )
-            assertion = {"type": "llm-rubric", "metric": row["criterion"], "provider": row["judge"]}
+            assertion = {
+                "type": "llm-rubric",
+                "metric": row["criterion"],
+                "provider": row["judge"],
+            }
             passes = row["verdict"] is not None and value >= (low + high) / 2
             part = {
                 "pass": passes,
@@ -177,7 +210,9 @@ def promptfoo_results(table: Evidence) -> dict[str, Any]:
                 "assertion": assertion,
             }
             failed = {"graderError": True} if row["verdict"] is None else {}
-            parts.append(part | {"reason": str(row.get("reason") or ""), "metadata": failed})
+            parts.append(
+                part | {"reason": str(row.get("reason") or ""), "metadata": failed}
+            )
         system = str(about.get("system") or "unknown")
         test = tests.setdefault(f"{item}\n{epoch}", len(tests))
         place = {"promptIdx": prompts.setdefault(system, len(prompts)), "testIdx": test}
@@ -194,7 +229,9 @@ def promptfoo_results(table: Evidence) -> dict[str, Any]:
         }
         variables = {"item": item, "input": about.get("input") or ""}
         words = dict(zip(table.categories, _PASS, strict=False))
-        passing = [one | {"label": words.get(one["label"], one["label"])} for one in labels]
+        passing = [
+            one | {"label": words.get(one["label"], one["label"])} for one in labels
+        ]
         metadata = facts_of(about) | {OURS: _extra(table, about, said, passing)}
         mark = hashlib.sha256(f"{item}\n{place}\n{len(results)}".encode()).hexdigest()
         uuid = "-".join((mark[:8], mark[8:12], mark[12:16], mark[16:20], mark[20:32]))
@@ -290,13 +327,17 @@ def _outputs(
     its labels (with the first)."""
     whole = rows(table)
     for item, of_item in whole.groupby("item", sort=False):
-        about = {name: value for name, value in of_item.iloc[0].items() if value is not None}
+        about = {
+            name: value for name, value in of_item.iloc[0].items() if value is not None
+        }
         labels = of_item[of_item["label"].notna()][
             ["criterion", "label", "rater"]
         ].drop_duplicates()
         said = of_item[of_item["judge"].notna()]
         keys = said[["repeat", "order"]].drop_duplicates()
-        for epoch, (repeat, order) in enumerate(keys.itertuples(index=False, name=None), 1):
+        for epoch, (repeat, order) in enumerate(
+            keys.itertuples(index=False, name=None), 1
+        ):
             same = said[
                 (said["repeat"] == repeat)
                 & (said["order"].isna() if order is None else said["order"] == order)
@@ -331,14 +372,19 @@ def facts_of(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _extra(
-    table: Evidence, about: Mapping[str, Any], said: Sequence[Any], labels: Sequence[Any]
+    table: Evidence,
+    about: Mapping[str, Any],
+    said: Sequence[Any],
+    labels: Sequence[Any],
 ) -> dict[str, Any]:
     """What the tools have no place for."""
     kept = {
         name: about.get(name)
         for name in ("item", "repeat", "order", "group", "text_1", "text_2", "system")
     }
-    kept |= {name: value for name, value in about.items() if str(name).startswith("system_")}
+    kept |= {
+        name: value for name, value in about.items() if str(name).startswith("system_")
+    }
     sure = {
         f"{r['judge']}\n{r['criterion']}": r["confidence"]
         for r in said

@@ -40,11 +40,19 @@ def outputs(table: Evidence, tool: str) -> Iterator[Output]:
             f"--to is {tool}, which has no place for {lacks}. Use --to jsonl or --to inspect."
         )
     for item, of_item in rows.groupby("item", sort=False):
-        about = {name: value for name, value in of_item.iloc[0].items() if value is not None}
+        about = {
+            name: value for name, value in of_item.iloc[0].items() if value is not None
+        }
         said = of_item[of_item["judge"].notna()].drop_duplicates(["judge", "criterion"])
-        labels = of_item[of_item["label"].notna()] if "label" in of_item else of_item[:0]
-        labels = labels.drop_duplicates(["criterion", "rater"]) if len(labels) else labels
-        yield Output(str(item), about, said.to_dict("records"), labels.to_dict("records"))
+        labels = (
+            of_item[of_item["label"].notna()] if "label" in of_item else of_item[:0]
+        )
+        labels = (
+            labels.drop_duplicates(["criterion", "rater"]) if len(labels) else labels
+        )
+        yield Output(
+            str(item), about, said.to_dict("records"), labels.to_dict("records")
+        )
 
 
 def label_studio(table: Evidence) -> list[dict[str, Any]]:
@@ -69,13 +77,20 @@ def label_studio(table: Evidence) -> list[dict[str, Any]]:
             {
                 "completed_by": {"email": str(rater)},
                 "was_cancelled": False,
-                "result": [result(label["criterion"], label["label"]) for label in of_rater],
+                "result": [
+                    result(label["criterion"], label["label"]) for label in of_rater
+                ],
             }
             for rater, of_rater in _by(one.labels, "rater").items()
         ]
         data = {"text": one.text} | _facts(one)
         tasks.append(
-            {"id": one.item, "data": data, "predictions": predictions, "annotations": annotations}
+            {
+                "id": one.item,
+                "data": data,
+                "predictions": predictions,
+                "annotations": annotations,
+            }
         )
     return tasks
 
@@ -102,7 +117,8 @@ def argilla(table: Evidence) -> list[dict[str, Any]]:
         }
         responses = {
             str(criterion): [
-                {"value": label["label"], "user_id": str(label["rater"])} for label in several
+                {"value": label["label"], "user_id": str(label["rater"])}
+                for label in several
             ]
             for criterion, several in _by(one.labels, "criterion").items()
         }
@@ -141,8 +157,14 @@ def langsmith(table: Evidence) -> list[dict[str, Any]]:
             source: dict[str, Any] = {"type": "model", "metadata": {"judge": who}}
             if kind == "HUMAN":
                 source = {"type": "app", "user_name": who, "metadata": {}}
-            about = {"run_id": one.item, "key": str(row["criterion"]), "comment": row.get("reason")}
-            feedback.append(about | _score(value, "score", "value") | {"feedback_source": source})
+            about = {
+                "run_id": one.item,
+                "key": str(row["criterion"]),
+                "comment": row.get("reason"),
+            }
+            feedback.append(
+                about | _score(value, "score", "value") | {"feedback_source": source}
+            )
     return feedback
 
 
@@ -152,11 +174,23 @@ def langfuse(table: Evidence) -> list[dict[str, Any]]:
     for one in outputs(table, "langfuse"):
         for kind, who, value, row in _all(one):
             if value is None:
-                continue  # a score has a value; the item's other scores show that it is missing
+                # a score has a value; the item's other scores show that it is missing
+                continue
             number = isinstance(value, int | float)
-            about = {"traceId": one.item, "name": str(row["criterion"]), "comment": None}
-            held = {"value": value if number else None, "stringValue": None if number else value}
-            said_by = {"metadata": {"judge": who}, "authorUserId": None, "source": "EVAL"}
+            about = {
+                "traceId": one.item,
+                "name": str(row["criterion"]),
+                "comment": None,
+            }
+            held = {
+                "value": value if number else None,
+                "stringValue": None if number else value,
+            }
+            said_by = {
+                "metadata": {"judge": who},
+                "authorUserId": None,
+                "source": "EVAL",
+            }
             if kind == "HUMAN":
                 said_by = {"metadata": {}, "authorUserId": who, "source": "ANNOTATION"}
             form = {"dataType": "NUMERIC" if number else "CATEGORICAL"}
@@ -174,7 +208,10 @@ def prodigy(table: Evidence) -> list[dict[str, Any]]:
             task = {"text": one.text, "meta": {"id": one.item}, "_input_hash": number}
             task |= {"_task_hash": number, "_view_id": "choice", "answer": "accept"}
             task |= {"options": [{"id": name, "text": name} for name in values]}
-            task |= {"accept": [str(label["label"])], "_annotator_id": str(label["rater"])}
+            task |= {
+                "accept": [str(label["label"])],
+                "_annotator_id": str(label["rater"]),
+            }
             tasks.append(task | {"_session_id": str(label["rater"])})
     return tasks
 
@@ -214,4 +251,8 @@ def _score(value: Any, number: str, word: str) -> dict[str, Any]:
 
 
 def _facts(one: Output) -> dict[str, Any]:
-    return {k: v for k, v in export.facts_of(one.about).items() if not k.startswith("stated.")}
+    return {
+        k: v
+        for k, v in export.facts_of(one.about).items()
+        if not k.startswith("stated.")
+    }

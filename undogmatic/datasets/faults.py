@@ -58,7 +58,9 @@ def unique(
     ).to_numpy()
     if apart.any():
         worst = rows[apart]
-        same = worst[(worst[keys].fillna("") == worst.iloc[0][keys].fillna("")).all(axis=1)]
+        same = worst[
+            (worst[keys].fillna("") == worst.iloc[0][keys].fillna("")).all(axis=1)
+        ]
         facts = {
             "n": int((apart & first).sum()),
             "item": worst["item"].iloc[0],
@@ -67,7 +69,10 @@ def unique(
         }
         problems.append(Finding(f"table.contradicting_{value}s", facts))
         rows = rows.assign(
-            **{value: rows[value].mask(apart), "reason": rows["reason"].mask(apart, CONTRADICTION)}
+            **{
+                value: rows[value].mask(apart),
+                "reason": rows["reason"].mask(apart, CONTRADICTION),
+            }
         )
     if value == "verdict" and (n := int((again & ~apart & ~first).sum())):
         notes.append(Finding("table.same_twice", {"n": n}))
@@ -81,10 +86,15 @@ def failures(cells: pd.DataFrame, name: str, places: np.ndarray) -> np.ndarray:
     neither yes nor no."""
     held = read_cells(cells[name].to_numpy())
     known = (
-        {None: False} | dict.fromkeys(FAILS | {"0"}, False) | dict.fromkeys(PASSES | {"1"}, True)
+        {None: False}
+        | dict.fromkeys(FAILS | {"0"}, False)
+        | dict.fromkeys(PASSES | {"1"}, True)
     )
     if odd := [code for code, word in enumerate(held.words) if word not in known]:
-        place, cell = places[int(np.argmax(held.codes == odd[0]))], brief(held.written[odd[0]])
+        place, cell = (
+            places[int(np.argmax(held.codes == odd[0]))],
+            brief(held.written[odd[0]]),
+        )
         raise DataError(f"{place}: `{name}` is {cell}; it must be true or false.")
     return np.array([known[word] for word in held.words], dtype=bool)[held.codes]
 
@@ -96,7 +106,9 @@ MOST_VOICES = 20_000
 """Judges times people: each verdict is held against each person's labels."""
 
 
-def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str, door: Door) -> None:
+def check_voices(
+    verdicts: pd.DataFrame, labels: pd.DataFrame, place: str, door: Door
+) -> None:
     """Raise DataError where there are so many judges, criteria or people that comparing them would
     not end."""
     judges, people = (
@@ -161,14 +173,16 @@ def of_one_kind(
     judge, criterion = left[0]
     # the same judge's other criteria are kept
     apart = any(key[0] == judge and key not in left for key in kinds)
-    option = door.typed(CRITERION, criterion) if apart else door.typed(JUDGE, str(judge))
+    option = (
+        door.typed(CRITERION, criterion) if apart else door.typed(JUDGE, str(judge))
+    )
     facts = {"names": names[:EXAMPLES], "n": len(names), "option": option}
     problems.append(Finding("table.other_kind", facts))
     out = pd.MultiIndex.from_frame(verdicts[["judge", "criterion"]]).isin(left)
     verdicts = verdicts[~out].reset_index(drop=True)
-    return verdicts, labels[labels["criterion"].isin(verdicts["criterion"].unique())].reset_index(
-        drop=True
-    )
+    return verdicts, labels[
+        labels["criterion"].isin(verdicts["criterion"].unique())
+    ].reset_index(drop=True)
 
 
 def _family(raw: pd.Series) -> str | None:
@@ -204,7 +218,9 @@ def unaccounted(verdicts: pd.DataFrame, labels: pd.DataFrame, unread: int) -> in
     of = labelled["criterion"].value_counts()
     gaps = int((verdicts["verdict"].isna() & (verdicts["reason"] == NOT_JUDGED)).sum())
     for (_, criterion), n in judged.items():
-        gaps += int(of[criterion] - n) if counts_silence(int(n), int(of[criterion])) else 0
+        gaps += (
+            int(of[criterion] - n) if counts_silence(int(n), int(of[criterion])) else 0
+        )
     return unread - gaps if gaps <= unread else unread
 
 
@@ -237,11 +253,16 @@ def compare(
         problems += counting(str(judge), own, items)
         both = (
             own[["item", "criterion", "verdict"]]
-            .merge(labels[["item", "criterion", "rater", "label"]], on=["item", "criterion"])
+            .merge(
+                labels[["item", "criterion", "rater", "label"]],
+                on=["item", "criterion"],
+            )
             .dropna()
         )
         for rater, rows in both.groupby("rater", sort=False):
-            if copied := _copied(rows["verdict"].to_numpy(), rows["label"].to_numpy(), scales.kind):
+            if copied := _copied(
+                rows["verdict"].to_numpy(), rows["label"].to_numpy(), scales.kind
+            ):
                 facts = {"judge": str(judge), "rater": str(rater), "n": len(rows)}
                 problems.append(Finding(f"table.{copied}", facts))
 
@@ -250,19 +271,29 @@ def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
     """The rows with their repeats numbered in the order of the rows, if each item stands equally
     often in them and not always with the same verdict."""
     sizes = rows.groupby(list(keys), sort=False, dropna=False).size()
-    differs = rows.groupby(list(keys), sort=False, dropna=False)["verdict"].nunique() > 1
+    differs = (
+        rows.groupby(list(keys), sort=False, dropna=False)["verdict"].nunique() > 1
+    )
     if sizes.nunique() != 1 or not differs.any() or len(sizes) < 2:
         return None
-    return rows.assign(repeat=rows.groupby(list(keys), sort=False, dropna=False).cumcount())
+    return rows.assign(
+        repeat=rows.groupby(list(keys), sort=False, dropna=False).cumcount()
+    )
 
 
 def counting(judge: str, own: pd.DataFrame, items: pd.DataFrame) -> list[Finding]:
     """Say that the verdicts of a judge only count rows, where they do: the rows may have been
     sorted by anything, the labels too."""
     first = own.dropna(subset=["verdict"]).drop_duplicates("item")
-    slices = (items.loc[first["item"], name] for name in items if str(name).startswith(SLICE))
-    numbers = [column.to_numpy() for column in slices if pd.api.types.is_numeric_dtype(column)]
-    if not counts_rows(first["verdict"].to_numpy(dtype=np.float64), first["item"], numbers):
+    slices = (
+        items.loc[first["item"], name] for name in items if str(name).startswith(SLICE)
+    )
+    numbers = [
+        column.to_numpy() for column in slices if pd.api.types.is_numeric_dtype(column)
+    ]
+    if not counts_rows(
+        first["verdict"].to_numpy(dtype=np.float64), first["item"], numbers
+    ):
         return []
     values = [f"{value:g}" for value in own["verdict"][:EXAMPLES]]
     facts = {"judge": judge, "values": values}
@@ -270,7 +301,9 @@ def counting(judge: str, own: pd.DataFrame, items: pd.DataFrame) -> list[Finding
 
 
 def counts_rows(
-    verdicts: np.ndarray, ids: Sequence[str] | pd.Series, columns: Sequence[np.ndarray] = ()
+    verdicts: np.ndarray,
+    ids: Sequence[str] | pd.Series,
+    columns: Sequence[np.ndarray] = (),
 ) -> bool:
     """Whether verdicts only count rows: as numbers of rows do, they go up or down by one step from
     row to row, of which some may be missing; or they are what the number in the id, or in a column
@@ -285,10 +318,14 @@ def counts_rows(
     if whole and (steps > 0.5).all() and steps.sum() * DENSE <= len(steps):
         return True
     in_ids = [re.findall(r"\d+", str(each))[-1:] for each in ids]
-    counting = [np.array([float(number) for (number,) in in_ids])] if all(in_ids) else []
+    counting = (
+        [np.array([float(number) for (number,) in in_ids])] if all(in_ids) else []
+    )
     for numbers in (*counting, *(own.astype(np.float64) for own in columns)):
         distinct = np.unique(numbers)
-        if len(distinct) < len(numbers) or (np.ptp(distinct) + 1) * DENSE > len(distinct):
+        if len(distinct) < len(numbers) or (np.ptp(distinct) + 1) * DENSE > len(
+            distinct
+        ):
             continue  # it does not count
         line = np.polyval(np.polyfit(numbers, verdicts, 1), numbers)
         if np.abs(verdicts - line).max() <= step:
@@ -299,7 +336,11 @@ def counts_rows(
 def _copied(verdicts: np.ndarray, labels: np.ndarray, kind: str) -> str | None:
     """Whether the labels may be the judge's own: they are all the same, or one is the other on
     another scale."""
-    if len(verdicts) < COPIED or len(np.unique(labels)) < 2 or len(np.unique(verdicts)) < 2:
+    if (
+        len(verdicts) < COPIED
+        or len(np.unique(labels)) < 2
+        or len(np.unique(verdicts)) < 2
+    ):
         return None
     if (verdicts == labels).all():
         return "identical"

@@ -112,7 +112,9 @@ def read_frame(
         cells, numbers = judged
         digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()
         note = Finding("table.trec", {"file": path.name})
-        return Frame(str(source), cells, [f"{source}:{n}" for n in numbers], digest, (note,))
+        return Frame(
+            str(source), cells, [f"{source}:{n}" for n in numbers], digest, (note,)
+        )
     notes, problems = list[Finding](), list[Finding]()
     cut_lines = dict[int, bool]()
     rows = table_rows(path, (), False, sheet, notes, problems, door, cut_lines)
@@ -126,9 +128,12 @@ def read_frame(
     cells = cells_of(noted(), place=str(path))
     said = cells.notna().to_numpy(dtype=bool).any(axis=1)
     if not said.any():
-        faults = f" {unread_rows(problems):,} rows of it cannot be read." if problems else ""
+        faults = (
+            f" {unread_rows(problems):,} rows of it cannot be read." if problems else ""
+        )
         what = (
-            f"the file holds no rows.{faults} Its first line names the columns, each other is a row"
+            f"the file holds no rows.{faults} Its first line names the columns, each "
+            "other is a row"
         )
         raise DataError(f"{path}: {what}.")
     cells, raw = read_raw(cells, path.name)
@@ -139,10 +144,14 @@ def read_frame(
     digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()
     cut = {n: cut_lines[line] for n, line in enumerate(lines) if line in cut_lines}
     kept_cells = cells[said].reset_index(drop=True)
-    return Frame(str(source), kept_cells, places, digest, tuple(notes), tuple(problems), cut=cut)
+    return Frame(
+        str(source), kept_cells, places, digest, tuple(notes), tuple(problems), cut=cut
+    )
 
 
-def _of_tool(path: Path, unit: Unit | None, only: Collection[str] | None) -> pd.DataFrame | None:
+def _of_tool(
+    path: Path, unit: Unit | None, only: Collection[str] | None
+) -> pd.DataFrame | None:
     """What a tool wrote into a file or a folder; None where no reader knows it. Some logs hold
     verdicts and, step by step, what led to them: without a unit they are read as verdicts."""
     reader = find(path)
@@ -195,7 +204,10 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     """What the reader of a tool's log found in it."""
     told, tool = cells.attrs["problems"], cells.attrs["reader"]
     stated = cells.attrs.get("stated", {})
-    places, cells = [str(place) for place in cells["place"]], cells.drop(columns="place")
+    places, cells = (
+        [str(place) for place in cells["place"]],
+        cells.drop(columns="place"),
+    )
     cells = cells.loc[:, cells.notna().any()]
     note = Finding("table.log", {"file": Path(name).name, "tool": tool})
     more = cells.attrs.get("notes", ())
@@ -213,7 +225,9 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     else:
         digest = hashlib.sha256(cells.to_json(orient="split").encode()).hexdigest()
-    return Frame(name, _cells(cells), places, digest, (note, *more), problems, True, stated)
+    return Frame(
+        name, _cells(cells), places, digest, (note, *more), problems, True, stated
+    )
 
 
 def cells_of(
@@ -226,7 +240,9 @@ def cells_of(
     columns: dict[str, list[Any]] = {}
     n = 0
     for row in rows:
-        for name, cell in (_flat(row) if flat and dict in map(type, row.values()) else row).items():
+        for name, cell in (
+            _flat(row) if flat and dict in map(type, row.values()) else row
+        ).items():
             if name not in columns:
                 columns[name] = []
                 check_size(place, len(columns), n + 1)
@@ -240,7 +256,9 @@ def cells_of(
     check_size(place, len(columns), n)
     for held in columns.values():
         held.extend([None] * (n - len(held)))
-    return pd.DataFrame({name: pd.Series(held, dtype=object) for name, held in columns.items()})
+    return pd.DataFrame(
+        {name: pd.Series(held, dtype=object) for name, held in columns.items()}
+    )
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,14 +314,19 @@ def aligned(
     ids = [column_of(frame.cells, ITEM, item) for frame in frames]
     first = item or next((name for name in ids if name is not None), None)
     held = [
-        {str(name) for name in frame.cells if side_of(str(name)) is not None} for frame in frames
+        {str(name) for name in frame.cells if side_of(str(name)) is not None}
+        for frame in frames
     ]
     sides = _whose_files(frames, ids, held, (judge, human), door)
     told = {1, -1} <= set(sides)
     # Two judges' files with a column `label`, which would be people's.
-    judges = set(sides) == {1} and all(side_of(name) == -1 for own in held for name in own)
+    judges = set(sides) == {1} and all(
+        side_of(name) == -1 for own in held for name in own
+    )
     whole = {
-        f"{_stem(frame)}.{name}" for frame, own in zip(frames, held, strict=True) for name in own
+        f"{_stem(frame)}.{name}"
+        for frame, own in zip(frames, held, strict=True)
+        for name in own
     }
     judges = judges or (set(sides) == {1} and bool(whole & {*judge}))
     result = []
@@ -407,7 +430,9 @@ def _are_of_the_same_items(frames: Sequence[Frame], ids: Sequence[str | None]) -
 
 def column_of(cells: pd.DataFrame, role: Role, given: str | None = None) -> str | None:
     """The column `given` for a role, or the first that is called so; None without one."""
-    known = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
+    known = {
+        " ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))
+    }
     return (
         given
         if given in cells

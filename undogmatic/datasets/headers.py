@@ -47,7 +47,9 @@ def above(lines: Sequence[str], marks: Iterable[str]) -> Above:
     """What stands above the names of the columns in the first lines of CSV."""
     marks = list(marks)
     begin = 0
-    while begin < len(lines) and (_is_comment(lines[begin]) or not lines[begin].strip()):
+    while begin < len(lines) and (
+        _is_comment(lines[begin]) or not lines[begin].strip()
+    ):
         begin += 1
     comments = sum(map(_is_comment, lines[:begin]))
     if comments and begin < len(lines):
@@ -102,7 +104,9 @@ def _is_commented_header(line: str, below: Sequence[str], marks: Sequence[str]) 
             continue
         first = rows[0][1]
         again = {cell for _, row in rows[1:] for cell in row}
-        is_row = any(number_of(cell) is not None for cell in first) or bool(again & {*first})
+        is_row = any(number_of(cell) is not None for cell in first) or bool(
+            again & {*first}
+        )
         if len(first) == len(names[0][1]) and is_row and _tell_roles(names[0][1]):
             return True
     return False
@@ -111,7 +115,9 @@ def _is_commented_header(line: str, below: Sequence[str], marks: Sequence[str]) 
 def _tell_roles(names: Sequence[str]) -> bool:
     """Whether one of the names is known as that of a column."""
     known = {name for role in EVERY for name in role.names}
-    return any(side_of(name) is not None or " ".join(tokens(name)) in known for name in names)
+    return any(
+        side_of(name) is not None or " ".join(tokens(name)) in known for name in names
+    )
 
 
 def _below_title(lines: Sequence[str], marks: Sequence[str]) -> tuple[int, str | None]:
@@ -156,9 +162,15 @@ def joined_names(
     they take one."""
     if not following:
         return None
-    upper = ["" if cell.strip().startswith("Unnamed:") else cell.strip() for cell in first]
-    lower = [cell.strip() for cell in following[0]] + [""] * (len(first) - len(following[0]))
-    if len(lower) != len(upper) or any(number_of(cell) is not None for cell in lower if cell):
+    upper = [
+        "" if cell.strip().startswith("Unnamed:") else cell.strip() for cell in first
+    ]
+    lower = [cell.strip() for cell in following[0]] + [""] * (
+        len(first) - len(following[0])
+    )
+    if len(lower) != len(upper) or any(
+        number_of(cell) is not None for cell in lower if cell
+    ):
         return None
     if not _is_no_row(lower, following[1:]):
         return None
@@ -232,12 +244,16 @@ def lines_of_units(following: Sequence[Sequence[str]]) -> int:
         return 0
     # Of a column of words "text" may be one of them; above numbers it is none.
     above_numbers = any(
-        cell.strip() and number_of(cell.strip()) is None and _holds_numbers(following[1:], n)
+        cell.strip()
+        and number_of(cell.strip()) is None
+        and _holds_numbers(following[1:], n)
         for n, cell in enumerate(following[0])
     )
     return int(above_numbers)
 
 
 def _holds_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
-    cells = [row[column].strip() for row in rows if column < len(row) and row[column].strip()]
+    cells = [
+        row[column].strip() for row in rows if column < len(row) and row[column].strip()
+    ]
     return bool(cells) and all(number_of(cell) is not None for cell in cells)

@@ -14,7 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from undogmatic.datasets.edits import Language, language_of
-from undogmatic.datasets.trace_edits import DEFECTS, EQUIVALENT, Bench, Made, Make, wordings
+from undogmatic.datasets.trace_edits import (
+    DEFECTS,
+    EQUIVALENT,
+    Bench,
+    Made,
+    Make,
+    wordings,
+)
 from undogmatic.records.records import digest
 from undogmatic.records.trace import Step, Trace
 
@@ -75,7 +82,9 @@ def spoken(trace: Trace) -> Language:
     named = str(trace.metadata.get("language", "")).lower()[:2]
     if named in ("en", "pt"):
         return "pt" if named == "pt" else "en"
-    return language_of(" ".join(s.text or "" for s in trace.steps if s.kind != "tool_call"))
+    return language_of(
+        " ".join(s.text or "" for s in trace.steps if s.kind != "tool_call")
+    )
 
 
 def _told(trace: Trace) -> Trace:
@@ -85,7 +94,9 @@ def _told(trace: Trace) -> Trace:
     return trace.replace(metadata=about)
 
 
-def _made(trace: Trace, others: Sequence[Trace], name: str, make: Make, seed: int) -> Made | None:
+def _made(
+    trace: Trace, others: Sequence[Trace], name: str, make: Make, seed: int
+) -> Made | None:
     # A draw may hit on what changes nothing, so there are several
     for attempt in range(4):
         draw = random.Random(digest([seed, trace.run, name, attempt]))

@@ -45,7 +45,9 @@ def kinds_of(
     return found
 
 
-def check_ids(ids: np.ndarray, kinds: np.ndarray, item: str, column: str, door: Door) -> None:
+def check_ids(
+    ids: np.ndarray, kinds: np.ndarray, item: str, column: str, door: Door
+) -> None:
     """Raise ConfigError where rows with one id have different kinds, so that they are different
     items."""
     both = pd.DataFrame({"id": ids, "kind": kinds}).dropna()
@@ -66,7 +68,9 @@ def groups_with_parents(items: pd.DataFrame) -> tuple[pd.Series, int]:
         [own] if parent is None else [items.at[parent, "group"], own]
         for own, parent in zip(
             items["group"],
-            known.reindex(items.index).astype(object).where(lambda each: each.notna(), None),
+            known.reindex(items.index)
+            .astype(object)
+            .where(lambda each: each.notna(), None),
             strict=True,
         )
     ]

@@ -30,7 +30,15 @@ from undogmatic.datasets.rows import json_lines
 from undogmatic.datasets.tabular import TextsDataset, shipped_dataset
 from undogmatic.datasets.together import heads_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import NAMED, TYPED_GROUP, Asking, Item, Way, digest, first_problem
+from undogmatic.records.records import (
+    NAMED,
+    TYPED_GROUP,
+    Asking,
+    Item,
+    Way,
+    digest,
+    first_problem,
+)
 from undogmatic.records.results import Finding
 from undogmatic.records.wordings import Licence, Licensed
 from undogmatic.safety import files
@@ -102,7 +110,11 @@ class InstrumentDataset:
         self.rubric, self.inputs, self.optional = rubric, tuple(inputs), tuple(optional)
         self.path, self.n, self.seed = path, n, seed
         self.language = language
-        self.made = None if items is None else existing_file(items, "dataset.items", (".jsonl",))
+        self.made = (
+            None
+            if items is None
+            else existing_file(items, "dataset.items", (".jsonl",))
+        )
         self.edits, self.own = self._edits(edits)
         self.shipped = self.edits.texts or shipped
         self.cues, self.ways = chosen(self.edits, cues), chosen_ways(ways)
@@ -127,7 +139,12 @@ class InstrumentDataset:
                 made.append(_translated(text, translations[text.id]))
             if place % AGAIN_EVERY and nothings:
                 made.append(self._dark(text, *nothings.pop(0)))
-        told = {"texts": len(texts), "n": len(made), "cues": self.cues, "ways": self.ways}
+        told = {
+            "texts": len(texts),
+            "n": len(made),
+            "cues": self.cues,
+            "ways": self.ways,
+        }
         notes.append(Finding("instrument_items.made", told))
         if unmade:
             told = {"n": sum(unmade.values()), "edits": sorted(unmade)}
@@ -184,8 +201,12 @@ class InstrumentDataset:
             )
         drawn = _drawn(items, self.n, self.seed)
         if len(drawn) < FEWEST:
-            notes.append(Finding("instrument_items.few", {"n": len(drawn), "least": FEWEST}))
-        if makers := sorted({str(i.metadata["made_by"]) for i in drawn if "made_by" in i.metadata}):
+            notes.append(
+                Finding("instrument_items.few", {"n": len(drawn), "least": FEWEST})
+            )
+        if makers := sorted(
+            {str(i.metadata["made_by"]) for i in drawn if "made_by" in i.metadata}
+        ):
             notes.append(Finding("instrument_items.made_by", {"makers": makers}))
         cues = {cue: [*self.edits.cues[cue].named] for cue in self.cues}
         grouped = zip(drawn, _groups(drawn), strict=True)
@@ -199,7 +220,9 @@ class InstrumentDataset:
         target = self._target(text)
         seen = {digest(text.inputs[target])}
         ids = dict[str, str]()
-        for edit, expected, against, changed in self._changes(text.inputs[target], text, place):
+        for edit, expected, against, changed in self._changes(
+            text.inputs[target], text, place
+        ):
             before = text.id if against is None else ids.get(against)
             if changed is None or before is None or digest(changed) in seen:
                 kind = edit.split(".")[1]
@@ -208,10 +231,18 @@ class InstrumentDataset:
             seen.add(digest(changed))
             made = ids[edit.split(".")[1]] = f"{text.id}+{edit}"
             own = "rubric" if self.edits.own_ladder else "any"
-            told: dict[str, Any] = {"edit": edit, "expected": expected, "original": before}
+            told: dict[str, Any] = {
+                "edit": edit,
+                "expected": expected,
+                "original": before,
+            }
             told |= {"defects_of": own} if expected == "worse" else {}
             cue = self.edits.cues.get(edit.partition(".")[2])
-            told |= {NAMED: {edit.partition(".")[2]: [*cue.named]}} if cue and cue.named else {}
+            told |= (
+                {NAMED: {edit.partition(".")[2]: [*cue.named]}}
+                if cue and cue.named
+                else {}
+            )
             yield _item(text, made, {target: changed}, told)
 
     def _changes(
@@ -223,10 +254,19 @@ class InstrumentDataset:
         for name in self.cues:
             edit = self.edits.cues[name]
             key = f"{self.seed} {text.id} {edit.against or name}"
-            yield f"{CUE}.{name}", "same", edit.against, edit.into(whole, key, 1, spoken)
+            yield (
+                f"{CUE}.{name}",
+                "same",
+                edit.against,
+                edit.into(whole, key, 1, spoken),
+            )
         kinds = [*self.edits.ladder]
         # A text has one kind of defect: the first, from its own on, that it is long enough for.
-        for kind in [*kinds[place % len(kinds) :], *kinds[: place % len(kinds)]] if kinds else ():
+        for kind in (
+            [*kinds[place % len(kinds) :], *kinds[: place % len(kinds)]]
+            if kinds
+            else ()
+        ):
             edit, key = self.edits.ladder[kind], f"{self.seed} {text.id} {kind}"
             steps = [(step, edit.into(whole, key, step, spoken)) for step in STEPS]
             if all(changed is not None for _, changed in steps):
@@ -243,7 +283,11 @@ class InstrumentDataset:
                 continue
             asking, name = self._asking(way, text, place)
             if asking is not None:
-                told = {"edit": f"{ASKED}.{name}", "expected": "same", "original": text.id}
+                told = {
+                    "edit": f"{ASKED}.{name}",
+                    "expected": "same",
+                    "original": text.id,
+                }
                 made = _item(text, f"{text.id}+{ASKED}.{name}", {}, told)
                 yield made.model_copy(update={"asking": asking})
 
@@ -255,7 +299,9 @@ class InstrumentDataset:
                 return None, way
             # Each text has one wording, in turn.
             words = {
-                code: each[place % len(each)] for code, each in self.edits.wordings.items() if each
+                code: each[place % len(each)]
+                for code, each in self.edits.wordings.items()
+                if each
             }
             return Asking(way=way, words=words), f"{way}.{place % most + 1}"
         if way == "language":
@@ -274,18 +320,25 @@ class InstrumentDataset:
         blank = kinds.pop("blank", [])
         # The first of every kind, then the second of every kind.
         several = itertools.chain.from_iterable(itertools.zip_longest(*kinds.values()))
-        pairs = itertools.zip_longest(blank, (each for each in several if each is not None))
+        pairs = itertools.zip_longest(
+            blank, (each for each in several if each is not None)
+        )
         return [each for pair in pairs for each in pair if each is not None]
 
     def _dark(self, text: Item, kind: str, number: int, nothing: str) -> Item:
         """An item in which there is nothing to judge, beside the other inputs of a text."""
         told = {"edit": f"{DARK}.{kind}", "expected": "nothing"}
-        made = _item(text, f"{DARK}.{kind}.{number}", {self._target(text): nothing}, told)
+        made = _item(
+            text, f"{DARK}.{kind}.{number}", {self._target(text): nothing}, told
+        )
         return made.model_copy(update={"pair": made.id})
 
     def _target(self, text: Item) -> str:
         """The input that is edited: the last that the rubric shows and the text has."""
-        names = [*(name for name in self.optional if name not in self.inputs), *self.inputs]
+        names = [
+            *(name for name in self.optional if name not in self.inputs),
+            *self.inputs,
+        ]
         return next(name for name in reversed(names) if name in text.inputs)
 
     def _again(self, file: Path) -> Sequence[Item]:
@@ -295,7 +348,12 @@ class InstrumentDataset:
             for number, row in json_lines(file):
                 place = f"{file}:{number}"
                 item = _item_of(place, row)
-                if item.metadata.get("expected") not in (None, "same", "worse", "nothing"):
+                if item.metadata.get("expected") not in (
+                    None,
+                    "same",
+                    "worse",
+                    "nothing",
+                ):
                     raise DataError(
                         f"{place}: `expected` is {item.metadata['expected']!r}; it must be same,"
                         " worse or nothing, and null of a text as it was."
@@ -318,7 +376,9 @@ class InstrumentDataset:
                     " hold. Copies are compared with what they were made of: add it, or leave this"
                     " row out."
                 )
-        self.read = [Finding("instrument_items.again", {"n": len(items), "file": file.name})]
+        self.read = [
+            Finding("instrument_items.again", {"n": len(items), "file": file.name})
+        ]
         return items
 
 
@@ -337,11 +397,19 @@ def _row(item: Item) -> dict[str, Any]:
 
 def _item_of(place: str, row: Mapping[str, Any]) -> Item:
     """The item of such a row, whose text may be blank. Raises DataError naming the place."""
-    known = {name: row[name] for name in ("id", "condition", "pair", "asking") if name in row}
+    known = {
+        name: row[name] for name in ("id", "condition", "pair", "asking") if name in row
+    }
     inputs = row.get("inputs", {"text": row.get("text")})
-    others = {k: v for k, v in row.items() if k not in {*known, "inputs", "text"} and v is not None}
+    others = {
+        k: v
+        for k, v in row.items()
+        if k not in {*known, "inputs", "text"} and v is not None
+    }
     try:
-        return Item.model_validate(known | {"inputs": inputs, "metadata": others, "place": place})
+        return Item.model_validate(
+            known | {"inputs": inputs, "metadata": others, "place": place}
+        )
     except ValidationError as error:
         raise DataError(f"{place}: {first_problem(error)}.") from None
 
@@ -361,7 +429,9 @@ class _Held:
 def _drawn(items: Sequence[Item], n: int, seed: int) -> list[Item]:
     """So many of the texts, of every condition in turn, and of every group one before any gives a
     second."""
-    of_all = SubsetDataset(_Held(items), min(len(items), MOST_LOOKED_AT * n), seed).load()
+    of_all = SubsetDataset(
+        _Held(items), min(len(items), MOST_LOOKED_AT * n), seed
+    ).load()
     firsts, others, known = list[Item](), list[Item](), set[str]()
     for item, group in zip(of_all, _groups(of_all), strict=True):
         (others if group in known else firsts).append(item)
@@ -373,7 +443,9 @@ def _groups(texts: Sequence[Item]) -> list[str]:
     """The group of each text, as it is found among the texts alone: the sentences that are added to
     short ones would make them near-copies of one another."""
     marks: list[list[tuple[str, str]]] = []
-    for item, copied in zip(texts, copies(tuple(item.text for item in texts)), strict=True):
+    for item, copied in zip(
+        texts, copies(tuple(item.text for item in texts)), strict=True
+    ):
         typed = item.metadata.get(TYPED_GROUP)
         if typed is not None:  # what somebody named is final
             marks.append([("typed", str(typed))] if typed else [("item", item.id)])
@@ -382,10 +454,15 @@ def _groups(texts: Sequence[Item]) -> list[str]:
         own += [("pair", item.pair)] if item.pair is not None else []
         for key in TOGETHER:
             value = item.metadata.get(key) or []
-            own += [(key, str(each)) for each in (value if isinstance(value, list) else [value])]
+            own += [
+                (key, str(each))
+                for each in (value if isinstance(value, list) else [value])
+            ]
         marks.append(own)
     heads = heads_of(marks)
-    first = {head: item.id for head, item in reversed([*zip(heads, texts, strict=True)])}
+    first = {
+        head: item.id for head, item in reversed([*zip(heads, texts, strict=True)])
+    }
     return [first[head] for head in heads]
 
 
@@ -438,7 +515,9 @@ def _spoken(text: Item) -> Language | None:
     return "pt" if known == "pt" else "en" if known == "en" else None
 
 
-def _item(text: Item, name: str, changed: dict[str, str], told: Mapping[str, Any]) -> Item:
+def _item(
+    text: Item, name: str, changed: dict[str, str], told: Mapping[str, Any]
+) -> Item:
     """A copy of a text with an edit in it, and what is told of that."""
     kind, _, rest = told["edit"].partition(".")
     known = {key: value for key, value in text.metadata.items() if key != NAMED}

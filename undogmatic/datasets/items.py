@@ -77,11 +77,17 @@ def find_roles(
 
 def stands_alone(typed: Sequence[str] | None, columns: Collection[str]) -> bool:
     """Whether somebody typed that nothing belongs together: "none", which is no column."""
-    return [fold(name) for name in typed or ()] == [NONE] and NONE not in map(fold, columns)
+    return [fold(name) for name in typed or ()] == [NONE] and NONE not in map(
+        fold, columns
+    )
 
 
 def find_texts(
-    cells: pd.DataFrame, file: str, text: Sequence[str], item: str | None, every: bool = False
+    cells: pd.DataFrame,
+    file: str,
+    text: Sequence[str],
+    item: str | None,
+    every: bool = False,
 ) -> Roles:
     """Find the columns of the texts and of their ids for a command whose options --text and --item
     name them; where --text is not typed, `every` column that is known to hold texts, or the only
@@ -115,7 +121,9 @@ def find_labels(cells: pd.DataFrame, file: str, typed: Mapping[str, str]) -> Rol
 
 def check_fields(typed: Typed, fields: Sequence[str]) -> None:
     """Raise ConfigError for a key of `dataset.columns` that is none."""
-    if unknown := [name for name, given in typed.items() if given and name not in fields]:
+    if unknown := [
+        name for name, given in typed.items() if given and name not in fields
+    ]:
         raise ConfigError(
             f"`dataset.columns` names {brief(unknown[0])}. It may name: {', '.join(fields)}."
         )
@@ -174,7 +182,9 @@ class _OfItems(Search):
                 self._take(role, (named,))
         if LABEL not in self.known and not {"label", "labels"} & self.names.keys():
             self._take(LABEL, self._labels())
-        return self._found([role for role in self.known if role not in before and self.known[role]])
+        return self._found(
+            [role for role in self.known if role not in before and self.known[role]]
+        )
 
     def texts(self, text: Sequence[str], item: str | None, every: bool) -> Roles:
         """The columns of texts and ids."""
@@ -197,12 +207,19 @@ class _OfItems(Search):
     def _every_text(self) -> tuple[str, ...]:
         """The columns that are called as a context or a text is, and those of two outputs."""
         known = {self.joined[name]: name for name in reversed(self.free())}
-        named = [known[name] for role in (CONTEXT, TEXT) for name in role.names if name in known]
+        named = [
+            known[name]
+            for role in (CONTEXT, TEXT)
+            for name in role.names
+            if name in known
+        ]
         ends = (("1",), ("2",), ("a",), ("b",))
         sides = [
             name
             for name in self.free()
-            if self.names[name][-1:] in ends and name not in named and self.is_prose(name)
+            if self.names[name][-1:] in ends
+            and name not in named
+            and self.is_prose(name)
         ]
         return (*(name for name in named if self.sample(name).said), *sides)
 
@@ -289,7 +306,9 @@ class _OfItems(Search):
             return prose[0]
         candidates = prose or named if len(needed) == 1 or named else []
         if candidates:
-            raise self.doubt(role, f"which column is judged (`{role.name}`)", candidates)
+            raise self.doubt(
+                role, f"which column is judged (`{role.name}`)", candidates
+            )
         listed = ", ".join(f"`{name}`" for name in self.names) or "none"
         what = f"no column `{role.name}`, and none that seems to be it"
         raise Doubt(role, f"{what}. Columns: {listed}").at(self.door)

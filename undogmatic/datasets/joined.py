@@ -33,7 +33,9 @@ class Joined(NamedTuple):
     item: str
 
 
-def by_texts_or_rows(frames: Sequence[Frame], item: str | None, door: Door) -> Joined | None:
+def by_texts_or_rows(
+    frames: Sequence[Frame], item: str | None, door: Door
+) -> Joined | None:
     """The files with ids, where they are of different columns and not all of them have any; None
     where they need none. `item` is the column that is typed, "" for none. Raises ConfigError where
     it is not clear which rows belong together, DataError where they cannot."""
@@ -50,7 +52,9 @@ def by_texts_or_rows(frames: Sequence[Frame], item: str | None, door: Door) -> J
     base = frames[whole]
     ids = _numbers(base) if names[whole] is None else list(base.cells[column])
     shared = _shared(frames)
-    marks = {name: [marks_of(frame.cells, [name]) for frame in frames] for name in shared}
+    marks = {
+        name: [marks_of(frame.cells, [name]) for frame in frames] for name in shared
+    }
     for name in shared:
         if all(own == marks[name][0] for own in marks[name][1:]):
             given, how = [ids for _ in frames], "row"
@@ -60,7 +64,9 @@ def by_texts_or_rows(frames: Sequence[Frame], item: str | None, door: Door) -> J
             break
     else:
         raise _in_doubt(frames, marks, door)
-    note = Finding(f"table.joined_by_{how}", {"columns": [f"`{name}`"], **spelled(door, ITEM)})
+    note = Finding(
+        f"table.joined_by_{how}", {"columns": [f"`{name}`"], **spelled(door, ITEM)}
+    )
     made = [_with(frame, column, own) for frame, own in zip(frames, given, strict=True)]
     return Joined([made[0]._replace(notes=(*made[0].notes, note)), *made[1:]], column)
 
@@ -70,12 +76,17 @@ def _shared(frames: Sequence[Frame]) -> list[str]:
     differs in most rows. What a judge or people said tells none."""
     columns = [set(map(str, frame.cells)) for frame in frames]
     first = Contents(frames[0].cells)
-    names = [name for name in map(str, frames[0].cells) if name in set.intersection(*columns)]
+    names = [
+        name for name in map(str, frames[0].cells) if name in set.intersection(*columns)
+    ]
     telling = [
         name
         for name in names
         if side_of(name) is None
-        and (first.is_prose(name) or frames[0].cells[name].nunique() > MOSTLY * len(first.cells))
+        and (
+            first.is_prose(name)
+            or frames[0].cells[name].nunique() > MOSTLY * len(first.cells)
+        )
     ]
     return sorted(telling, key=lambda name: not first.is_prose(name))
 
@@ -89,7 +100,8 @@ def _is_key(marks: Sequence[Sequence[str | None]]) -> bool:
         return False
     known = set(once)
     return all(
-        len(known & set(own)) >= MOSTLY * min(len(known), len(set(own))) > 0 for own in plain
+        len(known & set(own)) >= MOSTLY * min(len(known), len(set(own))) > 0
+        for own in plain
     )
 
 
@@ -102,7 +114,9 @@ def _by_text(
     for mark, own in zip(marks[whole], ids, strict=True):
         if mark is not None:
             known.setdefault(mark, own)
-    for mark in dict.fromkeys(mark for own in marks for mark in own if mark is not None):
+    for mark in dict.fromkeys(
+        mark for own in marks for mark in own if mark is not None
+    ):
         known.setdefault(mark, f"text {len(known) + 1}")
     return [[None if mark is None else known[mark] for mark in own] for own in marks]
 
@@ -120,7 +134,9 @@ def _check_lengths(frames: Sequence[Frame], door: Door) -> None:
     """Raise DataError where the number of a row does not tell its item."""
     typed = door.typed(ITEM, NONE)
     if len({len(frame.cells) for frame in frames}) > 1:
-        counts = ", ".join(f"{frame.name} has {len(frame.cells):,} rows" for frame in frames)
+        counts = ", ".join(
+            f"{frame.name} has {len(frame.cells):,} rows" for frame in frames
+        )
         raise DataError(
             f"{typed} joins the files row by row, and {counts}. Write the id of its item into each"
             " row, or make both as long."
@@ -131,7 +147,9 @@ def _check_lengths(frames: Sequence[Frame], door: Door) -> None:
             " be read, so that those after them may stand beside others. Repair them first."
         )
     for frame in frames:
-        if several := next((r for r in SEVERAL if column_of(frame.cells, r) is not None), None):
+        if several := next(
+            (r for r in SEVERAL if column_of(frame.cells, r) is not None), None
+        ):
             column = column_of(frame.cells, several)
             raise DataError(
                 f"{typed} joins the files row by row, and `{column}` shows that {frame.name} has"
@@ -156,11 +174,18 @@ def _in_doubt(
     if not marks:
         return Question(
             f"{why}. Each has {n:,} rows.",
-            [Way("If they are about the same items in the same order, type", [(ITEM, NONE)])],
+            [
+                Way(
+                    "If they are about the same items in the same order, type",
+                    [(ITEM, NONE)],
+                )
+            ],
         ).at(door)
     name, (first, *others) = next(iter(marks.items()))
     other = next(own for own in others if own != first)
     row = next(at for at in range(n) if first[at] != other[at])
     shown = brief(str(frames[0].cells[name].iloc[row]), 40)
-    why += f"; both have a column `{name}`, which differs from row {row + 1} on ({shown})"
+    why += (
+        f"; both have a column `{name}`, which differs from row {row + 1} on ({shown})"
+    )
     return Doubt(ITEM, f"{why}. Columns: {', '.join(columns)}").at(door)

@@ -24,7 +24,8 @@ from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety.outside import brief
 
 FEWEST_LABELS = (
-    5  # With fewer, all labels may well lie in the lowest tenth of the scale they are on
+    # With fewer, all labels may well lie in the lowest tenth of the scale they are on
+    5
 )
 TEXTS = Path(__file__).with_name("table.texts.yaml")
 """The words of what is assumed of labels and of tables."""
@@ -88,7 +89,8 @@ def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
     """
     given = gathered(items)
     assumed, notes = _assumed(given, rubric)
-    ends = LabelScale(ends=(rubric.minimum, rubric.maximum))  # on this scale from now on
+    # on this scale from now on
+    ends = LabelScale(ends=(rubric.minimum, rubric.maximum))
     scaled = gathered(_scaled(given, rubric, assumed, ends))
     by_criterion: dict[str, _Said] = {}
     for item in scaled:
@@ -97,12 +99,21 @@ def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
     for criterion, said in by_criterion.items():
         if said.items >= FEWEST_LABELS and not said.declared:
             check_scale(
-                said.file, said.numbers, rubric, criterion, "labels", f"{OPTION}[{{}},{{}}]"
+                said.file,
+                said.numbers,
+                rubric,
+                criterion,
+                "labels",
+                f"{OPTION}[{{}},{{}}]",
             )
-    declared = next((item.label_scale for item in given if item.labels and item.label_scale), None)
+    declared = next(
+        (item.label_scale for item in given if item.labels and item.label_scale), None
+    )
     # What is assumed of the overall labels says nothing of others, which then are the rubric's.
     own = declared if len(by_criterion) > 1 else assumed or declared
-    return Labelled(scaled, None if own is None or own.ends == ends.ends else own, tuple(notes))
+    return Labelled(
+        scaled, None if own is None or own.ends == ends.ends else own, tuple(notes)
+    )
 
 
 def _scaled(
@@ -112,7 +123,9 @@ def _scaled(
     declared, else the overall ones."""
     for item in items:
         own = item.label_scale or assumed
-        placed = item.labels if item.label_scale else {OVERALL: item.labels.get(OVERALL, {})}
+        placed = (
+            item.labels if item.label_scale else {OVERALL: item.labels.get(OVERALL, {})}
+        )
         labels = dict(item.labels)
         for criterion, said in placed.items():
             read: dict[Name, Label] = {
@@ -126,7 +139,12 @@ def _scaled(
 
 
 def _read(
-    value: Label, own: LabelScale | None, rubric: Rubric, item: Item, criterion: str, rater: str
+    value: Label,
+    own: LabelScale | None,
+    rubric: Rubric,
+    item: Item,
+    criterion: str,
+    rater: str,
 ) -> float:
     """One label as a number of the rubric's scale. Raises DataError with its place and rater."""
     try:
@@ -160,10 +178,14 @@ class _Said:
         self.items, self.values = self.items + 1, self.values + len(labels)
         self.declared = self.declared or item.label_scale is not None
         for value in labels.values():
-            self.words.add(value) if isinstance(value, str) else self.numbers.append(value)
+            self.words.add(value) if isinstance(value, str) else self.numbers.append(
+                value
+            )
 
 
-def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, list[Finding]]:
+def _assumed(
+    items: Sequence[Item], rubric: Rubric
+) -> tuple[LabelScale | None, list[Finding]]:
     """The scale of the overall labels of which none was declared, and what is said of it; None
     where it is the rubric's own. Raises DataError where labels are words, and which of them stands
     for a high score is not clear.
@@ -197,8 +219,16 @@ def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, 
         "lowest": rubric.scale.write(rubric.minimum),
         "highest": rubric.scale.write(rubric.maximum),
     }
-    told = {"low": low, "high": high, "same": _option(found), "back": _option(back), **ends}
-    notes = [Finding("labels.assumed", told | {"rubric": rubric.name, "n": unsaid.values})]
+    told = {
+        "low": low,
+        "high": high,
+        "same": _option(found),
+        "back": _option(back),
+        **ends,
+    }
+    notes = [
+        Finding("labels.assumed", told | {"rubric": rubric.name, "n": unsaid.values})
+    ]
     if rubric.direction == "higher_is_worse":
         notes.append(Finding("labels.worse", told, subject=Subject.WORSE))
     return found, notes
@@ -224,9 +254,14 @@ def _of_words(words: set[str], rubric: Rubric, file: str) -> LabelScale | None:
     either way."""
     written = {fold(word): word for word in sorted(words)}
     by_order = order_of(set(written)) or ()
-    places = [[written[name] for name in names if name in written] for names in by_order]
+    places = [
+        [written[name] for name in names if name in written] for names in by_order
+    ]
     if not places and written.keys() <= PASSES | FAILS:
-        places = [[written[name] for name in written if name in known] for known in (FAILS, PASSES)]
+        places = [
+            [written[name] for name in written if name in known]
+            for known in (FAILS, PASSES)
+        ]
     order = [names[0] for names in places if names]
     clear = len(order) == len(words) > 1
     if not isinstance(rubric.scale, NumericScale):
@@ -253,12 +288,16 @@ def _of_words(words: set[str], rubric: Rubric, file: str) -> LabelScale | None:
         else "their order is unknown"
     )
     shown = shown if len(shown) > 1 else [*shown, "..."]
-    ways = " or ".join(_option(LabelScale(words=tuple(names))) for names in (shown, shown[::-1]))
+    ways = " or ".join(
+        _option(LabelScale(words=tuple(names))) for names in (shown, shown[::-1])
+    )
     way = f"Give them in order, what stands for the lowest score first: {ways}"
     raise DataError(f"{file}: {what}; {why}. {way}.")
 
 
-def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:
+def seem_rescaled(
+    values: Sequence[float], rubric: Rubric, what: str = "labels"
+) -> str | None:
     """What is odd about numbers that all lie in the lowest tenth of a numeric scale, and not all on
     its end."""
     low, high = rubric.minimum, rubric.maximum
@@ -270,7 +309,8 @@ def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels")
         return None
     whole = f"rubric={rubric.name} runs from {low:g} to {high:g}"
     return (
-        f"all {len(values)} {what} lie between {min(values):g} and {max(values):g}, while {whole}."
+        f"all {len(values)} {what} lie between {min(values):g} and "
+        f"{max(values):g}, while {whole}."
     )
 
 
@@ -282,14 +322,21 @@ def ends_of(table: Evidence, criterion: str = OVERALL) -> tuple[float, float]:
 
 
 def scale_for(
-    table: Evidence, criterion: str, rubric: Rubric, place: str, option: str, declared: bool
+    table: Evidence,
+    criterion: str,
+    rubric: Rubric,
+    place: str,
+    option: str,
+    declared: bool,
 ) -> tuple[float, float]:
     """The ends of the scale of a table's verdicts on a criterion: what is `declared`, or else the
     rubric's own where they may all be on it, or the usual scale that they show. Raises DataError
     with the `option` that says which, where they show none; a few numbers that are off the rubric's
     scale are just that."""
     own, theirs = ends_of(table, criterion), (rubric.minimum, rubric.maximum)
-    held = table.verdicts.loc[table.verdicts["criterion"] == criterion, "verdict"].dropna()
+    held = table.verdicts.loc[
+        table.verdicts["criterion"] == criterion, "verdict"
+    ].dropna()
     numbers = sorted(float(number) for number in held)
     if (
         declared
@@ -319,7 +366,12 @@ def scale_for(
 
 
 def check_scale(
-    place: str, values: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str
+    place: str,
+    values: Sequence[float],
+    rubric: Rubric,
+    criterion: str,
+    what: str,
+    option: str,
 ) -> None:
     """Raise DataError where all numbers of a criterion seem to be on another scale, with the
     `option` that says so or that they are meant as they are: it takes the ends as {} and {}."""
@@ -334,10 +386,13 @@ def check_scale(
     # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file
     # knows.
     end = next(
-        low + tenth * step / 10 for step in (1, 5, 7, 10) if max(values) <= low + tenth * step / 10
+        low + tenth * step / 10
+        for step in (1, 5, 7, 10)
+        if max(values) <= low + tenth * step / 10
     )
     other, same = (
-        option.format(f"{a:g}", f"{b:g}") for a, b in ((start, end), (low, rubric.maximum))
+        option.format(f"{a:g}", f"{b:g}")
+        for a, b in ((start, end), (low, rubric.maximum))
     )
     way = f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly"
     raise DataError(f"{place}: {odd} {way}. If they are meant as they are: {same}.")

@@ -33,11 +33,14 @@ def side_of(name: str) -> int | None:
     if is_measured(name):
         return None
     judge = (
-        2 * (has["judge"] or any(MODEL_NAME.match(part) for part in parts)) + has["perhaps_judge"]
+        2 * (has["judge"] or any(MODEL_NAME.match(part) for part in parts))
+        + has["perhaps_judge"]
     )
     human = 2 * has["human"] + has["perhaps_human"]
     if judge or human:
-        if has["no_value"] and not (has["neutral"] or has["perhaps_judge"] or has["perhaps_human"]):
+        if has["no_value"] and not (
+            has["neutral"] or has["perhaps_judge"] or has["perhaps_human"]
+        ):
             return None
         return 1 if judge >= human else -1
     return 0 if has["neutral"] and not has["no_value"] else None
@@ -56,7 +59,11 @@ def may_be_id(name: str) -> bool:
     """Whether a column's name says that it holds ids, and not whose or of what a group they are:
     `id_resposta`, `HITId`, `nº processo`."""
     words = set(tokens(name))
-    return bool(words & PARTS["id"]) and not words & PARTS["id_of_others"] and side_of(name) is None
+    return (
+        bool(words & PARTS["id"])
+        and not words & PARTS["id_of_others"]
+        and side_of(name) is None
+    )
 
 
 _PERSON = re.compile(
@@ -83,7 +90,9 @@ def names_a_role(name: str) -> bool:
 
 def own_words(name: str) -> set[str]:
     """The words of a column's name that say neither whose it is nor what it is."""
-    known = set().union(*(PARTS[of] for of in ("human", "perhaps_human", "neutral", "no_value")))
+    known = set().union(
+        *(PARTS[of] for of in ("human", "perhaps_human", "neutral", "no_value"))
+    )
     return {part for part in tokens(name) if not part.isdigit()} - known
 
 
@@ -95,9 +104,17 @@ def is_fact(name: str) -> bool:
 
 def typed_as(name: str) -> str:
     """A column's name as it can be typed in an option: without accents, spaces and signs."""
-    return name if name.isascii() and name.isidentifier() else "_".join(tokens(name)) or name
+    return (
+        name
+        if name.isascii() and name.isidentifier()
+        else "_".join(tokens(name)) or name
+    )
 
 
 def quoted(name: str) -> str:
     """A name as it is typed in a shell."""
-    return name if re.fullmatch(r"[\w.-]+", name) else "'" + name.replace("'", "'\\''") + "'"
+    return (
+        name
+        if re.fullmatch(r"[\w.-]+", name)
+        else "'" + name.replace("'", "'\\''") + "'"
+    )

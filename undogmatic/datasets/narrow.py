@@ -29,18 +29,26 @@ def parted(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
     whole as its name: neither a column nor, of judges, what stands in a column."""
 
     def names(typed: str, option: str) -> Sequence[str]:
-        known = any(fold(typed) == fold(str(name)) for frame in frames for name in frame.cells)
+        known = any(
+            fold(typed) == fold(str(name)) for frame in frames for name in frame.cells
+        )
         if (
             "," not in typed
             or known
-            or (option == "judge" and any(typed in frame.cells.values for frame in frames))
+            or (
+                option == "judge"
+                and any(typed in frame.cells.values for frame in frames)
+            )
         ):
             return (typed,)
         return [name for part in typed.split(",") if (name := part.strip())]
 
     given = {option: getattr(options, option) for option in SEVERAL}
     return options.model_copy(
-        update={o: tuple(n for one in typed for n in names(one, o)) for o, typed in given.items()}
+        update={
+            o: tuple(n for one in typed for n in names(one, o))
+            for o, typed in given.items()
+        }
     )
 
 
@@ -49,7 +57,11 @@ def with_ids(frames: Sequence[Frame], item: str | None, door: Door) -> list[Fram
     `item` names these, separated by commas. Raises ConfigError for a name that is no column of any
     frame."""
     columns = list(dict.fromkeys(str(name) for frame in frames for name in frame.cells))
-    names = [] if item is None or item in columns else [name.strip() for name in item.split(",")]
+    names = (
+        []
+        if item is None or item in columns
+        else [name.strip() for name in item.split(",")]
+    )
     if len(names) < 2:
         return list(frames)
     if unknown := [name for name in names if name not in columns]:
@@ -58,7 +70,9 @@ def with_ids(frames: Sequence[Frame], item: str | None, door: Door) -> list[Fram
             f" {', '.join(columns)}."
         )
     return [
-        _with_id(frame, item or "", names) if set(names) <= set(map(str, frame.cells)) else frame
+        _with_id(frame, item or "", names)
+        if set(names) <= set(map(str, frame.cells))
+        else frame
         for frame in frames
     ]
 
@@ -86,8 +100,11 @@ def of_criterion(
         return every, options
     column = column_of(cells, CRITERION)
     if column is None:
-        return every, options  # that it is no column is said where columns are looked for
-    own = np.array([None if cell is None else str(cell) for cell in cells[column]], dtype=object)
+        # that it is no column is said where columns are looked for
+        return every, options
+    own = np.array(
+        [None if cell is None else str(cell) for cell in cells[column]], dtype=object
+    )
     criteria = [name for name in dict.fromkeys(own) if name is not None]
     if typed not in criteria:
         listed = ", ".join(criteria[:12]) + (", ..." if len(criteria) > 12 else "")
@@ -97,9 +114,9 @@ def of_criterion(
             f"{what}. Criteria in `{column}`: {listed}. Name one of them, or the column of"
             " criteria."
         )
-    return np.array([name is None or name == typed for name in own]), options.model_copy(
-        update={"criterion": column}
-    )
+    return np.array(
+        [name is None or name == typed for name in own]
+    ), options.model_copy(update={"criterion": column})
 
 
 class Keys(NamedTuple):
@@ -117,7 +134,13 @@ class Keys(NamedTuple):
     def of(cls, frames: Sequence[Frame], typed: Mapping[str, Any]) -> Keys:
         """The columns that are typed, or else recognised by their names; those that tell verdicts
         apart are made."""
-        made = {ITEM: "", SYSTEM: "", JUDGE: "judge", CRITERION: "criterion", REPEAT: "repeat"}
+        made = {
+            ITEM: "",
+            SYSTEM: "",
+            JUDGE: "judge",
+            CRITERION: "criterion",
+            REPEAT: "repeat",
+        }
         found = dict[str, str]()
         for role, otherwise in (made | {FAILED: "judge failed"}).items():
             given = typed.get(role.name)
@@ -130,7 +153,9 @@ class Keys(NamedTuple):
 
     def there(self, frame: Frame) -> list[str]:
         """The columns by which rows of this frame and of another can be put together."""
-        return [name for name in (self.item, self.system, self.judge) if name in frame.cells]
+        return [
+            name for name in (self.item, self.system, self.judge) if name in frame.cells
+        ]
 
 
 def has(frames: Sequence[Frame], *names: str) -> bool:
@@ -138,7 +163,9 @@ def has(frames: Sequence[Frame], *names: str) -> bool:
     return any(name in frame.cells for frame in frames for name in names)
 
 
-def one_name(frames: Sequence[Frame], names: Sequence[str]) -> tuple[list[Frame], str | None]:
+def one_name(
+    frames: Sequence[Frame], names: Sequence[str]
+) -> tuple[list[Frame], str | None]:
     """The frames with one column in place of those with these names, whose cells are the first that
     a row fills, and its name: the first of them that is there (None: none is)."""
     there = [name for name in names if has(frames, name)]
@@ -149,9 +176,13 @@ def one_name(frames: Sequence[Frame], names: Sequence[str]) -> tuple[list[Frame]
         first, *others = [name for name in there if name in frame.cells] or [there[0]]
         cells = frame.cells
         for name in others:
-            cells = cells.assign(**{first: cells[first].where(cells[first].notna(), cells[name])})
+            cells = cells.assign(
+                **{first: cells[first].where(cells[first].notna(), cells[name])}
+            )
         found.append(
-            frame._replace(cells=cells.drop(columns=others).rename(columns={first: there[0]}))
+            frame._replace(
+                cells=cells.drop(columns=others).rename(columns={first: there[0]})
+            )
         )
     return found, there[0]
 
@@ -159,11 +190,18 @@ def one_name(frames: Sequence[Frame], names: Sequence[str]) -> tuple[list[Frame]
 def of_cases(frames: Sequence[Frame], keys: Keys) -> list[Frame]:
     """The frames without those that tell of cases, what several systems worked on: what they tell
     stands in each row about the case, as long as any other frame names a system."""
-    about = [f for f in frames if keys.there(f) == [keys.item]] if has(frames, keys.system) else []
+    about = (
+        [f for f in frames if keys.there(f) == [keys.item]]
+        if has(frames, keys.system)
+        else []
+    )
     found = [frame for frame in frames if not any(frame is each for each in about)]
     for facts in about:
         once = facts.cells.groupby(keys.item, sort=False).first()
-        found = [frame._replace(cells=_beside(frame.cells, once, [keys.item])) for frame in found]
+        found = [
+            frame._replace(cells=_beside(frame.cells, once, [keys.item]))
+            for frame in found
+        ]
     return found
 
 
@@ -186,7 +224,10 @@ def _beside(cells: pd.DataFrame, once: pd.DataFrame, by: list[str]) -> pd.DataFr
     """The cells with the columns of a table that has one row for each key, where they are no
     columns yet."""
     joined = cells.merge(
-        once[[name for name in once if name not in cells]], "left", left_on=by, right_index=True
+        once[[name for name in once if name not in cells]],
+        "left",
+        left_on=by,
+        right_index=True,
     )
     return joined.astype(object).where(joined.notna(), None)
 
@@ -216,17 +257,24 @@ class Wide(NamedTuple):
         )
         for n, time in enumerate(every):
             failed = next(
-                (cells[name] for name in time.get("failed", ()) if name in cells), nothing
+                (cells[name] for name in time.get("failed", ()) if name in cells),
+                nothing,
             )
             failed = cells[keys.failed] if n == 0 and keys.failed in cells else failed
             for criterion, names in time.items():
                 column = next(
-                    (name for name in names if name in cells and criterion != "failed"), None
+                    (name for name in names if name in cells and criterion != "failed"),
+                    None,
                 )
                 if column is None:
                     continue
-                judge = cells.get(keys.judge, nothing).where(lambda own: own.notna(), criterion)
-                told = {keys.criterion: criterion, keys.judge: self.judges.get(criterion, judge)}
+                judge = cells.get(keys.judge, nothing).where(
+                    lambda own: own.notna(), criterion
+                )
+                told = {
+                    keys.criterion: criterion,
+                    keys.judge: self.judges.get(criterion, judge),
+                }
                 told |= {
                     VERDICTS: cells[column],
                     keys.failed: None if criterion in self.judges else failed,

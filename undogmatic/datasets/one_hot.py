@@ -40,14 +40,22 @@ def merged(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Finding]]:
             continue
         cells = cells.drop(columns=[*columns.values()])
         cells[made] = pd.Series(chosen, dtype=object, index=cells.index)
-        facts = {"columns": [f"`{name}`" for name in columns.values()][:8], "made": f"`{made}`"}
+        facts = {
+            "columns": [f"`{name}`" for name in columns.values()][:8],
+            "made": f"`{made}`",
+        }
         notes.append(Finding("table.one_hot", facts))
     return cells, notes
 
 
 def _stem(parts: tuple[str, ...]) -> tuple[str, ...]:
     """The words up to the one that says that a verdict, a label or a choice stands there."""
-    ends = PARTS["choice"] | PARTS["neutral"] | PARTS["perhaps_human"] | PARTS["perhaps_judge"]
+    ends = (
+        PARTS["choice"]
+        | PARTS["neutral"]
+        | PARTS["perhaps_human"]
+        | PARTS["perhaps_judge"]
+    )
     at = [n for n, part in enumerate(parts[:-1]) if part in ends]
     stem = parts[: at[-1] + 1] if at else ()
     return stem if stem and side_of(" ".join(stem)) is not None else ()

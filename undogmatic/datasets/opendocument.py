@@ -43,7 +43,10 @@ def _rows(events: Iterator[tuple[str, Any]]) -> Iterator[tuple[int, list[Any]]]:
             if not depth:
                 return
         elif event == "end" and part.tag == f"{_TABLE}table-row" and depth == 1:
-            cells, times = _cells(part), int(part.get(f"{_TABLE}number-rows-repeated", 1))
+            cells, times = (
+                _cells(part),
+                int(part.get(f"{_TABLE}number-rows-repeated", 1)),
+            )
             for n in range(times if cells else 0):
                 yield place + n, cells
             place += times
@@ -56,7 +59,10 @@ def _cells(row: Any) -> list[Any]:
     for part in row:
         if part.tag not in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             continue
-        value, times = _value(part), int(part.get(f"{_TABLE}number-columns-repeated", 1))
+        value, times = (
+            _value(part),
+            int(part.get(f"{_TABLE}number-columns-repeated", 1)),
+        )
         if value is None or value == "":
             empty += times
             continue
@@ -75,7 +81,9 @@ def _value(cell: Any) -> Any:
         return cell.get(f"{_OFFICE}boolean-value") == "true"
     if kind in ("date", "time"):
         return cell.get(f"{_OFFICE}{kind}-value")
-    return "\n".join(_shown(part) for part in cell if part.tag in (f"{_TEXT}p", f"{_TEXT}h"))
+    return "\n".join(
+        _shown(part) for part in cell if part.tag in (f"{_TEXT}p", f"{_TEXT}h")
+    )
 
 
 def _shown(part: Any) -> str:
@@ -86,7 +94,9 @@ def _shown(part: Any) -> str:
         return " " * min(int(part.get(f"{_TEXT}c", 1)), MOST_COLUMNS)
     if part.tag in _SIGNS:
         return _SIGNS[part.tag]
-    return (part.text or "") + "".join(_shown(inner) + (inner.tail or "") for inner in part)
+    return (part.text or "") + "".join(
+        _shown(inner) + (inner.tail or "") for inner in part
+    )
 
 
 _SIGNS = {f"{_TEXT}tab": "\t", f"{_TEXT}line-break": "\n"}

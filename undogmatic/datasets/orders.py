@@ -39,7 +39,10 @@ def orient(
                 " outputs as they were shown:",
                 [
                     Way("type", [(NUMBERING, "shown")]),
-                    Way("or, if it numbers them as they are given,", [(NUMBERING, "given")]),
+                    Way(
+                        "or, if it numbers them as they are given,",
+                        [(NUMBERING, "given")],
+                    ),
                 ],
             ).at(door)
         told = {"order": column, "option": door.typed(NUMBERING, "shown")}
@@ -51,7 +54,9 @@ def turned(keys: pd.DataFrame, notes: list[Finding]) -> np.ndarray:
     stands."""
     low = np.where(keys["0"].fillna("") <= keys["1"].fillna(""), keys["0"], keys["1"])
     high = np.where(keys["0"].fillna("") <= keys["1"].fillna(""), keys["1"], keys["0"])
-    first = keys.groupby([keys["id"], low, high], sort=False, dropna=False)["0"].transform("first")
+    first = keys.groupby([keys["id"], low, high], sort=False, dropna=False)[
+        "0"
+    ].transform("first")
     turned = (first != keys["0"]).to_numpy() & keys.notna().all(axis=1).to_numpy()
     if turned.any():
         notes.append(Finding("table.read_swapped", {"n": int(turned.sum())}))
@@ -64,7 +69,9 @@ def turn(rows: pd.DataFrame, name: str, where: np.ndarray) -> None:
     rows[name] = np.where(where & (values < 2), 1 - values, values)
 
 
-def _against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.ndarray) -> bool:
+def _against_labels(
+    verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.ndarray
+) -> bool:
     """Whether choices in the swapped order are mostly wrong, and the others mostly right, whichever
     output is better. Neither a judge that prefers a position nor one that prefers a number of
     output does that."""

@@ -34,17 +34,25 @@ def apart(
     """
     same = cells, np.arange(len(cells)), list[Finding]()
     typed = (options.judge, options.human, options.text, options.verdict, options.item)
-    if any(typed) or options.group is not None or OUTPUT in cells or GROUP.name in cells:
+    if (
+        any(typed)
+        or options.group is not None
+        or OUTPUT in cells
+        or GROUP.name in cells
+    ):
         return same
     contents = Contents(cells)
     for sides in SIDES:
         pairs = _pairs(contents, sides)
-        texts = [stem for stem, pair in pairs.items() if all(map(contents.is_prose, pair))]
+        texts = [
+            stem for stem, pair in pairs.items() if all(map(contents.is_prose, pair))
+        ]
         graded = {
             stem: side_of(" ".join(stem))
             for stem, pair in pairs.items()
             if all(
-                contents.sample(name).numeric >= 0.9 and contents.is_value(name) for name in pair
+                contents.sample(name).numeric >= 0.9 and contents.is_value(name)
+                for name in pair
             )
         }
         numbers = {
@@ -54,7 +62,11 @@ def apart(
             for number in contents.sample(name).distinct_numbers().tolist()
         }
         # Two judges and two people may choose one of the outputs by its number.
-        if len(texts) == 1 and {1, -1} <= {*graded.values()} and not numbers <= {0.0, 1.0, 2.0}:
+        if (
+            len(texts) == 1
+            and {1, -1} <= {*graded.values()}
+            and not numbers <= {0.0, 1.0, 2.0}
+        ):
             return _stacked(cells, pairs, sides, item)
     return same
 
@@ -79,7 +91,11 @@ def _stacked(
 ) -> tuple[pd.DataFrame, np.ndarray, list[Finding]]:
     columns = [name for pair in pairs.values() for name in pair]
     rest = cells.drop(columns=columns)
-    ids = [f"row {n}" for n in range(1, len(cells) + 1)] if item is None else list(cells[item])
+    ids = (
+        [f"row {n}" for n in range(1, len(cells) + 1)]
+        if item is None
+        else list(cells[item])
+    )
     parts = []
     for place, side in enumerate(sides):
         renamed = {pair[place]: "_".join(stem) for stem, pair in pairs.items()}
@@ -90,9 +106,17 @@ def _stacked(
         part = pd.concat([rest, cells[list(renamed)].rename(columns=renamed)], axis=1)
         parts.append(part.assign(**own))
     order = np.arange(2 * len(cells)).reshape(2, -1).T.ravel()
-    whole = pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True).astype(object)
+    whole = (
+        pd.concat(parts, ignore_index=True)
+        .iloc[order]
+        .reset_index(drop=True)
+        .astype(object)
+    )
     graded = [
-        f"`{name}`" for stem, pair in pairs.items() if side_of("_".join(stem)) for name in pair
+        f"`{name}`"
+        for stem, pair in pairs.items()
+        if side_of("_".join(stem))
+        for name in pair
     ]
     note = Finding("table.outputs_apart", {"columns": graded[:8]})
     return whole, np.repeat(np.arange(len(cells)), 2), [note]

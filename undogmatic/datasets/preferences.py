@@ -70,7 +70,13 @@ def oriented(
     made = _choices(contents, pair)
     judges = [name for name, (_, gone) in made.items() if side_of(name) != -1]
     gone = {name for _, columns in made.values() for name in columns} | {*pair.columns}
-    typed = {*options.judge, *options.human, options.verdict, options.item, options.group}
+    typed = {
+        *options.judge,
+        *options.human,
+        options.verdict,
+        options.item,
+        options.group,
+    }
     if not judges or typed & (gone - made.keys()):
         return cells, []
     first, second = (cells[name].to_numpy(dtype=object) for name in pair.columns)
@@ -82,7 +88,8 @@ def oriented(
         told[label] = _as_given(np.zeros(len(cells)), pair)
     kept = cells.drop(columns=[name for name in gone if name in cells])
     new = {
-        name: pd.Series(list(held), dtype=object, index=cells.index) for name, held in told.items()
+        name: pd.Series(list(held), dtype=object, index=cells.index)
+        for name, held in told.items()
     }
     chosen, rejected = (f"`{name}`" for name in pair.columns)
     facts = {"file": place, "chosen": chosen, "rejected": rejected}
@@ -94,20 +101,29 @@ def _pair_in(contents: Contents) -> _Pair | None:
     texts."""
     for words in WORDS:
         pairs = [
-            pair for pair in _stems(contents, words).values() if all(map(contents.is_prose, pair))
+            pair
+            for pair in _stems(contents, words).values()
+            if all(map(contents.is_prose, pair))
         ]
         if len(pairs) == 1:
             ((one, two),) = pairs
             digests = [
-                [hashlib.sha256(str(cell).encode()).digest() for cell in contents.cells[name]]
+                [
+                    hashlib.sha256(str(cell).encode()).digest()
+                    for cell in contents.cells[name]
+                ]
                 for name in (one, two)
             ]
-            turned = np.array([a > b for a, b in zip(*digests, strict=True)], dtype=bool)
+            turned = np.array(
+                [a > b for a, b in zip(*digests, strict=True)], dtype=bool
+            )
             return _Pair(words, (one, two), turned)
     return None
 
 
-def _stems(contents: Contents, words: tuple[str, str]) -> dict[tuple[str, ...], tuple[str, str]]:
+def _stems(
+    contents: Contents, words: tuple[str, str]
+) -> dict[tuple[str, ...], tuple[str, str]]:
     """The columns whose names differ in nothing but these two words."""
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for name, parts in contents.names.items():
@@ -116,7 +132,9 @@ def _stems(contents: Contents, words: tuple[str, str]) -> dict[tuple[str, ...], 
                 rest = tuple(part for part in parts if part != word)
                 found.setdefault(rest, {}).setdefault(word, name)
     return {
-        rest: (held[words[0]], held[words[1]]) for rest, held in found.items() if len(held) == 2
+        rest: (held[words[0]], held[words[1]])
+        for rest, held in found.items()
+        if len(held) == 2
     }
 
 
@@ -125,10 +143,14 @@ def _as_given(places: np.ndarray, pair: _Pair) -> np.ndarray:
     output, 1 for the other, 2 for a tie, NaN for none."""
     ways = np.array([FIRST, SECOND, TIE], dtype=object)
     turned = np.where(pair.turned & (places < 2), 1 - places, places)
-    return np.array([None if np.isnan(n) else ways[int(n)] for n in turned], dtype=object)
+    return np.array(
+        [None if np.isnan(n) else ways[int(n)] for n in turned], dtype=object
+    )
 
 
-def _choices(contents: Contents, pair: _Pair) -> dict[str, tuple[np.ndarray, Sequence[str]]]:
+def _choices(
+    contents: Contents, pair: _Pair
+) -> dict[str, tuple[np.ndarray, Sequence[str]]]:
     """The choices that columns hold, by the name of the column that is made, and the columns in
     whose place it stands."""
     made: dict[str, tuple[np.ndarray, Sequence[str]]] = {}
@@ -150,7 +172,9 @@ def _choices(contents: Contents, pair: _Pair) -> dict[str, tuple[np.ndarray, Seq
             continue
         read = _reader(contents, name, pair.words)
         if read is not None:
-            places = np.array([read(cell) for cell in contents.cells[name]], dtype=float)
+            places = np.array(
+                [read(cell) for cell in contents.cells[name]], dtype=float
+            )
             made[name] = (_as_given(places, pair), (name,))
     return made or scores
 
@@ -162,11 +186,17 @@ def _without(name: str, word: str) -> str:
 
 
 def _numbers(contents: Contents, name: str) -> np.ndarray:
-    read = [None if cell is None else number_of(str(cell)) for cell in contents.cells[name]]
-    return np.array([np.nan if number is None else number for number in read], dtype=float)
+    read = [
+        None if cell is None else number_of(str(cell)) for cell in contents.cells[name]
+    ]
+    return np.array(
+        [np.nan if number is None else number for number in read], dtype=float
+    )
 
 
-def _reader(contents: Contents, name: str, words: tuple[str, str]) -> Callable[[Any], float] | None:
+def _reader(
+    contents: Contents, name: str, words: tuple[str, str]
+) -> Callable[[Any], float] | None:
     """What reads a cell of a column as the place of the output that is preferred there; None where
     the column does not say that."""
     said = contents.sample(name).distinct_words().keys()
@@ -181,7 +211,11 @@ def _reader(contents: Contents, name: str, words: tuple[str, str]) -> Callable[[
     if not about or not said <= PASSES | FAILS | {"0", "1", "0.5"}:
         return None
     yes, no = (1.0, 0.0) if words[1] in parts and words[0] not in parts else (0.0, 1.0)
-    mapping = dict.fromkeys(PASSES | {"1"}, yes) | dict.fromkeys(FAILS | {"0"}, no) | {"0.5": 2.0}
+    mapping = (
+        dict.fromkeys(PASSES | {"1"}, yes)
+        | dict.fromkeys(FAILS | {"0"}, no)
+        | {"0.5": 2.0}
+    )
     return _mapped(mapping)
 
 

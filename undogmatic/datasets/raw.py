@@ -70,7 +70,9 @@ def read_raw(cells: pd.DataFrame, file: str) -> tuple[pd.DataFrame, list[Finding
         return cells, notes
     columns: dict[str, Any] = {}
     for name in map(str, cells.columns):
-        for new, held in found[name].items() if name in found else ((name, cells[name]),):
+        for new, held in (
+            found[name].items() if name in found else ((name, cells[name]),)
+        ):
             columns[new] = pd.Series(list(held), dtype=object)
     return pd.DataFrame(columns), notes
 
@@ -95,13 +97,17 @@ def _verdicts(name: str, column: Sequence[Any]) -> tuple[Columns | None, int]:
         return None, 0
     counted = Counter(key for one in told for key in one)
     whole = counted[None] >= _MOST * n_said
-    criteria = [key for key, n in counted.items() if key is not None and n >= _MOST * n_said]
+    criteria = [
+        key for key, n in counted.items() if key is not None and n >= _MOST * n_said
+    ]
     if whole or not criteria or len(criteria) > _MOST_CRITERIA:
         verdicts = [_plain(one.get(None)) for one in told]
         if not whole or not _is_judging(verdicts):
             return None, 0
         return {name: verdicts}, filled - sum(v is not None for v in verdicts)
-    columns = {f"{name}.{key}": [_plain(one.get(key)) for one in told] for key in criteria}
+    columns = {
+        f"{name}.{key}": [_plain(one.get(key)) for one in told] for key in criteria
+    }
     kept = {new: values for new, values in columns.items() if _is_judging(values)}
     return (kept or None), filled - n_said
 
@@ -109,7 +115,9 @@ def _verdicts(name: str, column: Sequence[Any]) -> tuple[Columns | None, int]:
 def _is_judging(values: Collection[Any]) -> bool:
     """Whether values are numbers, or words of which there are few."""
     said = [value for value in values if value is not None]
-    words = {str(v).casefold() for v in said if read_cell(v).number != read_cell(v).number}
+    words = {
+        str(v).casefold() for v in said if read_cell(v).number != read_cell(v).number
+    }
     return bool(said) and len(words) <= min(_MOST_WORDS, max(2, len(said) // 2))
 
 

@@ -70,7 +70,8 @@ def _is_rater(table: Contents, name: str) -> bool:
     # Numbers are the ids of raters only where it is clear that they are not the labels: another
     # column holds these, by its name or because it says what the judge says.
     if table.says_what_judges_say(name):
-        return False  # a column `annotator` beside `judge`, with what the annotator said
+        # a column `annotator` beside `judge`, with what the annotator said
+        return False
     return (
         table.is_names(name)
         or table.has_labels_beside(name, RATER.names)
@@ -86,7 +87,9 @@ def _says_what_was_planted(table: Contents, name: str) -> bool:
     # A column `kind` may say anything; one that mostly names defects and other kinds says this.
     kinds = [planted(cell) for cell in table.cells[name].dropna().unique()]
     known = [kind for kind in kinds if kind is not None]
-    return 2 * len(known) > len(kinds) and any(kind.startswith(DEFECT) for kind in known)
+    return 2 * len(known) > len(kinds) and any(
+        kind.startswith(DEFECT) for kind in known
+    )
 
 
 def _is_judge(table: Contents, name: str) -> bool:
@@ -114,10 +117,17 @@ CRITERION = Role("criterion", {}, _called("criterion"), Contents.is_names)
 REPEAT = Role("repeat", {}, _called("repeat"))
 ORDER = Role("order", {}, _called("order"), Contents.is_order)
 CONFIDENCE = Role(
-    "confidence", {}, _called("confidence"), lambda table, name: table.sample(name).numeric > 0.5
+    "confidence",
+    {},
+    _called("confidence"),
+    lambda table, name: table.sample(name).numeric > 0.5,
 )
 RATER = Role(
-    "rater", {"import": "labeller"}, _called("rater"), _is_rater, of_items=Contents.repeats
+    "rater",
+    {"import": "labeller"},
+    _called("rater"),
+    _is_rater,
+    of_items=Contents.repeats,
 )
 FAILED = Role("failed", {}, _called("failed"), _says_failed)
 REMARK = Role("remark", {}, _called("remark"))
@@ -132,14 +142,30 @@ JUDGE = Role("judge", {}, _called("judge"), _is_judge)
 """The column with the names of judges, or a judge's own column of verdicts."""
 VERDICT = Role("verdict", holds=Contents.is_value, side=1)
 LABEL = Role(
-    "label", {"check": "human"}, holds=Contents.is_value, of_items=_is_label_of_item, side=-1
+    "label",
+    {"check": "human"},
+    holds=Contents.is_value,
+    of_items=_is_label_of_item,
+    side=-1,
 )
 """Columns of verdicts and labels are known by parts of their names."""
 MODEL = Role("model", {}, _called("model"))
 """Names of models, which may be judges or makers."""
 
 EVERY: Sequence[Role] = (
-    *(ITEM, TEXT, CONTEXT, GROUP, SYSTEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, FAILED),
+    *(
+        ITEM,
+        TEXT,
+        CONTEXT,
+        GROUP,
+        SYSTEM,
+        CRITERION,
+        REPEAT,
+        ORDER,
+        CONFIDENCE,
+        RATER,
+        FAILED,
+    ),
     *(REMARK, SETTING, CONDITION, PAIR, INJECTED, PARENT, MAKER, JUDGE, VERDICT, LABEL),
     MODEL,
 )

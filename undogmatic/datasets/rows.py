@@ -39,7 +39,8 @@ from undogmatic.safety.outside import (
 )
 from undogmatic.safety.spool import again, gathered, mapped
 
-LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
+# Bytes of a file that is read at once, and what a workbook may unpack to
+LARGEST = 1_000_000_000
 # What separates the cells of CSV
 MARKS = {
     ",": "commas",
@@ -49,7 +50,8 @@ MARKS = {
 }
 
 ROW_LINES = (
-    100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
+    # Line breaks in the cells of one CSV row; where there are more, a quote was left open
+    100_000
 )
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
 # by how a file begins
@@ -59,15 +61,19 @@ PACKED = {
     b"\xfd7zXZ": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-MOST_COLUMNS = 2_000  # Each is looked at for what it may hold, and compared with the answers
+# Each is looked at for what it may hold, and compared with the answers
+MOST_COLUMNS = 2_000
 MOST_CELLS = (
-    100_000_000  # Cells of a table in memory, empty ones among them: about a gigabyte of places
+    # Cells of a table in memory, empty ones among them: about a gigabyte of places
+    100_000_000
 )
 NAMED = 20  # Rows that could not be read are named one by one up to so many
 TWICE = "the key {} stands in it a second time"
-HEAD = 30  # Rows below the names of the columns that tell whether some of these stand there, too
+# Rows below the names of the columns that tell whether some of these stand there, too
+HEAD = 30
 UNPACKED = (
-    100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
+    # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
+    100
 )
 
 
@@ -95,13 +101,17 @@ def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
     return value
 
 
-def note_unread(problems: list[Finding], key: str, rows: int = 1, **values: Any) -> None:
+def note_unread(
+    problems: list[Finding], key: str, rows: int = 1, **values: Any
+) -> None:
     """Add to the problems that so many rows could not be read; of very many faults the first are
     named, and the others counted."""
     if sum("rows" in problem.values for problem in problems[: NAMED + 2]) < NAMED:
         problems.append(Finding(key, {**values, "rows": rows}))
     elif problems[-1].key == "table.more_unread":
-        problems[-1] = Finding("table.more_unread", {"rows": problems[-1].values["rows"] + rows})
+        problems[-1] = Finding(
+            "table.more_unread", {"rows": problems[-1].values["rows"] + rows}
+        )
     else:
         problems.append(Finding("table.more_unread", {"rows": rows}))
 
@@ -160,7 +170,11 @@ def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
     def fits(mark: str) -> tuple[bool, bool, float, int]:
         widths, whole = list[int](), True
         try:
-            widths += (len(row) for row in csv.reader(lines, delimiter=mark, strict=True) if row)
+            widths += (
+                len(row)
+                for row in csv.reader(lines, delimiter=mark, strict=True)
+                if row
+            )
         except csv.Error as error:  # at the end of the lines a quote may be open
             whole = "expected after" not in str(error)
         first = widths[0] if widths else 0
@@ -191,7 +205,9 @@ def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
         csv.field_size_limit(before)
 
 
-def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[int, str]]:
+def _text_lines(
+    path: Path, file: IO[bytes], encoding: str
+) -> Iterator[tuple[int, str]]:
     """The lines of an open file of text with their numbers and ends. Raises DataError."""
     if encoding.startswith("utf-16"):
         whole = io.TextIOWrapper(file, encoding, newline="")
@@ -217,7 +233,9 @@ def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[in
             raise DataError(f"{path}:{number}: {error}") from None
         except UnicodeDecodeError as error:
             what = f"neither UTF-8 nor Windows-1252 ({error.reason})"
-            raise DataError(f"{path}:{number}: {what}. Save the file as UTF-8.") from None
+            raise DataError(
+                f"{path}:{number}: {what}. Save the file as UTF-8."
+            ) from None
 
 
 def csv_rows(
@@ -243,7 +261,11 @@ def csv_rows(
                     f"{path}:{first}: a row of more than {most}. Is a quote in it never closed?"
                 )
             # As the csv module wants it: a lone \r ends a line too.
-            yield from io.StringIO(text, newline="") if "\r" in text.rstrip("\r\n") else (text,)
+            yield from (
+                io.StringIO(text, newline="")
+                if "\r" in text.rstrip("\r\n")
+                else (text,)
+            )
 
     with opened(path) as file:
         lines = texts(file)
@@ -278,10 +300,19 @@ def csv_rows(
                 # How many rows the quote swallowed is not known: about as many as so many lines
                 # hold elsewhere.
                 swallowed = max(
-                    1, round((skipped + reader.line_num - first + 1) * (n_rows + 1) / (n_lines + 1))
+                    1,
+                    round(
+                        (skipped + reader.line_num - first + 1)
+                        * (n_rows + 1)
+                        / (n_lines + 1)
+                    ),
                 )
                 note_unread(
-                    problems, "table.open_quote", swallowed, place=f"{path}:{first}", n=swallowed
+                    problems,
+                    "table.open_quote",
+                    swallowed,
+                    place=f"{path}:{first}",
+                    n=swallowed,
                 )
                 cells = []
             finally:
@@ -293,7 +324,9 @@ def csv_rows(
             first, size, begun = skipped + reader.line_num + 1, 0, -1
 
 
-def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
+def parquet_rows(
+    path: Path, needed: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a Parquet file with their numbers from 1; it must have the columns `needed`.
     Raises DataError naming the file, and the row where it can."""
     import pyarrow
@@ -326,10 +359,15 @@ def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, 
                 unpacked += batch.nbytes
                 if unpacked > most:
                     much = f"more than {most:,} bytes, which is more than {UNPACKED} times its size"
-                    way = "Write it without compression, or leave out what is not judged."
-                    raise DataError(f"{path}: up to row {number + 1} it unpacks to {much}. {way}")
+                    way = (
+                        "Write it without compression, or leave out what is not judged."
+                    )
+                    raise DataError(
+                        f"{path}: up to row {number + 1} it unpacks to {much}. {way}"
+                    )
                 columns = {
-                    name: _shared(batch.column(n)) for n, name in enumerate(batch.schema.names)
+                    name: _shared(batch.column(n))
+                    for n, name in enumerate(batch.schema.names)
                 }
                 for n in range(batch.num_rows):
                     number += 1
@@ -345,7 +383,9 @@ def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, 
             TypeError,
             ValueError,
         ) as e:
-            said = brief(str(e).splitlines()[0] if str(e) else type(e).__name__, 200).strip("'\"")
+            said = brief(
+                str(e).splitlines()[0] if str(e) else type(e).__name__, 200
+            ).strip("'\"")
             where = f":{number + 1}" if number else ""
             raise DataError(
                 f"{path}{where}: not a Parquet file that can be read ({said})."
@@ -382,9 +422,15 @@ def _fitting(about: Any) -> int:
     parts = [group.column(n) for group in groups for n in range(group.num_columns)]
     whole = max(1, sum(group.total_byte_size for group in groups))
     largest = max(
-        (part.total_uncompressed_size for part in parts if "." in part.path_in_schema), default=1
+        (part.total_uncompressed_size for part in parts if "." in part.path_in_schema),
+        default=1,
     )
-    return max(1, min(1000, about.num_rows * BATCH_BYTES // whole, BATCH_BYTES // max(1, largest)))
+    return max(
+        1,
+        min(
+            1000, about.num_rows * BATCH_BYTES // whole, BATCH_BYTES // max(1, largest)
+        ),
+    )
 
 
 def check_size(place: str, columns: int, rows: int = 1) -> None:
@@ -411,22 +457,31 @@ def check_size(place: str, columns: int, rows: int = 1) -> None:
 def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
     """Raise DataError unless the columns are there, none of them twice, and not too many."""
     check_size(place, len(columns))
-    if twice := [name for name, count in Counter(columns).items() if count > 1 and name]:
+    if twice := [
+        name for name, count in Counter(columns).items() if count > 1 and name
+    ]:
         if number_of(twice[0]) is not None:
             what = (
                 f"the first line seems to be a row (it holds {twice[0]} twice), and it must name"
                 " the columns"
             )
             raise DataError(f"{place}: {what}. Put a line such as text,label above it.")
-        raise DataError(f"{place}: two columns are called {brief(twice[0])}; rename one of them.")
-    if (missing := [name for name in needed if name not in columns]) and "inputs" not in columns:
-        raise DataError(f"{place}: no column `{missing[0]}`; columns: {listed(columns)}.")
+        raise DataError(
+            f"{place}: two columns are called {brief(twice[0])}; rename one of them."
+        )
+    if (
+        missing := [name for name in needed if name not in columns]
+    ) and "inputs" not in columns:
+        raise DataError(
+            f"{place}: no column `{missing[0]}`; columns: {listed(columns)}."
+        )
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Some names for a message."""
     shown = [
-        name if len(name) <= 40 and name.isprintable() else brief(name, 40) for name in names[:most]
+        name if len(name) <= 40 and name.isprintable() else brief(name, 40)
+        for name in names[:most]
     ]
     return ", ".join(shown) + (f", ... ({len(names):,})" if len(names) > most else "")
 
@@ -447,13 +502,19 @@ def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
     of another kind."""
     file = existing_file(path, key, kinds)
     if file.suffix.lower() not in kinds:
-        raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}.")
+        raise ConfigError(
+            f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}."
+        )
     return file
 
 
 def tables_in(path: str) -> list[Path]:
     """The tables in a folder, in the order of their names; none where it is no folder."""
-    return [file for file in _inside(path) if file.suffix.lower() in SUFFIXES and file.is_file()]
+    return [
+        file
+        for file in _inside(path)
+        if file.suffix.lower() in SUFFIXES and file.is_file()
+    ]
 
 
 def beside_tables(path: str) -> list[Path]:
@@ -465,9 +526,9 @@ def beside_tables(path: str) -> list[Path]:
         if other.suffix.lower() not in SUFFIXES or not other.is_file()
     ]
     for other in others:
-        if Path(other.stem).suffix.lower() in SUFFIXES or other.name.rstrip("~").lower().endswith(
-            SUFFIXES
-        ):
+        if Path(other.stem).suffix.lower() in SUFFIXES or other.name.rstrip(
+            "~"
+        ).lower().endswith(SUFFIXES):
             what = (
                 f"{brief(path)} holds {brief(other.name)}, by its name a table that is packed,"
                 " unfinished or set aside"
@@ -530,11 +591,21 @@ def table_rows(
         found = sheets.read_sheet(path, read_bytes(path, LARGEST), sheet, door, LARGEST)
         notes += found.notes
         have(str(path), needed, list(found.cells.columns))
-        named = ({str(k): v for k, v in row.items()} for row in found.cells.to_dict("records"))
-        kept = ({k: v for k, v in row.items() if v is not None or not filled} for row in named)
+        named = (
+            {str(k): v for k, v in row.items()}
+            for row in found.cells.to_dict("records")
+        )
+        kept = (
+            {k: v for k, v in row.items() if v is not None or not filled}
+            for row in named
+        )
         return list(zip(map(int, found.lines), kept, strict=True))
-    if packed := next((kind for mark, kind in PACKED.items() if head.startswith(mark)), None):
-        raise DataError(f"{path} is packed ({packed}), and is read only when it is not. Unpack it.")
+    if packed := next(
+        (kind for mark, kind in PACKED.items() if head.startswith(mark)), None
+    ):
+        raise DataError(
+            f"{path} is packed ({packed}), and is read only when it is not. Unpack it."
+        )
     if (encoding := encoding_of(path)) != "utf-8":
         shown = "Windows-1252" if encoding == "cp1252" else "UTF-16"
         notes.append(Finding("table.encoding", {"file": path.name, "encoding": shown}))
@@ -553,13 +624,19 @@ def table_rows(
     if suffix in (".jsonl", ".json") and not begins:
         return []
     if suffix in SUFFIXES:
-        what = f"begins with {brief(begins.split(chr(10), 1)[0], 60)}" if begins else "is empty"
+        what = (
+            f"begins with {brief(begins.split(chr(10), 1)[0], 60)}"
+            if begins
+            else "is empty"
+        )
         way = (
             "Every line must be one JSON object"
             if suffix == ".jsonl"
             else f"Save it again as {suffix}, or as CSV"
         )
-        raise DataError(f"{path} is no {suffix} file that can be read: it {what}. {way}.")
+        raise DataError(
+            f"{path} is no {suffix} file that can be read: it {what}. {way}."
+        )
     raise ConfigError(
         f"{brief(str(path))} is of no known format. Known formats: {', '.join(SUFFIXES)}."
     )
@@ -579,7 +656,9 @@ def _is_lines(begins: str) -> bool:
     """Whether what begins so is an object on each line, not one over several."""
     first, mark, later = begins.partition("\n")
     try:
-        return isinstance(json_value(first, infinite=True), dict) and bool(mark and later.strip())
+        return isinstance(json_value(first, infinite=True), dict) and bool(
+            mark and later.strip()
+        )
     except Unreadable:
         return False
 
@@ -603,7 +682,9 @@ def _of_json(
             parts = [shapes.rows_of(one, str(path), notes) for one in several]
             # Objects behind one another are a row each.
             yield from _checked(
-                list(enumerate([row for part in parts for row in part], 1)), path, problems
+                list(enumerate([row for part in parts for row in part], 1)),
+                path,
+                problems,
             )
             return
         half, value = error, None
@@ -663,11 +744,16 @@ def _of_json_lines(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     with opened(path) as file:
         lines = gathered(
-            (pair for pair in _text_lines(path, file, encoding) if pair[1].strip()), list, tuple
+            (pair for pair in _text_lines(path, file, encoding) if pair[1].strip()),
+            list,
+            tuple,
         )
     for number, line in lines:
         try:
-            yield number, json_object(line.rstrip("\r\n"), infinite=problems is not None)
+            yield (
+                number,
+                json_object(line.rstrip("\r\n"), infinite=problems is not None),
+            )
         except Unreadable as error:
             why = str(error).rstrip(".")
             if problems is None:
@@ -698,7 +784,9 @@ def _of_csv(
         header = next(lines, None)
     if header is None:
         among = f", among them `{needed[0]}`" if needed else ""
-        raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
+        raise DataError(
+            f"{path} is empty. Its first line must name the columns{among}."
+        )
     written = header.cells
     header, following = _whole_header(header, lines, path, above[0], notes)
     width, mark = len(header.cells), header.mark
@@ -711,10 +799,15 @@ def _of_csv(
         below, short = header.last, 0
         for row, later in pairwise(chain(following, (None,))):
             assert row is not None, "nothing comes behind the end"
-            apart, below = row.first > below + 1 or row.cells[0].startswith("#"), row.last
+            apart, below = (
+                row.first > below + 1 or row.cells[0].startswith("#"),
+                row.last,
+            )
             if any(row.cells[width:]):
                 if problems is None:
-                    raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
+                    raise DataError(
+                        f"{path}:{row.first}: more cells than the header has columns."
+                    )
                 cells = len(row.cells)
                 note_unread(
                     problems,
@@ -731,27 +824,36 @@ def _of_csv(
                 for other, name in MARKS.items():
                     if (
                         other != mark
-                        and len(next(csv.reader(row.cells, delimiter=other), ())) == width
+                        and len(next(csv.reader(row.cells, delimiter=other), ()))
+                        == width
                     ):
                         what = (
                             f"{path}:{row.first}: this row is separated by {name}, and the first"
                             f" line by {MARKS[mark]}"
                         )
-                        raise DataError(f"{what}. Separate all cells of the file by one of them.")
+                        raise DataError(
+                            f"{what}. Separate all cells of the file by one of them."
+                        )
             if len(row.cells) < width and half and later is None and not short:
                 what = (
                     f"the last line breaks off: it has {len(row.cells)} cells, and the header"
                     f" {width} columns"
                 )
                 if problems is None:
-                    raise DataError(f"{path}:{row.first}: {what}. Complete the line, or delete it.")
-                note_unread(problems, "table.half_line", place=f"{path}:{row.first}", why=what)
+                    raise DataError(
+                        f"{path}:{row.first}: {what}. Complete the line, or delete it."
+                    )
+                note_unread(
+                    problems, "table.half_line", place=f"{path}:{row.first}", why=what
+                )
                 continue
             if len(row.cells) < width:
                 short += 1
                 if cut is not None:
                     cut[row.first] = apart
-            unnamed.difference_update([n for n in unnamed if n < len(row.cells) and row.cells[n]])
+            unnamed.difference_update(
+                [n for n in unnamed if n < len(row.cells) and row.cells[n]]
+            )
             yield row.first, row.cells
 
     rows = gathered(kept(), list, tuple)
@@ -777,7 +879,11 @@ def _told_of_headers(file: str, lines: Sequence[int]) -> list[Finding]:
 
 
 def _whole_header(
-    header: Line, lines: Iterator[Line], path: Path, above: headers.Above, notes: list[Finding]
+    header: Line,
+    lines: Iterator[Line],
+    path: Path,
+    above: headers.Above,
+    notes: list[Finding],
 ) -> tuple[Line, Iterator[Line]]:
     """The header with the names that take two lines, and the rows below it without a line of
     units; what stands above and below it is noted."""
@@ -788,9 +894,15 @@ def _whole_header(
         facts = {"file": file, "title": above.title[:40], "line": header.first}
         notes.append(Finding("table.sheet_title", facts))
     start = list(islice(lines, HEAD))
-    if (joined := headers.joined_names(header.cells, [row.cells for row in start])) is not None:
+    if (
+        joined := headers.joined_names(header.cells, [row.cells for row in start])
+    ) is not None:
         names, used = joined
-        facts = {"file": file, "n": used + 1, "names": [name for name in names if name][:6]}
+        facts = {
+            "file": file,
+            "n": used + 1,
+            "names": [name for name in names if name][:6],
+        }
         notes.append(Finding("table.two_heads", facts))
         header = header._replace(cells=names, last=start[used - 1].last)
         start = start[used:]

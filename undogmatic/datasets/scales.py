@@ -12,7 +12,15 @@ from pydantic import Field
 
 from undogmatic.datasets.cells import Cells, fold, names_several, number_of, read_cells
 from undogmatic.datasets.doors import Door, Question, Way, spelled
-from undogmatic.datasets.roles import JUDGE, KIND, LABEL, LABEL_SCALE, PASSING, SCALE, Option
+from undogmatic.datasets.roles import (
+    JUDGE,
+    KIND,
+    LABEL,
+    LABEL_SCALE,
+    PASSING,
+    SCALE,
+    Option,
+)
 from undogmatic.datasets.vocabulary import CHOICES, CODES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import FIRST, SECOND, TIE, Kind
@@ -147,10 +155,14 @@ class Beside:
             held = read_cells(rows["raw"].to_numpy(), self.categories)
             words = np.array(held.words, dtype=object)[held.codes]
             sides.append(rows[["item", "criterion"]].assign(word=words).dropna())
-        both = sides[0].merge(sides[1], on=["item", "criterion"], suffixes=("", "_label"))
+        both = sides[0].merge(
+            sides[1], on=["item", "criterion"], suffixes=("", "_label")
+        )
         return list(zip(both["word"], both["word_label"], strict=True))
 
-    def ordered(self, words: Collection[str], by: Sequence[str], of_labels: bool) -> list[str]:
+    def ordered(
+        self, words: Collection[str], by: Sequence[str], of_labels: bool
+    ) -> list[str]:
         """The words of one side, those first beside which the other says what stands first in
         `by`."""
         place = {word: n for n, word in enumerate(by)}
@@ -159,14 +171,23 @@ class Beside:
             own, other = (label, verdict) if of_labels else (verdict, label)
             if own in held and other in place:
                 held[own].append(place[other])
-        means = {word: float(np.mean(each)) if each else np.nan for word, each in held.items()}
-        return sorted(words, key=lambda word: (np.isnan(means[word]), means[word], word))
+        means = {
+            word: float(np.mean(each)) if each else np.nan
+            for word, each in held.items()
+        }
+        return sorted(
+            words, key=lambda word: (np.isnan(means[word]), means[word], word)
+        )
 
-    def matched(self, words: Collection[str], given: Collection[str]) -> dict[str, str] | None:
+    def matched(
+        self, words: Collection[str], given: Collection[str]
+    ) -> dict[str, str] | None:
         """The label that stands most often beside each word of the judge, where each label is that
         of one word."""
         counted = Counter(self.pairs())
-        best = {w: max(sorted(given), key=lambda g: counted[w, g]) for w in sorted(words)}
+        best = {
+            w: max(sorted(given), key=lambda g: counted[w, g]) for w in sorted(words)
+        }
         whole = len(set(best.values())) == len(best) == len(given)
         return best if whole and all(counted[pair] for pair in best.items()) else None
 
@@ -186,7 +207,9 @@ def find_scales(
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels, options, door, beside)
     ends, order = typed_scale(options.scale, door.option(SCALE))
-    their_ends, their_order = typed_scale(options.human_scale, door.option(LABEL_SCALE), True)
+    their_ends, their_order = typed_scale(
+        options.human_scale, door.option(LABEL_SCALE), True
+    )
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
         raise ConfigError(
             f"{door.option(SCALE)} is {brief(options.scale)}, categories in their order, but"
@@ -202,13 +225,18 @@ def find_scales(
         kind = _kind(verdicts, labels, options)
     if kind == "numeric":
         return _numeric(verdicts, labels, ends, their_ends, door)
-    return _categories(kind, verdicts, labels, order, their_order, options, door, beside)
+    return _categories(
+        kind, verdicts, labels, order, their_order, options, door, beside
+    )
 
 
 def _check_one_form(verdicts: Cells, labels: Cells, door: Door) -> None:
     """Ask about a column in which numbers and words stand, as where two scales were put together,
     beside one that holds numbers alone."""
-    for name, cells, against in (("verdicts", verdicts, labels), ("labels", labels, verdicts)):
+    for name, cells, against in (
+        ("verdicts", verdicts, labels),
+        ("labels", labels, verdicts),
+    ):
         mixed = 1 - NUMBERS < cells.numeric < NUMBERS
         if mixed and against.said and against.numeric >= NUMBERS:
             words = [word for word in cells.distinct_words() if number_of(word) is None]
@@ -217,7 +245,10 @@ def _check_one_form(verdicts: Cells, labels: Cells, door: Door) -> None:
                 f"among the {name} stand numbers ({numbers[0]:g} to {numbers[-1]:g}) and words"
                 f" ({', '.join(words[:4])}), as if they were on two scales. Write them on one.",
                 [
-                    Way("If the words are no grades (they then count as missing), type", _NUMERIC),
+                    Way(
+                        "If the words are no grades (they then count as missing), type",
+                        _NUMERIC,
+                    ),
                     Way("if all of them are categories:", [(KIND, "unordered")]),
                 ],
             ).at(door)
@@ -230,12 +261,19 @@ def _of_shares(verdicts: Cells, labels: Cells, door: Door) -> Scales | None:
     """The scale from 0 to 1 where the judge says pass or fail, and the labels are shares of people
     who say so."""
     shares = labels.distinct_numbers()
-    if labels.numeric < NUMBERS or verdicts.numeric or not is_two(verdicts) or not verdicts.said:
+    if (
+        labels.numeric < NUMBERS
+        or verdicts.numeric
+        or not is_two(verdicts)
+        or not verdicts.said
+    ):
         return None
     if len(shares) < 3 or shares[0] < 0 or shares[-1] > 1:
         return None
     words = {word: float(word in PASSES) for word in verdicts.distinct_words()}
-    note = Finding("table.words_as_shares", {"words": list(words), **spelled(door, JUDGE)})
+    note = Finding(
+        "table.words_as_shares", {"words": list(words), **spelled(door, JUDGE)}
+    )
     return Scales("numeric", (0.0, 1.0), (), words, None, notes=(note,))
 
 
@@ -265,14 +303,23 @@ def order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
     """The known order that all the words are from, three at least or two of one that are not pass
     and fail."""
     for order in ORDERS:
-        places = {place for place, names in enumerate(order) for name in names if name in words}
+        places = {
+            place
+            for place, names in enumerate(order)
+            for name in names
+            if name in words
+        }
         if len(places) >= 2 and words <= {name for names in order for name in names}:
             return order
     return None
 
 
 def _pairwise(
-    verdicts: Cells, labels: Cells, options: TableOptions, door: Door, beside: Beside | None
+    verdicts: Cells,
+    labels: Cells,
+    options: TableOptions,
+    door: Door,
+    beside: Beside | None,
 ) -> Scales:
     choices, notes = _choices(verdicts, labels)
     ours = _typed_choices(options.scale, SCALE, door)
@@ -299,10 +346,14 @@ def _pairwise(
         )
     categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
     notes.append(Finding("table.pairwise", spelled(door, KIND), subject=Subject.KIND))
-    return Scales("pairwise", None, categories, of_verdicts, of_labels, notes=tuple(notes))
+    return Scales(
+        "pairwise", None, categories, of_verdicts, of_labels, notes=tuple(notes)
+    )
 
 
-def _typed_choices(scale: str | None, option: Option, door: Door) -> dict[str, float] | None:
+def _typed_choices(
+    scale: str | None, option: Option, door: Door
+) -> dict[str, float] | None:
     """What the words of choices mean where that is typed: what chooses the first output, the
     second, and a tie. Raises ConfigError for anything else."""
     if scale is None:
@@ -323,7 +374,11 @@ def _is_coded(cells: Cells) -> bool:
 
 
 def _which_is_first(
-    verdicts: Cells, labels: Cells, options: TableOptions, door: Door, beside: Beside | None
+    verdicts: Cells,
+    labels: Cells,
+    options: TableOptions,
+    door: Door,
+    beside: Beside | None,
 ) -> ConfigError:
     """That it is not known which number chooses the first output. The likelier way comes first: as
     the other side chooses in the same items, or else what is usual."""
@@ -331,18 +386,26 @@ def _which_is_first(
     coded = {option: cells for option, cells in sides.items() if _is_coded(cells)}
     widest = max(coded.values(), key=lambda cells: len(cells.distinct_words()))
     if all(
-        cells.distinct_words().keys() <= widest.distinct_words().keys() for cells in coded.values()
+        cells.distinct_words().keys() <= widest.distinct_words().keys()
+        for cells in coded.values()
     ):
         coded = {next(iter(coded)): widest}  # one option says it of both sides
     likely = {option: _likely(cells) for option, cells in coded.items()}
     ((option, own), *_) = coded.items()
     other = labels if option is SCALE else verdicts
     if beside is not None and other.said and not _is_coded(other):
-        choosing = sorted(set(other.distinct_words()) & CHOICES.keys(), key=lambda w: CHOICES[w])
+        choosing = sorted(
+            set(other.distinct_words()) & CHOICES.keys(), key=lambda w: CHOICES[w]
+        )
         known = [word for word in choosing if CHOICES[word] < 2]
-        likely[option][:2] = beside.ordered(likely[option][:2], known, option is LABEL_SCALE)
+        likely[option][:2] = beside.ordered(
+            likely[option][:2], known, option is LABEL_SCALE
+        )
     ways = [
-        [(each, "<".join((*words[:2][::step], *words[2:]))) for each, words in likely.items()]
+        [
+            (each, "<".join((*words[:2][::step], *words[2:])))
+            for each, words in likely.items()
+        ]
         for step in (1, -1)
     ]
     first, second = likely[option][:2]
@@ -354,7 +417,9 @@ def _which_is_first(
     if options.kind is None:
         asked = [Way(before, [(KIND, "pairwise"), *typed]) for before, typed in asked]
         if is_two(verdicts) and is_two(labels):
-            asked.append(Way("if they say pass or fail of both together:", [(KIND, "pass_fail")]))
+            asked.append(
+                Way("if they say pass or fail of both together:", [(KIND, "pass_fail")])
+            )
     return Question(
         f"the {'choices' if option is SCALE else 'labels'} between two outputs are {shown}, and"
         " nothing says which number chooses the first output.",
@@ -368,7 +433,8 @@ def _likely(cells: Cells) -> list[str]:
     tie = CODES[words]
     ordered = sorted(words - {tie}, key=lambda word: number_of(word) or 0.0)
     if tie == "0.5":
-        ordered.reverse()  # the share of the first output: 1 is its win, a half is a tie
+        # the share of the first output: 1 is its win, a half is a tie
+        ordered.reverse()
     return [*ordered, *([] if tie is None else [tie])]
 
 
@@ -421,7 +487,9 @@ def _numeric(
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
         mapped = (factor, ends[0] - factor * theirs[0])
     # Labels on the same scale show it too: verdicts from 2 to 4 beside labels from 1 to 5.
-    shown = np.union1d(numbers, given) if theirs is None or not len(numbers) else numbers
+    shown = (
+        np.union1d(numbers, given) if theirs is None or not len(numbers) else numbers
+    )
     notes.append(_said(ends, guessed, shown, door))
     other = theirs if mapped != (1.0, 0.0) else None
     return Scales("numeric", ends, mapped=mapped, theirs=other, notes=tuple(notes))
@@ -466,7 +534,10 @@ def _side_by_side(
             f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}.",
             [
                 Way("Declare both:", _declared(ends, other)),
-                Way("where a high label stands for a low verdict:", _declared(ends, other[::-1])),
+                Way(
+                    "where a high label stands for a low verdict:",
+                    _declared(ends, other[::-1]),
+                ),
                 Way("or the same for both:", _declared(together, together)),
             ],
         ).at(door)
@@ -482,7 +553,9 @@ def _labels_in_words(
     two = set(labels.distinct_words()) <= PASSES | FAILS
     if two and ends is None and _ends(numbers) == (0.0, 1.0):
         words = {word: float(word in PASSES) for word in labels.distinct_words()}
-        note = Finding("table.words_as_numbers", {"words": list(words), **spelled(door, LABEL)})
+        note = Finding(
+            "table.words_as_numbers", {"words": list(words), **spelled(door, LABEL)}
+        )
         notes = (note, _said((0.0, 1.0), True, numbers, door))
         return Scales("numeric", (0.0, 1.0), (), None, words, notes=notes)
     raise ConfigError(
@@ -508,20 +581,27 @@ def _check_declared(ends: tuple[float, float], given: np.ndarray, door: Door) ->
 def _check_no_grades(verdicts: Cells, labels: Cells, door: Door) -> None:
     """Ask whether a number that stands apart is a grade: 0 beside labels from 1 to 5, -1, 99. A few
     high ones are off the scale in any case, which is told."""
-    for name, cells, against in (("verdicts", verdicts, labels), ("labels", labels, verdicts)):
+    for name, cells, against in (
+        ("verdicts", verdicts, labels),
+        ("labels", labels, verdicts),
+    ):
         own, other = cells.distinct_numbers(), against.distinct_numbers()
         if name == "verdicts" and len(other) and len(own):
             own = own[own <= max(_trimmed(cells)[-1:], default=own[-1])]
         odd = [float(number) for number in (own[:1], own[-1:]) for number in number]
         for number in (number for number in odd if number in NO_GRADES):
             rest = own[own != number]
-            if not len(rest) or not _is_no_grade(number, rest, other[other != number], other):
+            if not len(rest) or not _is_no_grade(
+                number, rest, other[other != number], other
+            ):
                 continue
             inside = np.union1d(rest, other[other != number])
             low, high = _ends(inside)
             wide = (min(low, number), max(high, number))
             pass_fail = set(inside) <= {0.0, 1.0}
-            least = (KIND, "pass_fail") if pass_fail else (SCALE, _typed_as((low, high)))
+            least = (
+                (KIND, "pass_fail") if pass_fail else (SCALE, _typed_as((low, high)))
+            )
             raise Question(
                 f"{number:g} stands among the {name}, and what stands beside it runs from"
                 f" {inside[0]:g} to {inside[-1]:g}: it may be a grade, or mean that there is none.",
@@ -532,7 +612,9 @@ def _check_no_grades(verdicts: Cells, labels: Cells, door: Door) -> None:
             ).at(door)
 
 
-def _is_no_grade(number: float, rest: np.ndarray, others: np.ndarray, other: np.ndarray) -> bool:
+def _is_no_grade(
+    number: float, rest: np.ndarray, others: np.ndarray, other: np.ndarray
+) -> bool:
     """Whether a number at the end of one side may mean that there is no grade. `rest`: the other
     numbers of the side; `others` those of the other side without it, which are all of `other` where
     that side never uses it."""
@@ -556,10 +638,16 @@ def _nearly_one(numbers: np.ndarray, given: np.ndarray) -> bool:
     if not len(numbers) or not len(given) or (both != np.round(both)).any():
         return False
     spans = sorted(float(np.ptp(own)) for own in (numbers, given))
-    return bool(abs(numbers[0] - given[0]) <= 1 and spans[0] >= 0.7 * spans[1] and len(both) <= 12)
+    return bool(
+        abs(numbers[0] - given[0]) <= 1
+        and spans[0] >= 0.7 * spans[1]
+        and len(both) <= 12
+    )
 
 
-def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray, door: Door) -> Finding:
+def _said(
+    ends: tuple[float, float], guessed: bool, numbers: np.ndarray, door: Door
+) -> Finding:
     """What is said of the scale: whether it was declared, is shown by the values, or cannot be told
     from them."""
     told = {"low": ends[0], "high": ends[1]}
@@ -576,7 +664,9 @@ def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray, door: D
     return Finding("table.numeric_declared", told, subject=Subject.KIND)
 
 
-def far_inside(numbers: Sequence[float] | np.ndarray, ends: tuple[float, float]) -> bool:
+def far_inside(
+    numbers: Sequence[float] | np.ndarray, ends: tuple[float, float]
+) -> bool:
     """Whether numbers in their order are all far from both ends of a scale, so that they may be on
     another."""
     near = (ends[1] - ends[0]) / 4
@@ -608,7 +698,9 @@ def _trimmed(cells: Cells) -> np.ndarray:
 def _far(ends: tuple[float, float], other: tuple[float, float]) -> bool:
     """Whether one scale is so much wider that the two can hardly be one."""
     wider, narrower = sorted((ends, other), key=lambda e: e[0] - e[1])
-    return wider[1] >= 2 * narrower[1] or wider[1] - wider[0] >= 2 * (narrower[1] - narrower[0])
+    return wider[1] >= 2 * narrower[1] or wider[1] - wider[0] >= 2 * (
+        narrower[1] - narrower[0]
+    )
 
 
 def _percent(ends: tuple[float, float], other: tuple[float, float]) -> bool:
@@ -652,23 +744,32 @@ def _categories(
             return Scales(kind, None, tuple(order), ours, theirs)
         known = order_of(set(words) | set(given))
         if known is not None:
-            used = [[name for name in group if name in words or name in given] for group in known]
+            used = [
+                [name for name in group if name in words or name in given]
+                for group in known
+            ]
             used = [
                 sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0))
                 for group in used
                 if group
             ]
-            mapping = {name: float(place) for place, group in enumerate(used) for name in group}
+            mapping = {
+                name: float(place) for place, group in enumerate(used) for name in group
+            }
             names = _as_written([group[0] for group in used], verdicts, labels)
             return _named("ordered", names, mapping, spelled(door, SCALE))
         numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
         if len(numbers) == len(set(words) | set(given)):
-            whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[0] < MOST_LEVELS
+            whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[
+                0
+            ] < MOST_LEVELS
             numbers = np.arange(numbers[0], numbers[-1] + 1) if whole else numbers
             names = [f"{number:g}" for number in numbers]
             mapping = {name: float(place) for place, name in enumerate(names)}
             return _named("ordered", names, mapping, spelled(door, SCALE))
-        listed = ", ".join(_as_written(sorted(set(words) | set(given))[:8], verdicts, labels))
+        listed = ", ".join(
+            _as_written(sorted(set(words) | set(given))[:8], verdicts, labels)
+        )
         raise Question(
             f"the order of the categories is not known ({listed}). Declare it with"
             f" {door.option(SCALE)}: all of them, the lowest first, with < between them.",
@@ -700,12 +801,16 @@ def _nothing_in_common(
         " between them, the lowest first and in the same order; or write them in the same words."
     )
     if len(words) != len(given) or not 2 <= len(words) <= MOST_TYPED:
-        counts = f"There are {len(given)} categories of labels and {len(words)} of verdicts"
+        counts = (
+            f"There are {len(given)} categories of labels and {len(words)} of verdicts"
+        )
         more = "" if len(words) == len(given) else f" {counts}, and both need as many."
         return ConfigError(f"{what} {rule}{more}")
     of_judge, of_people = in_order(words), in_order(given)
     if of_judge and of_people:
-        return Question(what, [Way("Declare both:", _orders(of_judge, of_people))]).at(door)
+        return Question(what, [Way("Declare both:", _orders(of_judge, of_people))]).at(
+            door
+        )
     if beside is not None and (of_judge or of_people):
         if of_people:
             guessed = beside.ordered(words, of_people, of_labels=False)
@@ -741,12 +846,17 @@ def in_order(words: Collection[str]) -> list[str] | None:
     return ordered if len({place[word] for word in words}) == len(ordered) else None
 
 
-def _orders(of_judge: Sequence[str], of_people: Sequence[str]) -> list[tuple[Option, str]]:
+def _orders(
+    of_judge: Sequence[str], of_people: Sequence[str]
+) -> list[tuple[Option, str]]:
     return [(SCALE, "<".join(of_judge)), (LABEL_SCALE, "<".join(of_people))]
 
 
 def _named(
-    kind: Kind, names: Sequence[str], mapping: Mapping[str, float], told: Mapping[str, str]
+    kind: Kind,
+    names: Sequence[str],
+    mapping: Mapping[str, float],
+    told: Mapping[str, str],
 ) -> Scales:
     """The scale of categories that are named in their order, and what is said of it; `told`: the
     options that declare another."""
@@ -776,7 +886,9 @@ def _pass_fail(
         if options.kind == "pass_fail":
             # Any other number is no verdict, as where a program wrote -1 for an answer it could
             # not read.
-            everything = [w for w in everything if number_of(w) is None or w in ("0", "1")]
+            everything = [
+                w for w in everything if number_of(w) is None or w in ("0", "1")
+            ]
         if unknown := [word for word in everything if word not in passing | failing]:
             shown = ", ".join(unknown[:4])
             raise Question(
@@ -800,12 +912,16 @@ def _as_written(words: Sequence[str], *cells: Cells) -> list[str]:
     """The words as they are most often written, with their capitals and accents."""
     counted: dict[str, dict[str, int]] = {}
     for held in cells:
-        for word, written, count in zip(held.words, held.written, held.counts, strict=True):
+        for word, written, count in zip(
+            held.words, held.written, held.counts, strict=True
+        ):
             if word is not None:
                 ways = counted.setdefault(word, {})
                 ways[written.strip()] = ways.get(written.strip(), 0) + int(count)
     return [
-        max(counted[word], key=lambda way: counted[word][way]) if word in counted else word
+        max(counted[word], key=lambda way: counted[word][way])
+        if word in counted
+        else word
         for word in words
     ]
 
@@ -834,11 +950,15 @@ def typed_scale(
                 continue
             if bottom < top or either_way:
                 return (bottom, top), []
-    example = "two ends (1-5) or categories in their order, the lowest first ('bad<ok<good')"
+    example = (
+        "two ends (1-5) or categories in their order, the lowest first ('bad<ok<good')"
+    )
     raise ConfigError(f"{option} is {brief(scale)}; give {example}.")
 
 
-def _declared(ends: tuple[float, float], theirs: tuple[float, float]) -> list[tuple[Option, str]]:
+def _declared(
+    ends: tuple[float, float], theirs: tuple[float, float]
+) -> list[tuple[Option, str]]:
     """How the scales of verdicts and of labels are declared."""
     return [(SCALE, _typed_as(ends)), (LABEL_SCALE, _typed_as(theirs))]
 

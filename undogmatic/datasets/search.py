@@ -11,7 +11,14 @@ from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
-from undogmatic.datasets.cells import EMPTY, FORMULA, NOT_APPLICABLE, NOTHING, fold, number_of
+from undogmatic.datasets.cells import (
+    EMPTY,
+    FORMULA,
+    NOT_APPLICABLE,
+    NOTHING,
+    fold,
+    number_of,
+)
 from undogmatic.datasets.contents import LONGEST_ID, Contents
 from undogmatic.datasets.doors import Door, Doubt
 from undogmatic.datasets.names import MODEL_NAME, is_measured, side_of, tokens, typed_as
@@ -47,7 +54,9 @@ class Search(Contents):
             )
             raise ConfigError(f"{what}. Put a line such as text,label above it.")
 
-    def check_formulas(self, names: Iterable[str], role: Role, optional: bool = False) -> None:
+    def check_formulas(
+        self, names: Iterable[str], role: Role, optional: bool = False
+    ) -> None:
         """Raise ConfigError where one of these columns holds formulas alone; an `optional` role may
         be left out."""
         without = self.door.without(role) if optional else None
@@ -130,7 +139,9 @@ class Search(Contents):
             if side_of(name) is not None or is_measured(name):
                 continue
             if "." in name:
-                inner.setdefault(" ".join(tokens(name.rpartition(".")[2])), []).append(name)
+                inner.setdefault(" ".join(tokens(name.rpartition(".")[2])), []).append(
+                    name
+                )
             elif {*self.names[name]} & {"text", "texto"}:
                 inner.setdefault("text", []).append(name)
         return {field: names[0] for field, names in inner.items() if len(names) == 1}
@@ -146,7 +157,11 @@ class Search(Contents):
         for name in self.free():
             side = side_of(name)
             many = side == role.side and holds is role.holds and self.is_category(name)
-            if side in (role.side, 0) and name not in but and (many or holds(self, name)):
+            if (
+                side in (role.side, 0)
+                and name not in but
+                and (many or holds(self, name))
+            ):
                 (unsaid if side == 0 else own).append(name)
         return own, unsaid
 
@@ -163,7 +178,9 @@ class Search(Contents):
     def _are_alike(self, names: Sequence[str], models: bool) -> bool:
         """Whether names share a part and differ in another, or (`models`) are those of models."""
         parts = [self.names[name] for name in names]
-        if models and all(any(MODEL_NAME.match(part) for part in each) for each in parts):
+        if models and all(
+            any(MODEL_NAME.match(part) for part in each) for each in parts
+        ):
             return True
         if len({len(each) for each in parts}) == 1:
             # `rater1_domain1` and `rater2_domain1` differ in one place, where one says what the
@@ -179,7 +196,9 @@ class Search(Contents):
             and all(set(each) - shared for each in parts)
         )
 
-    def doubt(self, role: Role, why: str, names: Sequence[str], none: bool = False) -> ConfigError:
+    def doubt(
+        self, role: Role, why: str, names: Sequence[str], none: bool = False
+    ) -> ConfigError:
         """That it is not clear which of the columns has the role, with what each holds. Columns
         that all say the same may well have it together."""
         candidates = {name: self.shown(name) for name in names[:MOST_ASKED]}

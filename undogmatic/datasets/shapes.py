@@ -49,9 +49,17 @@ def _of_object(value: Mapping[str, Any], place: str, notes: list[Finding]) -> li
     lists = [held for held in columns if held and isinstance(held[0], dict)]
     if len(lists) == 1:
         return list(lists[0])
-    if columns and len(columns) == len(value) and len({len(held) for held in columns}) == 1:
-        return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
-    is_table = len(value) > 1 and all(isinstance(held, dict) and held for held in value.values())
+    if (
+        columns
+        and len(columns) == len(value)
+        and len({len(held) for held in columns}) == 1
+    ):
+        return [
+            dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)
+        ]
+    is_table = len(value) > 1 and all(
+        isinstance(held, dict) and held for held in value.values()
+    )
     deeper = _deeper(value)
     if deeper and not (is_table and _alike(value.values())):
         return _at_path(deeper, place, notes)
@@ -86,7 +94,9 @@ def _alike(objects: Collection[Mapping[str, Any]]) -> bool:
     return len(shared) * 2 >= max(len(keys) for keys in held)
 
 
-def _at_path(deeper: Mapping[Way, list[Any]], place: str, notes: list[Finding]) -> list[Any]:
+def _at_path(
+    deeper: Mapping[Way, list[Any]], place: str, notes: list[Finding]
+) -> list[Any]:
     """The rows of the one list that lies deeper, which is told. Raises DataError where there are
     several, with what was found where and the line that writes one of them."""
     ways = {".".join(way): rows for way, rows in deeper.items()}
@@ -94,11 +104,17 @@ def _at_path(deeper: Mapping[Way, list[Any]], place: str, notes: list[Finding]) 
     chosen = ways if len(ways) == 1 else telling
     if len(chosen) == 1:
         ((way, rows),) = chosen.items()
-        notes.append(Finding("table.rows_at", {"file": place, "way": way, "n": len(rows)}))
+        notes.append(
+            Finding("table.rows_at", {"file": place, "way": way, "n": len(rows)})
+        )
         return rows
-    shown = ", ".join(f"`{way}` ({len(rows):,} entries)" for way, rows in list(ways.items())[:6])
+    shown = ", ".join(
+        f"`{way}` ({len(rows):,} entries)" for way, rows in list(ways.items())[:6]
+    )
     way = next(iter(telling or ways))
-    keys = "".join(f"[{key!r}]" for key in next(iter(k for k in deeper if ".".join(k) == way)))
+    keys = "".join(
+        f"[{key!r}]" for key in next(iter(k for k in deeper if ".".join(k) == way))
+    )
     line = f"import json; json.dump(json.load(open({place!r})){keys}, open('rows.json', 'w'))"
     raise DataError(
         f"{place}: no table, but several lists of entries: {shown}. Write the one that holds the"
@@ -143,7 +159,9 @@ _ORDERS = {
     "backward": "swapped",
 }
 """What the two answers of a judge are called that saw two outputs in both orders."""
-_VOICES = "judge rater annotator model evaluator author user name grader reviewer".split()
+_VOICES = (
+    "judge rater annotator model evaluator author user name grader reviewer".split()
+)
 """What says whose an entry is."""
 MOST_PLACES = 8
 
@@ -169,7 +187,9 @@ def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     a choice are a row each; entries that say whose they are are a row each; else the entries are
     columns by their number (`decisions.1.winner`)."""
     plain = [row for row in rows if isinstance(row, dict)]
-    names = dict.fromkeys(name for row in plain for name, held in row.items() if _is_list(held))
+    names = dict.fromkeys(
+        name for row in plain for name, held in row.items() if _is_list(held)
+    )
     for name in names:
         if all(len(row[name]) <= 1 for row in plain if _is_list(row.get(name))):
             rows = [_with(row, name, _only(row.get(name))) for row in rows]
@@ -182,9 +202,16 @@ def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any
         notes.append(Finding("table.orders_inside", {"file": place, "name": name}))
         return [one for row in rows for one in _by_order(row, name)]
     plain = [row for row in rows if isinstance(row, dict)]
-    several = dict.fromkeys(name for row in plain for name, held in row.items() if _is_list(held))
+    several = dict.fromkeys(
+        name for row in plain for name, held in row.items() if _is_list(held)
+    )
     for name in several:
-        entries = [entry for row in plain for entry in row.get(name) or () if _is_list(row[name])]
+        entries = [
+            entry
+            for row in plain
+            for entry in row.get(name) or ()
+            if _is_list(row[name])
+        ]
         # Grades on several criteria are a judge's or a person's where the list is called so.
         graded = side_of(str(name)) is not None and _are_grades(entries)
         if not _has_verdicts(entries) and not graded:
@@ -195,14 +222,21 @@ def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any
             notes.append(Finding("table.entries_inside", values))
             renamed = _of_judges(plain, name, whose, entries)
             return [one for row in rows for one in _by_entry(row, name, renamed)]
-        if max(len(row[name]) for row in plain if _is_list(row.get(name))) <= MOST_PLACES:
+        if (
+            max(len(row[name]) for row in plain if _is_list(row.get(name)))
+            <= MOST_PLACES
+        ):
             notes.append(Finding("table.places_inside", {"file": place, "name": name}))
             rows = [_with(row, name, _by_place(row.get(name))) for row in rows]
     return rows
 
 
 def _is_list(held: Any) -> bool:
-    return isinstance(held, list) and bool(held) and all(isinstance(one, dict) for one in held)
+    return (
+        isinstance(held, list)
+        and bool(held)
+        and all(isinstance(one, dict) for one in held)
+    )
 
 
 def _with(row: Any, name: str, held: Any) -> Any:
@@ -230,7 +264,9 @@ def _in_orders(rows: list[Any]) -> str | None:
         for name, held in row.items() if isinstance(row, dict) else ():
             keys = {_order(key) for key in held} if isinstance(held, dict) else set()
             pair = _is_list(held) and len(held) == 2 and _orders_of(held) is not None
-            counted[name] = counted.get(name, 0) + (pair or keys >= {"as_given", "swapped"})
+            counted[name] = counted.get(name, 0) + (
+                pair or keys >= {"as_given", "swapped"}
+            )
     found = [name for name, n in counted.items() if n * 2 > len(rows)]
     return found[0] if len(found) == 1 else None
 
@@ -239,7 +275,9 @@ def _orders_of(entries: list[dict[str, Any]]) -> list[str] | None:
     """The orders that two entries name in a field of theirs."""
     for name in entries[0]:
         if name in entries[1]:
-            told = [_order(f"{name} {one[name]}") or _order(one[name]) for one in entries]
+            told = [
+                _order(f"{name} {one[name]}") or _order(one[name]) for one in entries
+            ]
             if sorted(filter(None, told)) == ["as_given", "swapped"]:
                 return [str(each) for each in told]
     return None
@@ -253,7 +291,9 @@ def _by_order(row: Any, name: str) -> Iterator[Any]:
             if (order := _order(key)) is not None:
                 own = told if isinstance(told, dict) else {name: told}
                 yield rest | own | {"order": order}
-    elif _is_list(held) and held is not None and (orders := _orders_of(held)) is not None:
+    elif (
+        _is_list(held) and held is not None and (orders := _orders_of(held)) is not None
+    ):
         for order, told in zip(orders, held, strict=True):
             yield rest | told | {"order": order}
     else:
@@ -264,7 +304,9 @@ def _whose(rows: list[dict[str, Any]], name: str) -> str | None:
     """The field of the entries that says whose they are: it comes once in each row, and again in
     other rows."""
     lists = [row[name] for row in rows if _is_list(row.get(name))]
-    for field in dict.fromkeys(key for entries in lists for entry in entries for key in entry):
+    for field in dict.fromkeys(
+        key for entries in lists for entry in entries for key in entry
+    ):
         if not set(tokens(field)) & set(_VOICES):
             continue
         told = [[entry.get(field) for entry in entries] for entries in lists]
@@ -282,7 +324,10 @@ def _of_judges(
     """New names for fields of entries that are judges', where the row has a label of its own: what
     each calls its `label` is a verdict, and its `model` a judge."""
     of_rows = {side_of(str(key)) for row in rows[:20] for key in row if key != name}
-    if not {*tokens(whose)} & {"model", "judge", "evaluator", "grader"} or -1 not in of_rows:
+    if (
+        not {*tokens(whose)} & {"model", "judge", "evaluator", "grader"}
+        or -1 not in of_rows
+    ):
         return {}
     fields = dict.fromkeys(str(key) for entry in entries[:20] for key in entry)
     own = {key: f"verdict_{key}" for key in fields if side_of(key) == -1}
@@ -292,7 +337,9 @@ def _of_judges(
 def _are_grades(entries: list[dict[str, Any]]) -> bool:
     """Whether entries hold numbers, two at least, and nothing else."""
     cells = [cell for entry in entries for cell in entry.values() if cell is not None]
-    plain = all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells)
+    plain = all(
+        isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells
+    )
     return bool(cells) and plain and max(map(len, entries)) > 1
 
 
@@ -316,7 +363,9 @@ def _split(value: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     """The rows of names, index and data (pandas: split, tight)."""
     names, rows = [str(name) for name in value["columns"]], value["data"]
     if wrong := [
-        n for n, row in enumerate(rows, 1) if not isinstance(row, list) or len(row) != len(names)
+        n
+        for n, row in enumerate(rows, 1)
+        if not isinstance(row, list) or len(row) != len(names)
     ]:
         what = (
             f"row {wrong[0]} of its `data` does not have as many cells as `columns` has names"
@@ -333,9 +382,13 @@ def _split(value: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
 def _with_schema(value: Mapping[str, Any]) -> list[Any]:
     """The rows of a table with a schema (pandas: table), without an index that only counts them."""
     rows, keys = value["data"], value["schema"].get("primaryKey")
-    if keys == ["index"] and _counts([row.get("index") for row in rows if isinstance(row, dict)]):
+    if keys == ["index"] and _counts(
+        [row.get("index") for row in rows if isinstance(row, dict)]
+    ):
         return [
-            {k: v for k, v in row.items() if k != "index"} if isinstance(row, dict) else row
+            {k: v for k, v in row.items() if k != "index"}
+            if isinstance(row, dict)
+            else row
             for row in rows
         ]
     return list(rows)
@@ -352,12 +405,17 @@ def _check_keys(value: Any, place: str) -> None:
         raise DataError(f"{place}: {what}. Delete one of them.")
 
 
-def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[str, Any]]:
+def _of_objects(
+    value: Mapping[str, dict[str, Any]], place: str
+) -> list[dict[str, Any]]:
     """The rows of an object of objects: each is a column (pandas: columns), or each a row (pandas:
     index), whose key is its id unless it only counts. Names that are known tell which, or else that
     the keys of one of both count rows.
     """
-    outer, inner = list(value), list(dict.fromkeys(key for held in value.values() for key in held))
+    outer, inner = (
+        list(value),
+        list(dict.fromkeys(key for held in value.values() for key in held)),
+    )
     if (matrix := _of_matrix(value, outer, inner, place)) is not None:
         return matrix
     if (rows := _of_levels(value, outer, inner)) is not None:
@@ -377,7 +435,10 @@ def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[st
     if by_column:
         for held in value.values():
             _check_keys(held, place)
-        rows = [{name: held[key] for name, held in value.items() if key in held} for key in inner]
+        rows = [
+            {name: held[key] for name, held in value.items() if key in held}
+            for key in inner
+        ]
         return rows if _counts(inner) else _with_ids(rows, inner)
     rows = list(value.values())
     return rows if _counts(outer) else _with_ids(rows, outer)
@@ -388,7 +449,9 @@ def _of_matrix(
 ) -> list[dict[str, Any]] | None:
     """The rows where one level names raters and the other items (rater -> item -> label, or item ->
     rater -> label); None where the inner names are those of fields. Of raters there are fewer."""
-    cells = [cell for held in value.values() for cell in held.values() if cell is not None]
+    cells = [
+        cell for held in value.values() for cell in held.values() if cell is not None
+    ]
     # Items may be called by a sentence, in which some word is one that columns are called by.
     if any(isinstance(cell, dict | list) for cell in cells) or _known(inner) >= FIELDS:
         return None
@@ -404,7 +467,10 @@ def _of_matrix(
         ]
         return _with_ids(made, inner)
     if len(outer) >= 3 * len(inner) and not _counts(outer):
-        rows = [{_rater(name, place): cell for name, cell in row.items()} for row in value.values()]
+        rows = [
+            {_rater(name, place): cell for name, cell in row.items()}
+            for row in value.values()
+        ]
         return _with_ids(rows, outer)
     return None
 
@@ -447,12 +513,16 @@ def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]
     if names & set(ITEM.names):
         return rows
     with_ids = zip(ids, rows, strict=True)
-    return [row if isinstance(row, Doubled) else {"id": key, **row} for key, row in with_ids]
+    return [
+        row if isinstance(row, Doubled) else {"id": key, **row} for key, row in with_ids
+    ]
 
 
 def _counts(keys: Collection[Any]) -> bool:
     """Whether keys are the numbers of rows, from 0 or from 1 on."""
-    if not all(str(key).isascii() and str(key).isdigit() and len(str(key)) < 12 for key in keys):
+    if not all(
+        str(key).isascii() and str(key).isdigit() and len(str(key)) < 12 for key in keys
+    ):
         return False
     numbers = sorted(int(key) for key in keys)
     return (
@@ -466,6 +536,8 @@ def _known(keys: Collection[str]) -> float:
     """The share of keys that are known as names of columns."""
     known = {name for role in EVERY for name in role.names}
     named = [
-        key for key in keys if side_of(str(key)) is not None or " ".join(tokens(str(key))) in known
+        key
+        for key in keys
+        if side_of(str(key)) is not None or " ".join(tokens(str(key))) in known
     ]
     return len(named) / len(keys)

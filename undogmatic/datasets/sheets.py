@@ -73,14 +73,20 @@ def is_workbook(head: bytes) -> bool:
     return head.startswith((_ZIP, _OLE))
 
 
-def read_sheet(path: Path, raw: bytes, where: str | None, door: Door, largest: int) -> Sheet:
+def read_sheet(
+    path: Path, raw: bytes, where: str | None, door: Door, largest: int
+) -> Sheet:
     """Read the first sheet with rows, or `where`: a sheet's name, a range (A1:C40) or both
     (NAME!A1:C40), which the `door` spells. Raises ConfigError for what is not there,
     DataError where it is not clear what to read.
     """
     books, notes = _sheets(path, raw, largest), list[Finding]()
     name, left, right, first, last = _place(where, [title for title, _ in books], door)
-    full = [(title, rows) for title, rows in books if name in (None, title) and len(rows) > 1]
+    full = [
+        (title, rows)
+        for title, rows in books
+        if name in (None, title) and len(rows) > 1
+    ]
     if not full:
         raise DataError(
             f"{path}: no sheet of the workbook holds rows below a line of column names."
@@ -96,7 +102,8 @@ def read_sheet(path: Path, raw: bytes, where: str | None, door: Door, largest: i
         }
         notes.append(Finding("table.sheet", values))
     grid = _grid(rows, (left, right), (first, last))
-    if where is None or not _RANGE.fullmatch(where):  # who names a range means all that is in it
+    # who names a range means all that is in it
+    if where is None or not _RANGE.fullmatch(where):
         grid = _without_strays(grid, path, notes)
     grid = grid[grid.notna().any(axis=1).cummax()]
     if not len(grid):
@@ -108,11 +115,19 @@ def read_sheet(path: Path, raw: bytes, where: str | None, door: Door, largest: i
     names = ["" if cell is None else str(cell).strip() for cell in grid.iloc[0]]
     body = grid.iloc[1:]
     body = body[body.notna().any(axis=1)]
-    kept = [n for n, named in enumerate(names) if named or body.iloc[:, n].notna().any()]
-    lines, places = body.index.to_numpy(dtype=int) + 1, [int(grid.columns[n]) for n in kept]
+    kept = [
+        n for n, named in enumerate(names) if named or body.iloc[:, n].notna().any()
+    ]
+    lines, places = (
+        body.index.to_numpy(dtype=int) + 1,
+        [int(grid.columns[n]) for n in kept],
+    )
     body = body.iloc[:, kept]
     body.columns = pd.Index(
-        [names[n] or f"column {place + 1}" for n, place in zip(kept, places, strict=True)]
+        [
+            names[n] or f"column {place + 1}"
+            for n, place in zip(kept, places, strict=True)
+        ]
     )
     return Sheet(body.reset_index(drop=True), lines, notes)
 
@@ -128,12 +143,23 @@ def _grid(
         for line, row in rows.items()
         if lines[0] <= line < (lines[1] or _LINES)
     }
-    within = {line: row for line, row in within.items() if any(cell is not None for cell in row)}
+    within = {
+        line: row
+        for line, row in within.items()
+        if any(cell is not None for cell in row)
+    }
     filled = sorted(
-        {left + n for row in within.values() for n, cell in enumerate(row) if cell is not None}
+        {
+            left + n
+            for row in within.values()
+            for n, cell in enumerate(row)
+            if cell is not None
+        }
     )
     places, at = _with_gaps(filled, left), _with_gaps(sorted(within), lines[0])
-    cells = ([_cell(within.get(line, ()), place - left) for place in places] for line in at)
+    cells = (
+        [_cell(within.get(line, ()), place - left) for place in places] for line in at
+    )
     return pd.DataFrame(list(cells), index=at, columns=places, dtype=object)
 
 
@@ -151,7 +177,9 @@ def _cell(row: Sequence[Any], place: int) -> Any:
     return row[place] if place < len(row) else None
 
 
-def _without_strays(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> pd.DataFrame:
+def _without_strays(
+    grid: pd.DataFrame, path: Path, notes: list[Finding]
+) -> pd.DataFrame:
     """The grid without single cells that stand apart below an empty line or beside an empty column,
     at its ends: they are no table, but slips of the hand, or remarks."""
     strays = list[str]()
@@ -159,17 +187,30 @@ def _without_strays(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> pd.
         while len(grid):
             filled = grid.notna().to_numpy()
             empty = np.flatnonzero(~filled.any(axis=1 - axis))
-            if not len(empty) or empty[-1] == 0 or not filled.take(range(empty[-1]), axis).any():
+            if (
+                not len(empty)
+                or empty[-1] == 0
+                or not filled.take(range(empty[-1]), axis).any()
+            ):
                 break
             apart = filled.take(range(empty[-1] + 1, filled.shape[axis]), axis)
             if apart.sum() != 1:
                 break
-            row, column = np.argwhere(filled)[-1] if axis == 0 else np.argwhere(filled.T)[-1][::-1]
-            strays.append(f"{_letters(int(grid.columns[column]))}{int(grid.index[row]) + 1}")
+            row, column = (
+                np.argwhere(filled)[-1]
+                if axis == 0
+                else np.argwhere(filled.T)[-1][::-1]
+            )
+            strays.append(
+                f"{_letters(int(grid.columns[column]))}{int(grid.index[row]) + 1}"
+            )
             grid = grid.iloc[: empty[-1]] if axis == 0 else grid.iloc[:, : empty[-1]]
     if strays:
         notes.append(
-            Finding("table.strays", {"file": path.name, "cells": strays[:8], "n": len(strays)})
+            Finding(
+                "table.strays",
+                {"file": path.name, "cells": strays[:8], "n": len(strays)},
+            )
         )
     return grid
 
@@ -179,7 +220,9 @@ def _whole(cell: Any) -> Any:
     for an empty one."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
         return int(cell)
-    return None if cell == "" or (isinstance(cell, float) and math.isnan(cell)) else cell
+    return (
+        None if cell == "" or (isinstance(cell, float) and math.isnan(cell)) else cell
+    )
 
 
 def _sheets(path: Path, raw: bytes, largest: int) -> list[tuple[str, Rows]]:
@@ -191,13 +234,16 @@ def _sheets(path: Path, raw: bytes, largest: int) -> list[tuple[str, Rows]]:
             if not raw.startswith(_ZIP):
                 return _of_calamine(raw)
             with zipfile.ZipFile(io.BytesIO(raw)) as parts:
-                if sum(part.file_size for part in parts.infolist()) > min(largest, UNPACKED):
+                if sum(part.file_size for part in parts.infolist()) > min(
+                    largest, UNPACKED
+                ):
                     what = f"the workbook unpacks to more than {min(largest, UNPACKED):,} bytes"
                     raise DataError(f"{path}: {what}. Save the sheet as CSV.")
                 if opendocument.is_opendocument(parts):
                     content = io.BytesIO(parts.read(opendocument.PART))
                     return [
-                        (title, _filled(rows)) for title, rows in opendocument.sheets_in(content)
+                        (title, _filled(rows))
+                        for title, rows in opendocument.sheets_in(content)
                     ]
             return _of_openpyxl(raw)
     except _Much as error:
@@ -209,11 +255,13 @@ def _sheets(path: Path, raw: bytes, largest: int) -> list[tuple[str, Rows]]:
             f"{path}: reading a workbook needs {name}, which is not installed: {way}."
         ) from None
     except _DAMAGED as error:
-        why = brief(str(error).splitlines()[0] if str(error) else type(error).__name__, 200).strip(
-            "'\""
-        )
+        why = brief(
+            str(error).splitlines()[0] if str(error) else type(error).__name__, 200
+        ).strip("'\"")
         way = "It may be damaged: open it in a spreadsheet program, and save the sheet as CSV"
-        raise DataError(f"{path}: not a workbook that can be read ({why}). {way}.") from None
+        raise DataError(
+            f"{path}: not a workbook that can be read ({why}). {way}."
+        ) from None
 
 
 class _Much(Exception):
@@ -226,7 +274,9 @@ def _filled(rows: Iterable[tuple[int, Sequence[Any]]]) -> Rows:
     found, cells = dict[int, list[Any]](), 0
     for place, row in rows:
         if place >= _LINES:
-            raise ValueError(f"it has a cell beyond line {_LINES:,}, which no sheet has")
+            raise ValueError(
+                f"it has a cell beyond line {_LINES:,}, which no sheet has"
+            )
         whole = [_whole(cell) for cell in row]
         while whole and whole[-1] is None:
             whole.pop()
@@ -255,14 +305,19 @@ def _of_openpyxl(raw: bytes) -> list[tuple[str, Rows]]:
         for sheet in book.worksheets:
             # or each row would be as wide as the farthest cell of the sheet is far
             sheet.reset_dimensions()
-            found.append((sheet.title, _filled(enumerate(sheet.iter_rows(values_only=True)))))
+            found.append(
+                (sheet.title, _filled(enumerate(sheet.iter_rows(values_only=True))))
+            )
         book.close()
         return found
 
     try:
         written = sheets(False)
         if not any(
-            _is_formula(cell) for _, rows in written for row in rows.values() for cell in row
+            _is_formula(cell)
+            for _, rows in written
+            for row in rows.values()
+            for cell in row
         ):
             return written
         known = dict(sheets(True))  # what formulas came to, where the workbook holds it
@@ -271,7 +326,10 @@ def _of_openpyxl(raw: bytes) -> list[tuple[str, Rows]]:
     for title, rows in written:
         for line, row in rows.items():
             values = known[title].get(line, ())
-            row[:] = [cell if _cell(values, n) is None else values[n] for n, cell in enumerate(row)]
+            row[:] = [
+                cell if _cell(values, n) is None else values[n]
+                for n, cell in enumerate(row)
+            ]
     return written
 
 
@@ -327,7 +385,9 @@ def _column(letters: str) -> int:
 
 
 def _letters(place: int) -> str:
-    return (_letters(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
+    return (_letters(place // 26 - 1) if place >= 26 else "") + chr(
+        ord("A") + place % 26
+    )
 
 
 def _head(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> int:
@@ -339,7 +399,9 @@ def _head(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> int:
         head = int(later[0]) + 1
         title, line = str(grid.iloc[0].dropna().iloc[0])[:40], int(grid.index[head]) + 1
         notes.append(
-            Finding("table.sheet_title", {"file": path.name, "title": title, "line": line})
+            Finding(
+                "table.sheet_title", {"file": path.name, "title": title, "line": line}
+            )
         )
         return head
     return 0
@@ -367,7 +429,8 @@ def _check_one_table(grid: pd.DataFrame, path: Path, title: str, door: Door) -> 
     if gaps:
         beside = filled[:, gaps[0] + 1 :].any(axis=1)
         ends = [
-            int(np.flatnonzero(part)[-1]) for part in (filled[:, : gaps[0]].any(axis=1), beside)
+            int(np.flatnonzero(part)[-1])
+            for part in (filled[:, : gaps[0]].any(axis=1), beside)
         ]
         if ends[0] != ends[1]:
             what = (
@@ -382,18 +445,24 @@ def _check_one_table(grid: pd.DataFrame, path: Path, title: str, door: Door) -> 
         names = {fold(str(cell)) for cell in grid.iloc[0].dropna()}
         again = {fold(str(cell)) for cell in grid.iloc[after].dropna()} & names
         if again or (below != above).any() or _is_text_above_numbers(grid, after):
-            cells = ", ".join(brief(str(cell), 30) for cell in grid.iloc[after].dropna()[:4])
+            cells = ", ".join(
+                brief(str(cell), 30) for cell in grid.iloc[after].dropna()[:4]
+            )
             line = int(grid.index[after]) + 1
             what = (
                 f"line {line}, below an empty line, seems to begin another table, or totals"
                 f" ({cells})"
             )
             raise told(what, (0, int(empty[0]) - 1), (left, right))
-    unnamed = [n for n in range(left, right + 1) if not filled[0, n] and filled[1:, n].any()]
+    unnamed = [
+        n for n in range(left, right + 1) if not filled[0, n] and filled[1:, n].any()
+    ]
     second = grid.iloc[1] if len(grid) > 1 else None
     if second is not None and any(isinstance(second.iloc[n], str) for n in unnamed):
         lacking = (filled[0] & ~filled[1]).any()
-        if lacking or any(_is_text_above_numbers(grid.iloc[:, [n]], 1) for n in unnamed):
+        if lacking or any(
+            _is_text_above_numbers(grid.iloc[:, [n]], 1) for n in unnamed
+        ):
             heads = ", ".join(str(cell) for cell in grid.iloc[0].dropna()[:4])
             under = ", ".join(str(cell) for cell in second.dropna()[:4])
             what = (
@@ -412,7 +481,8 @@ def _is_text_above_numbers(grid: pd.DataFrame, row: int) -> bool:
             grid.iloc[1:, n].drop(grid.index[row], errors="ignore").dropna(),
         )
         numbers = sum(
-            not isinstance(each, str) or number_of(each.strip()) is not None for each in others
+            not isinstance(each, str) or number_of(each.strip()) is not None
+            for each in others
         )
         if (
             isinstance(cell, str)

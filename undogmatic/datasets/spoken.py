@@ -38,7 +38,9 @@ class _Side:
 
     def __init__(self, raw: pd.Series) -> None:
         held = raw.to_numpy(dtype=object)
-        self.counted = Counter(cell for cell in held if not is_empty(cell) and visible(str(cell)))
+        self.counted = Counter(
+            cell for cell in held if not is_empty(cell) and visible(str(cell))
+        )
         self.doubtful: dict[str, int] = {}
         self.written: dict[str, set[str]] = {}
         for cell, n in self.counted.items():
@@ -66,14 +68,22 @@ class _Side:
         and NA beside other words in lower case are what Python and R write for nothing."""
         capital = all(text[:1].isupper() for text in self.written.get(word, ()))
         others = [text for text in self.plain.written if text[:1].isalpha()]
-        return not capital or (bool(others) and all(text[0].isupper() for text in others))
+        return not capital or (
+            bool(others) and all(text[0].isupper() for text in others)
+        )
 
 
 def named_categories(options: TableOptions) -> set[str]:
     """The words that a declared scale, or the option for what passes, names."""
-    scales = [scale for scale in (options.scale, options.human_scale) if scale and "<" in scale]
+    scales = [
+        scale
+        for scale in (options.scale, options.human_scale)
+        if scale and "<" in scale
+    ]
     named = {fold(name) for scale in scales for name in scale.split("<")}
-    return named | {fold(name) for name in (options.passes or "").split(",") if name.strip()}
+    return named | {
+        fold(name) for name in (options.passes or "").split(",") if name.strip()
+    }
 
 
 def categories_among(
@@ -92,7 +102,9 @@ def categories_among(
         # Beside numbers such a word is no category: it stands where a number is lacking.
         return frozenset(named)
     found = {
-        word for word in judges.doubtful.keys() & people.doubtful.keys() if _is_said(word, labels)
+        word
+        for word in judges.doubtful.keys() & people.doubtful.keys()
+        if _is_said(word, labels)
     }
     words = judges.words | people.words
     for side, other in ((judges, people), (people, judges)):

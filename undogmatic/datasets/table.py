@@ -60,7 +60,13 @@ from undogmatic.datasets.roles import (
     TEXT,
 )
 from undogmatic.datasets.rows import unread_rows
-from undogmatic.datasets.scales import Beside, Scales, TableOptions, find_scales, typed_scale
+from undogmatic.datasets.scales import (
+    Beside,
+    Scales,
+    TableOptions,
+    find_scales,
+    typed_scale,
+)
 from undogmatic.datasets.sheets import KINDS as WORKBOOKS
 from undogmatic.datasets.spoken import categories_among
 from undogmatic.datasets.together import Groups, groups_of
@@ -105,10 +111,28 @@ DOUBTFUL = (
 )
 """What was assumed and may well be otherwise; it is told first."""
 _MAY_BE_NONE = (
-    *("item", "criterion", "repeat", "order", "confidence", "rater", "failed", "injected"),
+    *(
+        "item",
+        "criterion",
+        "repeat",
+        "order",
+        "confidence",
+        "rater",
+        "failed",
+        "injected",
+    ),
     "parent",
 )
-_OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
+_OF_LOGS = (
+    "item",
+    "verdict",
+    "rater",
+    "criterion",
+    "repeat",
+    "order",
+    "confidence",
+    "group",
+)
 _LOST_LABELS = (said.FORMULA, said.DATE, said.ERROR)
 """Why a label is damaged, rather than not given."""
 _NO_LABEL = (
@@ -131,7 +155,9 @@ def read_table(
     """Read verdicts, labels and what is known of the items from files or data frames; `called`: how
     the files are named at the door. Raises ConfigError where an option is wrong or a guess would be
     doubtful, DataError where nothing can be read."""
-    given = [sources] if isinstance(sources, str | Path | pd.DataFrame) else list(sources)
+    given = (
+        [sources] if isinstance(sources, str | Path | pd.DataFrame) else list(sources)
+    )
     if not given:
         raise ConfigError("no file is named; name a table of verdicts.")
     if options.sheet is not None and not any(map(_has_sheets, given)):
@@ -155,17 +181,30 @@ def _read(
     """The frames of files. Traces are read last, so that of their items only those are kept of
     which they or another file say something: a long file has many steps."""
     frames: dict[int, Frame] = {}
-    traced = [n for n, source in enumerate(given) if len(given) > 1 and _has_traces(source)]
+    traced = [
+        n for n, source in enumerate(given) if len(given) > 1 and _has_traces(source)
+    ]
     named: set[str] | None = set()
     for n in sorted(range(len(given)), key=lambda n: n in traced):
         only = named if n in traced and len(traced) < len(given) else None
-        frames[n] = read_frame(given[n], options.sheet, called=called, unit=options.unit, only=only)
-        if traced and n not in traced and options.item is None and options.unit in (None, "run"):
+        frames[n] = read_frame(
+            given[n], options.sheet, called=called, unit=options.unit, only=only
+        )
+        if (
+            traced
+            and n not in traced
+            and options.item is None
+            and options.unit in (None, "run")
+        ):
             frames[n] = _by_run(frames[n])
         if n not in traced and named is not None:
             (own,) = with_ids([frames[n]], options.item, CHECK)
             column = column_of(own.cells, ITEM, options.item)
-            named = None if column is None else named | set(map(str, own.cells[column].dropna()))
+            named = (
+                None
+                if column is None
+                else named | set(map(str, own.cells[column].dropna()))
+            )
     return [frames[n] for n in range(len(given))]
 
 
@@ -191,10 +230,15 @@ def check_said(frames: Sequence[Frame], unit: Unit) -> None:
 
 
 def _has_sheets(source: str | Path | pd.DataFrame) -> bool:
-    return not isinstance(source, pd.DataFrame) and Path(source).suffix.lower() in WORKBOOKS
+    return (
+        not isinstance(source, pd.DataFrame)
+        and Path(source).suffix.lower() in WORKBOOKS
+    )
 
 
-def table_of(frames: Sequence[Frame], options: TableOptions, door: Door = CHECK) -> Evidence:
+def table_of(
+    frames: Sequence[Frame], options: TableOptions, door: Door = CHECK
+) -> Evidence:
     """The verdict table of frames that were read, as `read_table` returns it; `door` spells the
     options in what is said of it."""
     return _Builder(frames, options, door).table()
@@ -231,7 +275,12 @@ def _selection(labels: str, door: Door) -> tuple[Selection, str | None]:
 def _reading(options: TableOptions) -> tuple[str, ...]:
     """The options that `undogmatic label` takes too, as they are typed."""
     named = {ITEM: [options.item], TEXT: options.text, SHEET: [options.sheet]}
-    words = [(OF_TEXTS.option(of), name) for of, names in named.items() for name in names if name]
+    words = [
+        (OF_TEXTS.option(of), name)
+        for of, names in named.items()
+        for name in names
+        if name
+    ]
     words += [("--unit", options.unit)] if options.unit is not None else []
     return tuple(word for pair in words for word in pair)
 
@@ -261,13 +310,19 @@ def _as_stated(
                 str(criterion): typed_scale(str(scale), f"{file}: `{STATED}scale`")[0]
                 for criterion, scale in stated["scale"].items()
             }
-            more["scales"] = {name: own for name, own in ends.items() if own is not None}
+            more["scales"] = {
+                name: own for name, own in ends.items() if own is not None
+            }
         elif "scale" in more:
             typed_scale(more["scale"], f"{file}: `{STATED}scale`")
     final = named.get("group", [None])[0]
     if options.group is None and final == NONE:
         more["group"] = NONE
-    elif options.group is None and final and any(GROUP.name in frame.cells for frame in frames):
+    elif (
+        options.group is None
+        and final
+        and any(GROUP.name in frame.cells for frame in frames)
+    ):
         more["group"] = GROUP.name
     margins = named.get("margin", [])
     if not margins:
@@ -301,9 +356,12 @@ def _without_roles(frames: Sequence[Frame], options: TableOptions) -> TableOptio
 class _Builder:
     """Puts a verdict table together, step by step."""
 
-    kinds: np.ndarray | None = None  # what was planted in the item of each row, once it is read
+    # what was planted in the item of each row, once it is read
+    kinds: np.ndarray | None = None
 
-    def __init__(self, frames: Sequence[Frame], options: TableOptions, door: Door) -> None:
+    def __init__(
+        self, frames: Sequence[Frame], options: TableOptions, door: Door
+    ) -> None:
         stated: list[Finding] = []
         self.are_runs = options.group is None and any(
             RUNS in frame.stated.get(GROUP.name, {}).values() for frame in frames
@@ -318,7 +376,10 @@ class _Builder:
         if len(frames) > 1:
             frames = aligned(frames, options.item, options.judge, options.human, door)
         if (joined := by_texts_or_rows(frames, options.item, door)) is not None:
-            frames, options = joined.frames, options.model_copy(update={"item": joined.item})
+            frames, options = (
+                joined.frames,
+                options.model_copy(update={"item": joined.item}),
+            )
         self.alone = options.group == NONE
         options = options.model_copy(update={"group": ""}) if self.alone else options
         self.options = options
@@ -328,11 +389,15 @@ class _Builder:
             [frame.cells for frame in self.frames], ignore_index=True, sort=False
         ).astype(object)
         self.cells = self.cells.where(self.cells.notna(), None)
-        self.file = np.repeat(np.arange(len(frames)), [len(frame.cells) for frame in self.frames])
+        self.file = np.repeat(
+            np.arange(len(frames)), [len(frame.cells) for frame in self.frames]
+        )
         self.places = np.array(
             [place for frame in self.frames for place in frame.places], dtype=object
         )
-        self.notes: list[Finding] = [note for frame in self.frames for note in frame.notes]
+        self.notes: list[Finding] = [
+            note for frame in self.frames for note in frame.notes
+        ]
         self.notes += stated
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
@@ -343,7 +408,9 @@ class _Builder:
             self.notes += spread_notes
             self.cells, merged_notes = merged(self.cells)
             self.notes += merged_notes
-            self.cells, turned_notes = oriented(self.cells, self.options, self.frames[0].name)
+            self.cells, turned_notes = oriented(
+                self.cells, self.options, self.frames[0].name
+            )
             self.notes += turned_notes
             item = column_of(self.cells, ITEM)
             self.cells, rows, apart_notes = apart(self.cells, self.options, item)
@@ -358,7 +425,10 @@ class _Builder:
         )
         try:
             self.columns: Columns = find_columns(
-                self.cells, self._of_log(options), {*options.facts, *self._facts()}, door
+                self.cells,
+                self._of_log(options),
+                {*options.facts, *self._facts()},
+                door,
             )
         except ConfigError as error:
             raise ConfigError(
@@ -394,13 +464,20 @@ class _Builder:
             (is_cut & ~remark, "cut_rows", self.problems),
         ):
             if rows.any():
-                facts = {"n": int(rows.sum()), "place": self.places[int(np.argmax(rows))]}
+                facts = {
+                    "n": int(rows.sum()),
+                    "place": self.places[int(np.argmax(rows))],
+                }
                 told.append(
                     Finding(
-                        f"table.{key}", facts | ({} if told is self.notes else {"rows": facts["n"]})
+                        f"table.{key}",
+                        facts | ({} if told is self.notes else {"rows": facts["n"]}),
                     )
                 )
-        self.cells, self.file = self.cells[~is_cut].reset_index(drop=True), self.file[~is_cut]
+        self.cells, self.file = (
+            self.cells[~is_cut].reset_index(drop=True),
+            self.file[~is_cut],
+        )
         self.places = self.places[~is_cut]
 
     def _leave_out_totals(self) -> None:
@@ -414,7 +491,10 @@ class _Builder:
                 facts = {"n": found, "place": self.places[rows[-found]]}
                 self.notes.append(Finding("table.totals", facts))
         if not kept.all():
-            self.cells, self.file = self.cells[kept].reset_index(drop=True), self.file[kept]
+            self.cells, self.file = (
+                self.cells[kept].reset_index(drop=True),
+                self.file[kept],
+            )
             self.places = self.places[kept]
 
     def _unread(self, lost: pd.DataFrame, labels: pd.DataFrame) -> int:
@@ -423,18 +503,23 @@ class _Builder:
         other = sum(frame.unread for frame in self.frames if not self._speaks(frame))
         known = labels[["item", "criterion"]].drop_duplicates()
         mute = (
-            lost.drop_duplicates().merge(known, how="left", indicator=True)["_merge"] == "left_only"
+            lost.drop_duplicates().merge(known, how="left", indicator=True)["_merge"]
+            == "left_only"
         )
         return unread_rows(self.problems) - other + int(mute.sum())
 
     def _speaks(self, frame: Frame) -> bool:
         """Whether a file has a column of verdicts or labels, rather than texts and facts alone."""
-        return not {*self.columns.verdicts, *self.columns.labels}.isdisjoint(frame.cells.columns)
+        return not {*self.columns.verdicts, *self.columns.labels}.isdisjoint(
+            frame.cells.columns
+        )
 
     def _says(self, rows: Any) -> np.ndarray:
         """Which of the rows hold a verdict or a label."""
         names = [*self.columns.verdicts, *self.columns.labels]
-        return np.asarray(self.cells[names].notna().any(axis=1).to_numpy(dtype=bool)[rows])
+        return np.asarray(
+            self.cells[names].notna().any(axis=1).to_numpy(dtype=bool)[rows]
+        )
 
     def _of_log(self, options: TableOptions) -> TableOptions:
         """The options with the columns that a tool's log has by the names that its reader gives
@@ -450,17 +535,20 @@ class _Builder:
             if not getattr(options, role)
             and (named if isinstance(named, str) else named[0]) in self.cells
         }
-        if not (set(options.judge) <= set(map(str, self.cells))):  # names of judges, not a column
+        # names of judges, not a column
+        if not (set(options.judge) <= set(map(str, self.cells))):
             own["judge"] = ("judge", *options.judge)
         return options.model_copy(update=own)
 
     def _facts(self) -> set[str]:
         """The columns of logs that are in no other file: what they hold beside verdicts and labels
         is known."""
-        columns = [(frame.is_log, set(map(str, frame.cells.columns))) for frame in self.frames]
-        return set().union(*(names for is_log, names in columns if is_log)) - set().union(
-            *(names for is_log, names in columns if not is_log)
-        )
+        columns = [
+            (frame.is_log, set(map(str, frame.cells.columns))) for frame in self.frames
+        ]
+        return set().union(
+            *(names for is_log, names in columns if is_log)
+        ) - set().union(*(names for is_log, names in columns if not is_log))
 
     def table(self) -> Evidence:
         """The verdict table."""
@@ -477,16 +565,23 @@ class _Builder:
             verdicts = verdicts[~held.duplicated()].reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
         faults.check_voices(verdicts, labels, self.frames[0].name, self.door)
-        verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems, self.door)
+        verdicts, labels = faults.of_one_kind(
+            verdicts, labels, options, self.problems, self.door
+        )
         # Choices name an output or a tie, so that "none" is a choice or nothing by itself.
         self.categories = (
-            frozenset() if columns.pairwise else categories_among(verdicts, labels, options)
+            frozenset()
+            if columns.pairwise
+            else categories_among(verdicts, labels, options)
         )
         of_verdicts, of_labels = (
-            read_cells(rows["raw"].to_numpy(), self.categories) for rows in (verdicts, labels)
+            read_cells(rows["raw"].to_numpy(), self.categories)
+            for rows in (verdicts, labels)
         )
         if not of_verdicts.said and not of_labels.said:
-            shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
+            shown = ", ".join(
+                f"`{name}`" for name in (*columns.verdicts, *columns.labels)
+            )
             raise DataError(
                 f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with"
                 f" {self.door.option(JUDGE)}."
@@ -495,7 +590,9 @@ class _Builder:
             beside = Beside(verdicts, labels, self.categories)
             scales = self._scales(of_verdicts, of_labels, options, beside)
         except ConfigError as error:
-            shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
+            shown = ", ".join(
+                f"`{name}`" for name in (*columns.verdicts, *columns.labels)
+            )
             raise ConfigError(
                 f"{', '.join(frame.name for frame in self.frames)}, columns {shown}: {error}"
             ) from None
@@ -551,12 +648,19 @@ class _Builder:
             self.door,
         )
         lost = pd.concat(
-            [lost, labels.loc[labels["reason"] == said.CONTRADICTION, ["item", "criterion"]]]
+            [
+                lost,
+                labels.loc[
+                    labels["reason"] == said.CONTRADICTION, ["item", "criterion"]
+                ],
+            ]
         )
         labels = labels.dropna(subset=["label"])
         labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
-        faults.compare(verdicts, labels, items, scales, self.joined, self.problems, self.door)
+        faults.compare(
+            verdicts, labels, items, scales, self.joined, self.problems, self.door
+        )
         settings = self._settings()
         unread = self._unread(lost, labels)
         table = Evidence(
@@ -567,7 +671,9 @@ class _Builder:
             scale=scales.ends,
             categories=scales.categories,
             criterion_scales={
-                name: own.ends for name, own in by_criterion.items() if own.ends is not None
+                name: own.ends
+                for name, own in by_criterion.items()
+                if own.ends is not None
             },
             margin=self.margin,
             selection=self.selection,
@@ -584,14 +690,17 @@ class _Builder:
             (*columns.notes, *self.notes),
             key=lambda note: note.key.removeprefix("table.") not in DOUBTFUL,
         )
-        return dataclasses.replace(table, read=tuple(read), problems=tuple(self.problems))
+        return dataclasses.replace(
+            table, read=tuple(read), problems=tuple(self.problems)
+        )
 
     # Columns as arrays
 
     def _text(self, name: str) -> np.ndarray:
         """A column as texts; None where a cell is empty."""
         return np.array(
-            [None if cell is None else str(cell) for cell in self.cells[name]], dtype=object
+            [None if cell is None else str(cell) for cell in self.cells[name]],
+            dtype=object,
         )
 
     def _present(self, name: str) -> np.ndarray:
@@ -612,18 +721,27 @@ class _Builder:
                 and columns.repeat is None
                 and columns.order is None
             ):
-                return np.array([f"row {n}" for n in range(1, len(self.cells) + 1)], dtype=object)
+                return np.array(
+                    [f"row {n}" for n in range(1, len(self.cells) + 1)], dtype=object
+                )
             if not self.texts:
                 raise Doubt(
                     ITEM,
                     "no column with the ids of the items was recognised, and a file with several"
                     f" rows per item needs one. Columns: {', '.join(map(str, self.cells.columns))}",
                 ).at(self.door)
-            keys = pd.DataFrame(dict(enumerate([*self.texts, *self.systems]))).fillna("")
+            keys = pd.DataFrame(dict(enumerate([*self.texts, *self.systems]))).fillna(
+                ""
+            )
             told = {"columns": [f"`{name}`" for name in columns.texts]}
-            self.notes.append(Finding("table.item_is_text", told | spelled(self.door, ITEM)))
+            self.notes.append(
+                Finding("table.item_is_text", told | spelled(self.door, ITEM))
+            )
             return np.array(
-                [f"text {n + 1}" for n in keys.groupby(list(keys), sort=False).ngroup()],
+                [
+                    f"text {n + 1}"
+                    for n in keys.groupby(list(keys), sort=False).ngroup()
+                ],
                 dtype=object,
             )
         ids = self._text(columns.item)
@@ -640,7 +758,9 @@ class _Builder:
                     " them"
                 )
                 other = self.door.typed(ITEM, "COLUMN")
-                raise DataError(f"{first}: {what}. {way}; or name another column: {other}.")
+                raise DataError(
+                    f"{first}: {what}. {way}; or name another column: {other}."
+                )
             facts = {
                 "n": n,
                 "column": columns.item,
@@ -656,11 +776,14 @@ class _Builder:
         if not self.systems:
             return ids
         keys = pd.DataFrame(
-            {"id": ids} | {str(n): system for n, system in enumerate(self.systems)}, dtype=object
+            {"id": ids} | {str(n): system for n, system in enumerate(self.systems)},
+            dtype=object,
         )
         if len(self.systems) > 1:
             self.turned = self._turned(keys)
-            keys.loc[self.turned, ["0", "1"]] = keys.loc[self.turned, ["1", "0"]].to_numpy()
+            keys.loc[self.turned, ["0", "1"]] = keys.loc[
+                self.turned, ["1", "0"]
+            ].to_numpy()
         if keys.dropna().drop_duplicates().groupby("id").size().max() > 1:
             whole = keys["id"]
             for n in range(len(self.systems)):
@@ -675,7 +798,9 @@ class _Builder:
         """What was planted in the item of each row."""
         if self.kinds is None:
             cells = self.cells[self.columns.injected]
-            self.kinds = injections.kinds_of(cells, self.places, self.door, self.problems)
+            self.kinds = injections.kinds_of(
+                cells, self.places, self.door, self.problems
+            )
         return self.kinds
 
     def _turned(self, keys: pd.DataFrame) -> np.ndarray:
@@ -685,8 +810,13 @@ class _Builder:
         notes: list[Finding] = []
         turned = orders.turned(keys, notes)
         if self.columns.order is not None and turned.any():
-            both = pd.DataFrame({"id": keys["id"], "other": turned != (self._orders() == SWAPPED)})
-            pairs = [np.where(keys["0"] <= keys["1"], keys[a], keys[b]) for a, b in ("01", "10")]
+            both = pd.DataFrame(
+                {"id": keys["id"], "other": turned != (self._orders() == SWAPPED)}
+            )
+            pairs = [
+                np.where(keys["0"] <= keys["1"], keys[a], keys[b])
+                for a, b in ("01", "10")
+            ]
             if (both.groupby([keys["id"], *pairs])["other"].nunique() > 1).any():
                 return np.zeros(len(keys), dtype=bool)
         self.notes += notes
@@ -697,12 +827,21 @@ class _Builder:
         no repeats of one verdict."""
         columns = self.columns
         told_apart = (columns.criterion, columns.repeat, columns.order)
-        if any(name is not None for name in told_apart) or columns.systems or self.joined:
+        if (
+            any(name is not None for name in told_apart)
+            or columns.systems
+            or self.joined
+        ):
             return
         if any(frame.is_log for frame in self.frames) or len(self.frames) > 1:
             return
-        keys = [item, *(name for name in (columns.judges, columns.rater) if name is not None)]
-        said = self.cells[self._says(slice(None)) & self.cells[item].notna().to_numpy(dtype=bool)]
+        keys = [
+            item,
+            *(name for name in (columns.judges, columns.rater) if name is not None),
+        ]
+        said = self.cells[
+            self._says(slice(None)) & self.cells[item].notna().to_numpy(dtype=bool)
+        ]
         again = said.duplicated(keys, keep=False)
         if not again.any():
             return
@@ -710,9 +849,13 @@ class _Builder:
         ids = [
             name
             for name in free
-            if set(tokens(name)) & {"id", "ids"} and " ".join(tokens(name)) not in RATER.names
+            if set(tokens(name)) & {"id", "ids"}
+            and " ".join(tokens(name)) not in RATER.names
         ]
-        shown = [*columns.texts, *([] if columns.context is None else [columns.context])]
+        shown = [
+            *columns.texts,
+            *([] if columns.context is None else [columns.context]),
+        ]
         rows = said[again]
         for name in (*ids, *shown):
             if not rows.duplicated([*keys, name]).any() and rows[name].notna().all():
@@ -737,11 +880,16 @@ class _Builder:
             if who == "judge" and own.failed
             else None
         )
-        by_file = self._judges_are_files(item) if who == "judge" else self._people_are_files(item)
+        by_file = (
+            self._judges_are_files(item)
+            if who == "judge"
+            else self._people_are_files(item)
+        )
         parts = []
         for column in columns:
             rows = np.flatnonzero(
-                self._present(column) & np.array([each is not None for each in item], dtype=bool)
+                self._present(column)
+                & np.array([each is not None for each in item], dtype=bool)
             )
             voice = own.voices.get(column)
             if by_file:
@@ -776,7 +924,8 @@ class _Builder:
                 for name in ("item", who, "criterion", "repeat", "order", "raw")
             }
             return pd.DataFrame(
-                empty | {"confidence": pd.Series(dtype=float), "row": pd.Series(dtype=int)}
+                empty
+                | {"confidence": pd.Series(dtype=float), "row": pd.Series(dtype=int)}
             )
         stacked = pd.concat(parts, ignore_index=True)
         return (
@@ -791,7 +940,10 @@ class _Builder:
         if own.judges is not None or len(self.frames) > 1:
             return {}
         named = [
-            (column if own.voices.get(column) is None else own.voices[column].name, column)
+            (
+                column if own.voices.get(column) is None else own.voices[column].name,
+                column,
+            )
             for column in own.verdicts
         ]
         names = [name for name, _ in named]
@@ -810,7 +962,9 @@ class _Builder:
         ):
             return False
         ids = [set(item[self.file == n]) for n in range(len(self.frames))]
-        same = all(len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:])
+        same = all(
+            len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:]
+        )
         if same:
             self.notes.append(Finding("table.read_files", spelled(self.door, JUDGE)))
         return same
@@ -824,18 +978,24 @@ class _Builder:
         there = [
             n
             for n, frame in enumerate(self.frames)
-            if own.labels[0] in frame.cells and not {*own.verdicts} & {*map(str, frame.cells)}
+            if own.labels[0] in frame.cells
+            and not {*own.verdicts} & {*map(str, frame.cells)}
         ]
         if len(there) < 2 or any(frame.is_log for frame in self.frames):
             return False
         ids = [set(item[self.file == n]) for n in there]
-        if not all(len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:]):
+        if not all(
+            len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:]
+        ):
             return False
         said = self.cells[own.labels[0]].to_numpy(dtype=object)
         first, *others = (
-            dict(zip(item[self.file == n], said[self.file == n], strict=True)) for n in there
+            dict(zip(item[self.file == n], said[self.file == n], strict=True))
+            for n in there
         )
-        differ = any(each.get(key, one) != one for each in others for key, one in first.items())
+        differ = any(
+            each.get(key, one) != one for each in others for key, one in first.items()
+        )
         if differ:
             self.notes.append(Finding("table.people_files", spelled(self.door, RATER)))
         return differ
@@ -848,7 +1008,9 @@ class _Builder:
             raw = np.where(failed, f"error: {self.columns.failed}", raw)
         if self.columns.pairwise and len(self.systems) > 1:
             raw = np.where(
-                raw == self.systems[0], FIRST, np.where(raw == self.systems[1], SECOND, raw)
+                raw == self.systems[0],
+                FIRST,
+                np.where(raw == self.systems[1], SECOND, raw),
             )
         return raw
 
@@ -858,14 +1020,22 @@ class _Builder:
         """Take what people said for labels where people stand among the judges, and there are no
         other labels."""
         column = self.columns.judges
-        names = [] if column is None or len(labels) else list(verdicts["judge"].unique())
+        names = (
+            [] if column is None or len(labels) else list(verdicts["judge"].unique())
+        )
         people = [
-            n for n in names if side_of(n) == -1 or (self.columns.among_raters and side_of(n) != 1)
+            n
+            for n in names
+            if side_of(n) == -1 or (self.columns.among_raters and side_of(n) != 1)
         ]
         if self.columns.people:
             people = [n for n in names if n in self.columns.people]
         elif column is not None and not self.columns.only and not self.options.human:
-            unknown = [n for n in names if side_of(n) != 1 and n not in people and may_be_person(n)]
+            unknown = [
+                n
+                for n in names
+                if side_of(n) != 1 and n not in people and may_be_person(n)
+            ]
             self._check_names(column, names, unknown, people)
             # Beside people and models author_1 is a person.
             people = [n for n in names if n in people or (people and n in unknown)]
@@ -876,10 +1046,16 @@ class _Builder:
         self.notes.append(Finding("table.read_people", facts))
         theirs = verdicts["judge"].isin(people).to_numpy(dtype=bool)
         own = verdicts[~theirs].reset_index(drop=True)
-        return own, verdicts[theirs].rename(columns={"judge": "rater"}).reset_index(drop=True)
+        return own, verdicts[theirs].rename(columns={"judge": "rater"}).reset_index(
+            drop=True
+        )
 
     def _check_names(
-        self, column: str, names: Sequence[str], unknown: Sequence[str], people: Sequence[str]
+        self,
+        column: str,
+        names: Sequence[str],
+        unknown: Sequence[str],
+        people: Sequence[str],
     ) -> None:
         """Ask about `unknown` names among those of judges that may well be people's, beside names
         of models, where none is known to be a person's."""
@@ -899,21 +1075,30 @@ class _Builder:
         if column is None:
             return np.full(len(self.cells), default, dtype=object)
         return np.array(
-            [default if each is None else each for each in self._text(column)], dtype=object
+            [default if each is None else each for each in self._text(column)],
+            dtype=object,
         )
 
     def _repeats(self) -> np.ndarray:
         if self.columns.repeat is None:
             return np.zeros(len(self.cells), dtype=int)
         held = read_cells(self.cells[self.columns.repeat].to_numpy())
-        keys = held.numbers[held.codes] if held.numeric == 1 else self._text(self.columns.repeat)
+        keys = (
+            held.numbers[held.codes]
+            if held.numeric == 1
+            else self._text(self.columns.repeat)
+        )
         return np.maximum(pd.factorize(keys, sort=True)[0], 0)
 
     def _orders(self) -> np.ndarray:
         name = self.columns.order
         if name is None or self.turned.any():
             ways = np.array([AS_GIVEN, SWAPPED], dtype=object)[self.turned.astype(int)]
-            return ways if self.turned.any() else np.full(len(self.cells), None, dtype=object)
+            return (
+                ways
+                if self.turned.any()
+                else np.full(len(self.cells), None, dtype=object)
+            )
         held = read_cells(self.cells[name].to_numpy())
         known = order_words(" ".join(tokens(name)), held.distinct_words())
         if known is None:
@@ -923,7 +1108,8 @@ class _Builder:
                 " swapped."
             )
         return np.array(
-            [None if w is None else (AS_GIVEN, SWAPPED)[known[w]] for w in held.words], dtype=object
+            [None if w is None else (AS_GIVEN, SWAPPED)[known[w]] for w in held.words],
+            dtype=object,
         )[held.codes]
 
     def _confidence(self) -> np.ndarray:
@@ -937,7 +1123,11 @@ class _Builder:
     # Values
 
     def _scales(
-        self, verdicts: Cells, labels: Cells, options: TableOptions, beside: Beside | None = None
+        self,
+        verdicts: Cells,
+        labels: Cells,
+        options: TableOptions,
+        beside: Beside | None = None,
     ) -> Scales:
         """The scales of verdicts and labels. Whoever checks a judge reads of people's grades; a run
         places both on its rubric's scale."""
@@ -952,7 +1142,11 @@ class _Builder:
         declared."""
         criteria = list(verdicts["criterion"].unique())
         several, declared = len(criteria) > 1, self.options.scales
-        if scales.kind != "numeric" or not (several or declared) or self.options.scale is not None:
+        if (
+            scales.kind != "numeric"
+            or not (several or declared)
+            or self.options.scale is not None
+        ):
             return {}
         own: dict[str, Scales] = {}
         numeric = self.options.model_copy(update={"kind": "numeric"})
@@ -961,7 +1155,8 @@ class _Builder:
                 own[name] = Scales("numeric", declared[name])
                 continue
             raw = [
-                rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)
+                rows.loc[rows["criterion"] == name, "raw"].to_numpy()
+                for rows in (verdicts, labels)
             ]
             own[name] = self._scales(read_cells(raw[0]), read_cells(raw[1]), numeric)
         if not declared and len({each.ends for each in own.values()}) == 1:
@@ -971,7 +1166,9 @@ class _Builder:
             for name, each in own.items()
             if each.ends is not None
         ]
-        self.notes.append(Finding("table.criteria", {"scales": shown, **spelled(self.door, SCALE)}))
+        self.notes.append(
+            Finding("table.criteria", {"scales": shown, **spelled(self.door, SCALE)})
+        )
         return own
 
     def _values(
@@ -984,10 +1181,17 @@ class _Builder:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The values on the scale of the table or of their criterion, and why there is none; faults
         are told."""
-        values, reasons = np.full(len(rows), np.nan), np.full(len(rows), None, dtype=object)
+        values, reasons = (
+            np.full(len(rows), np.nan),
+            np.full(len(rows), None, dtype=object),
+        )
         criterion = rows["criterion"].to_numpy()
         for name, own in (by_criterion or {"": scales}).items():
-            at = np.flatnonzero(criterion == name) if by_criterion else np.arange(len(rows))
+            at = (
+                np.flatnonzero(criterion == name)
+                if by_criterion
+                else np.arange(len(rows))
+            )
             held = whole
             if by_criterion:
                 held = read_cells(rows["raw"].to_numpy()[at], self.categories)
@@ -1001,7 +1205,10 @@ class _Builder:
             if mapping is None and (factor, shift) != (1.0, 0.0):
                 values[at] = (values[at] * factor + shift).round(PLACES)
             if own.ends is not None:
-                outside = at[(values[at] < own.ends[0] - 1e-9) | (values[at] > own.ends[1] + 1e-9)]
+                outside = at[
+                    (values[at] < own.ends[0] - 1e-9)
+                    | (values[at] > own.ends[1] + 1e-9)
+                ]
                 values[outside], reasons[outside] = np.nan, said.OFF_SCALE
         raw, at = rows["raw"].to_numpy(), rows["row"].to_numpy()
         for reason in (*_FAULTS, said.OFF_SCALE):
@@ -1034,13 +1241,22 @@ class _Builder:
             for raw in several["raw"]
         ]
         keys = ["item", "criterion"]
-        both = several[keys].assign(accepted=accepted).merge(verdicts[[*keys, "verdict"]], on=keys)
+        both = (
+            several[keys]
+            .assign(accepted=accepted)
+            .merge(verdicts[[*keys, "verdict"]], on=keys)
+        )
         both = both[both["verdict"].notna()]
         if both.empty:
             return
         shares = verdicts["verdict"].value_counts(normalize=True)
-        met = [one in among for one, among in zip(both["verdict"], both["accepted"], strict=True)]
-        chance = [float(shares.reindex(list(among)).sum()) for among in both["accepted"]]
+        met = [
+            one in among
+            for one, among in zip(both["verdict"], both["accepted"], strict=True)
+        ]
+        chance = [
+            float(shares.reindex(list(among)).sum()) for among in both["accepted"]
+        ]
         facts = {"n": len(both), "met": sum(met), "chance": float(np.mean(chance))}
         self.notes.append(Finding("table.acceptable", facts))
 
@@ -1084,9 +1300,15 @@ class _Builder:
         items = by_item.first()
         # what most items have several of is of their verdicts, and none of the items
         if len(items) < len(table):
-            differing = by_item[[name for name in table if name.startswith(SLICE)]].nunique()
+            differing = by_item[
+                [name for name in table if name.startswith(SLICE)]
+            ].nunique()
             items = items.drop(
-                columns=[n for n, own in differing.items() if (own > 1).sum() > (own == 1).sum()]
+                columns=[
+                    n
+                    for n, own in differing.items()
+                    if (own > 1).sum() > (own == 1).sum()
+                ]
             )
         without = (
             pd.Series(named).groupby(item).first().reindex(items.index).isna()
@@ -1094,7 +1316,11 @@ class _Builder:
             else None
         )
         if without is not None and 0 < (lacking := without).sum() < len(items):
-            facts = {"column": columns.group, "n": int(lacking.sum()), "example": lacking.idxmax()}
+            facts = {
+                "column": columns.group,
+                "n": int(lacking.sum()),
+                "example": lacking.idxmax(),
+            }
             self.problems.append(Finding("table.empty_group", facts))
         items["group"] = (
             items["group"].fillna(pd.Series(items.index, index=items.index)).astype(str)
@@ -1107,28 +1333,47 @@ class _Builder:
         return items
 
     def _tell_groups(
-        self, items: pd.DataFrame, found: Groups, item: np.ndarray, how: str | None, typed: bool
+        self,
+        items: pd.DataFrame,
+        found: Groups,
+        item: np.ndarray,
+        how: str | None,
+        typed: bool,
     ) -> None:
         """Say how many groups the items form, and by what."""
         if self.alone:
             self.problems.append(faults.stands_alone(self.door))
             return
         columns = self.columns
-        compared = [*([] if columns.context is None else [columns.context]), *columns.texts]
+        compared = [
+            *([] if columns.context is None else [columns.context]),
+            *columns.texts,
+        ]
         marked = [f"`{name}`" for name in compared]
         alike = () if found.alike is None else (item[row] for row in found.alike)
-        told: dict[str, Any] = {"columns": marked, "example": " = ".join(map(str, alike))}
+        told: dict[str, Any] = {
+            "columns": marked,
+            "example": " = ".join(map(str, alike)),
+        }
         told |= spelled(self.door, GROUP)
         groups = int(items["group"].nunique())
         if how is not None and groups < len(items):
             facts = {"column": how, "groups": groups, "n": len(items), **told}
-            self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts))
+            self.notes.append(
+                Finding("table.group_text" if how == "" else "table.group", facts)
+            )
         if found.by_copies and self.are_runs:
-            self.notes.append(Finding("trace_files.alike", {"n": found.by_copies, **told}))
+            self.notes.append(
+                Finding("trace_files.alike", {"n": found.by_copies, **told})
+            )
         elif found.by_copies and typed:
-            self.problems.append(Finding("table.group_typed", {"n": found.by_copies, **told}))
+            self.problems.append(
+                Finding("table.group_typed", {"n": found.by_copies, **told})
+            )
         elif found.by_copies:
-            self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))
+            self.notes.append(
+                Finding("table.group_copies", {"column": how, "n": found.by_copies})
+            )
         if found.shared:
             names = [marked[place] for place in found.shared]
             self.notes.append(Finding("table.group_shared", {"columns": names}))
@@ -1170,7 +1415,9 @@ class _Builder:
         names = own.verdicts if judge is None else list(dict.fromkeys(judge))
         found: dict[str, dict[str, str]] = {}
         for name in names:
-            rows = np.ones(len(self.cells), dtype=bool) if judge is None else judge == name
+            rows = (
+                np.ones(len(self.cells), dtype=bool) if judge is None else judge == name
+            )
             for column in own.settings:
                 values = {cell for cell in self._text(column)[rows] if cell is not None}
                 if len(values) == 1:
@@ -1180,13 +1427,19 @@ class _Builder:
                     found.setdefault(name, {})[key] = values.pop()
         return found
 
-    def _with_criterion(self, labels: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+    def _with_criterion(
+        self, labels: pd.DataFrame, verdicts: pd.DataFrame
+    ) -> pd.DataFrame:
         """The labels with the criterion of the verdicts, where they have none of their own and
         there is but one."""
         criteria = list(verdicts["criterion"].unique())
-        lacking = (labels["criterion"] == OVERALL).to_numpy(dtype=bool) & (OVERALL not in criteria)
+        lacking = (labels["criterion"] == OVERALL).to_numpy(dtype=bool) & (
+            OVERALL not in criteria
+        )
         if lacking.any() and len(criteria) == 1:
-            return labels.assign(criterion=np.where(lacking, criteria[0], labels["criterion"]))
+            return labels.assign(
+                criterion=np.where(lacking, criteria[0], labels["criterion"])
+            )
         if lacking.any():
             facts = {"n": int(lacking.sum()), "criteria": criteria[:8]}
             facts |= spelled(self.door, CRITERION)

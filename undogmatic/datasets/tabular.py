@@ -16,11 +16,24 @@ import pandas as pd
 
 from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
-from undogmatic.datasets.cells import ABSTAINED, EMPTY, NOT_APPLICABLE, NOTHING, read_cell
+from undogmatic.datasets.cells import (
+    ABSTAINED,
+    EMPTY,
+    NOT_APPLICABLE,
+    NOTHING,
+    read_cell,
+)
 from undogmatic.datasets.frames import cells_of
 from undogmatic.datasets.items import already_judged, find_roles, stands_alone
 from undogmatic.datasets.readers import find
-from undogmatic.datasets.rows import Names, beside_tables, empty, table_file, table_rows, tables_in
+from undogmatic.datasets.rows import (
+    Names,
+    beside_tables,
+    empty,
+    table_file,
+    table_rows,
+    tables_in,
+)
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, LabelScale
@@ -52,7 +65,8 @@ class TextsDataset:
     def __init__(
         self,
         path: str,
-        inputs: Sequence[str] = ("text",),  # what is judged; usually what the rubric shows
+        # what is judged; usually what the rubric shows
+        inputs: Sequence[str] = ("text",),
         label_scale: (
             str | tuple[float | str, ...] | None
         ) = None,  # [1,10], 1-10, [bad,good]; None: see `read_labels`
@@ -61,13 +75,17 @@ class TextsDataset:
         columns: (
             Mapping[str, Names | None] | None
         ) = None,  # what is in which; null: recognised. None: nothing is
-        sheet: str | None = None,  # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
+        # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
+        sheet: str | None = None,
     ) -> None:
         self.inputs, self.optional = (
             tuple(name for name in inputs if name not in optional),
             tuple(optional),
         )
-        (self.files, self._passed), self.label_scale = _shards(path, key), _scale(label_scale)
+        (self.files, self._passed), self.label_scale = (
+            _shards(path, key),
+            _scale(label_scale),
+        )
         self.path = self.files[0] if len(self.files) == 1 else self.files[0].parent
         self.columns, self.sheet, self.about = columns, sheet, self.path.name
         self.read: Sequence[Finding] = ()
@@ -81,9 +99,14 @@ class TextsDataset:
         if log is not None:
             told = {"file": self.path.name, "tool": log.name, "command": self._check()}
             notes.append(Finding("items.log", told))
-        rows = self._plain(notes) if self.columns is None else self._recognised(notes, self.columns)
+        rows = (
+            self._plain(notes)
+            if self.columns is None
+            else self._recognised(notes, self.columns)
+        )
         named = (
-            (place, row if row.get("id") is not None else row | {"id": n}) for place, n, row in rows
+            (place, row if row.get("id") is not None else row | {"id": n})
+            for place, n, row in rows
         )
         read = (
             (place, item_of(place, row, self.inputs, self.label_scale, self.optional))
@@ -98,16 +121,24 @@ class TextsDataset:
                 yield f"{file}:{number}", self._id(file, number), row
 
     def _of(
-        self, file: Path, needed: Sequence[str], filled: bool, notes: list[Finding] | None
+        self,
+        file: Path,
+        needed: Sequence[str],
+        filled: bool,
+        notes: list[Finding] | None,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """The rows of one of several files; one that has none is noted."""
         rows = 0
-        for rows, numbered in enumerate(table_rows(file, needed, filled, self.sheet, notes), 1):  # noqa: B007
+        for rows, numbered in enumerate(  # noqa: B007 (told after the loop)
+            table_rows(file, needed, filled, self.sheet, notes), 1
+        ):
             yield numbered
         if notes is not None and not rows:
             notes.append(Finding("table.empty_shard", {"file": file.name}))
 
-    def _judged(self, cells: pd.DataFrame, typed: Mapping[str, Names | None]) -> list[Finding]:
+    def _judged(
+        self, cells: pd.DataFrame, typed: Mapping[str, Names | None]
+    ) -> list[Finding]:
         """Say that the table holds verdicts, if it does and nothing was said of it."""
         said = any(note.key == "items.log" for note in self.read)
         columns = [] if said else [f"`{name}`" for name in already_judged(cells, typed)]
@@ -134,7 +165,9 @@ class TextsDataset:
             else None
         )
 
-        def rows(noted: list[Finding] | None = None) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+        def rows(
+            noted: list[Finding] | None = None,
+        ) -> Iterator[tuple[Path, int, dict[str, Any]]]:
             for file in self.files:  # shards are read twice, and one at a time
                 of_file = self._of(file, (), False, noted) if single is None else single
                 yield from ((file, number, row) for number, row in of_file)
@@ -152,11 +185,15 @@ class TextsDataset:
         cells = cells_of(known_by, flat=False)
         notes += self._judged(cells, typed)
         nested = any(isinstance(row.get("inputs"), dict) for row in known_by)
-        found = find_roles(cells, str(self.path), self.inputs, self.optional, typed, nested)
+        found = find_roles(
+            cells, str(self.path), self.inputs, self.optional, typed, nested
+        )
         notes += found.notes
         raters = found.columns.get("rater", ())
         roles = {
-            role: names for role, names in found.columns.items() if role not in ("label", "rater")
+            role: names
+            for role, names in found.columns.items()
+            if role not in ("label", "rater")
         }
         merged: dict[Any, tuple[str, str, dict[str, Any]]] = {}
         lacking, example, total = 0, "", 0
@@ -168,13 +205,18 @@ class TextsDataset:
                 lacking, example = lacking + 1, example or place
 
         for file, number, row in rows():
-            place, known = f"{file}:{number}", {k: v for k, v in row.items() if not empty(v)}
+            place, known = (
+                f"{file}:{number}",
+                {k: v for k, v in row.items() if not empty(v)},
+            )
             own: dict[str, Any] = {}
             for role, columns in roles.items():
                 if filled := [name for name in columns if name in known]:
                     own[role] = known.pop(filled[0])
             own |= _typed_group(own, typed.get("group"), cells)
-            who = next((str(known.pop(name)) for name in raters if name in known), UNNAMED)
+            who = next(
+                (str(known.pop(name)) for name in raters if name in known), UNNAMED
+            )
             labels = {
                 name: _label(place, name, known.pop(name, None))
                 for name in found.columns.get("label", ())
@@ -209,7 +251,9 @@ class TextsDataset:
 
 def _without_group(column: str, lacking: int, example: str) -> Finding:
     """That so many rows have no group in its column."""
-    return Finding("table.empty_group", {"column": column, "n": lacking, "example": example})
+    return Finding(
+        "table.empty_group", {"column": column, "n": lacking, "example": example}
+    )
 
 
 def _typed_group(
@@ -230,7 +274,9 @@ def _shards(path: str, key: str) -> tuple[list[Path], Finding | None]:
     """
     others = beside_tables(path)
     if not (shards := tables_in(path)):
-        if inner := next((file for other in others for file in tables_in(str(other))), None):
+        if inner := next(
+            (file for other in others for file in tables_in(str(other))), None
+        ):
             what = (
                 f"`{key}` is {brief(path)}, a folder whose tables lie in folders of their own"
                 f" ({brief(str(inner))})"
@@ -239,7 +285,9 @@ def _shards(path: str, key: str) -> tuple[list[Path], Finding | None]:
                 f"{what}. Name one of these, or put the shards of one table side by side."
             )
         return [table_file(path, key)], None
-    if other := [file.name for file in shards if file.suffix.lower() != shards[0].suffix.lower()]:
+    if other := [
+        file.name for file in shards if file.suffix.lower() != shards[0].suffix.lower()
+    ]:
         what = (
             f"`{key}` is {brief(path)}, a folder with tables of several kinds ({shards[0].name},"
             f" {other[0]})"
@@ -250,7 +298,9 @@ def _shards(path: str, key: str) -> tuple[list[Path], Finding | None]:
     if not others:
         return shards, None
     names = [f"{each.name}/" if each.is_dir() else each.name for each in others]
-    return shards, Finding("table.passed_over", {"folder": path, "n": len(shards), "names": names})
+    return shards, Finding(
+        "table.passed_over", {"folder": path, "n": len(shards), "names": names}
+    )
 
 
 def _label(place: str, column: str, cell: Any) -> Any:
@@ -286,7 +336,9 @@ def _scale(given: Any) -> LabelScale | None:
             " dataset.label_scale=[bad,good]"
         )
         shown = (
-            f"[{','.join(map(str, given))}]" if isinstance(given, tuple | list) else brief(given)
+            f"[{','.join(map(str, given))}]"
+            if isinstance(given, tuple | list)
+            else brief(given)
         )
         raise ConfigError(
             f"`dataset.label_scale` is {shown}; give its ends or its words, {way}."
@@ -327,10 +379,16 @@ def item_of(
     if isinstance(options, dict) and not any(
         isinstance(text, dict | list | None) for text in options.values()
     ):
-        shown[OPTIONS] = "\n".join(f"{letter}: {text}" for letter, text in options.items())
+        shown[OPTIONS] = "\n".join(
+            f"{letter}: {text}" for letter, text in options.items()
+        )
     if missing := [name for name in inputs if name not in shown]:
-        fields_there = f"Fields: id, {', '.join(inputs)}; optional: condition, pair, label"
-        raise DataError(f"{place}: the field `{missing[0]}` is missing. {fields_there}.")
+        fields_there = (
+            f"Fields: id, {', '.join(inputs)}; optional: condition, pair, label"
+        )
+        raise DataError(
+            f"{place}: the field `{missing[0]}` is missing. {fields_there}."
+        )
     rated: dict[str, dict[str, Any]] = {}
     for key in [k for k in cells if k.startswith(_RATED)]:
         criterion, _, rater = key.removeprefix(_RATED).partition(".")
@@ -342,10 +400,14 @@ def item_of(
             )
         fields["labels"] = nested | rated
     fields |= {
-        key: str(fields[key]) for key in ("id", "condition", "pair") if type(fields.get(key)) is int
+        key: str(fields[key])
+        for key in ("id", "condition", "pair")
+        if type(fields.get(key)) is int
     }
     noted = cells.pop("metadata", {})
-    fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | cells
+    fields["metadata"] = (
+        noted if isinstance(noted, dict) else {"metadata": noted}
+    ) | cells
     return make_item(place, fields | {"inputs": shown, "label_scale": label_scale})
 
 
@@ -362,7 +424,9 @@ def labelled_items(path: str | None, rubric: Rubric) -> Sequence[Item]:
     """
     if path is None:
         return _shipped(rubric).load()
-    items = TextsDataset(path, rubric.inputs, key="--data", optional=rubric.optional).load()
+    items = TextsDataset(
+        path, rubric.inputs, key="--data", optional=rubric.optional
+    ).load()
     for item in items:
         if item.label is None:
             raise DataError(
@@ -372,7 +436,9 @@ def labelled_items(path: str | None, rubric: Rubric) -> Sequence[Item]:
     return items
 
 
-def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> list[str] | None:
+def shipped_copies(
+    path: str | None, rubric: Rubric, items: Sequence[Item]
+) -> list[str] | None:
     """A copy of each text of `labelled_items` with something put into it that has no part in it;
     None where none were written for the rubric."""
     dataset = None if path is not None or rubric.labelled is None else _shipped(rubric)
@@ -406,7 +472,10 @@ def check_labels(items: Sequence[Item], rubric: Rubric) -> None:
     for item in items:
         if item.label is None or not rubric.contains(item.label):
             wrong = (
-                f"{item.place or 'dataset'}: the item {brief(item.id)} has the label {item.label}"
+                f"{item.place or 'dataset'}: the item {brief(item.id)} has the label "
+                f"{item.label}"
             )
             scale = f"the rubric {rubric.name!r} runs from {rubric.minimum:g} to {rubric.maximum:g}"
-            raise DataError(f"{wrong}; {scale}. Rescale the labels or choose another rubric=.")
+            raise DataError(
+                f"{wrong}; {scale}. Rescale the labels or choose another rubric=."
+            )

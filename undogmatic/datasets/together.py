@@ -57,7 +57,9 @@ def groups_of(
     every = [*([context] if context is not None else []), *texts]
     bare = [_bare(column) for column in every]
     shared = tuple(
-        n for n, (own, rest) in enumerate(zip(every, bare, strict=True)) if own is not rest
+        n
+        for n, (own, rest) in enumerate(zip(every, bare, strict=True))
+        if own is not rest
     )
     context, texts = (bare[0], bare[1:]) if context is not None else (None, bare)
     given = [_codes(named)] if named is not None else []
@@ -69,20 +71,31 @@ def groups_of(
     alone = texts if len(shown) > 1 else ()
     each = _clusters([_only(column, enough) for column in alone if _varies(column)])
     apart = _components([by_item, *given], len(item))
-    together = _components([by_item, *given, *wholes, *each], len(item)) if texts else apart
-    alike = _alike([*given[len(given) - (context is not None) :], *wholes, *each], by_item)
+    together = (
+        _components([by_item, *given, *wholes, *each], len(item)) if texts else apart
+    )
+    alike = _alike(
+        [*given[len(given) - (context is not None) :], *wholes, *each], by_item
+    )
     crossed = pd.DataFrame({"apart": apart, "together": together})[
-        [named is not None and x is not None for x in (named if named is not None else apart)]
+        [
+            named is not None and x is not None
+            for x in (named if named is not None else apart)
+        ]
     ]
     counts = (
-        crossed.groupby("together")["apart"].nunique() if len(crossed) else pd.Series(dtype=int)
+        crossed.groupby("together")["apart"].nunique()
+        if len(crossed)
+        else pd.Series(dtype=int)
     )
     by_copies = int(counts[counts > 1].sum())
     if final and named is not None:
         return Groups(named, by_copies, alike, shared)
     tied = np.any([codes >= 0 for codes in (*given, *wholes, *each)], axis=0)
     heads: dict[int, object] = {}
-    for head, name in zip(together.tolist(), named if named is not None else (), strict=False):
+    for head, name in zip(
+        together.tolist(), named if named is not None else (), strict=False
+    ):
         if name is not None:
             heads.setdefault(head, name)
     n = 0
@@ -105,7 +118,9 @@ def _bare(column: Column) -> Column:
     return np.array([known.get(text, text) for text in column], dtype=object)
 
 
-def _alike(marks: Sequence[NDArray[np.intp]], by_item: NDArray[np.intp]) -> tuple[int, int] | None:
+def _alike(
+    marks: Sequence[NDArray[np.intp]], by_item: NDArray[np.intp]
+) -> tuple[int, int] | None:
     """Two rows of different items that bear the same mark."""
     for codes in marks:
         first: dict[int, int] = {}
@@ -138,7 +153,9 @@ def _joined(columns: Sequence[Column]) -> Column:
 
 def _only(column: Column, kept: Callable[[str], bool]) -> Column:
     """The texts of which this holds, None in place of the others."""
-    known = {text: text if kept(text) else None for text in set(column) if text is not None}
+    known = {
+        text: text if kept(text) else None for text in set(column) if text is not None
+    }
     return np.array([known.get(text) for text in column], dtype=object)
 
 
@@ -149,7 +166,11 @@ def _clusters(columns: Sequence[Column]) -> list[NDArray[np.intp]]:
         return []
     codes, distinct = pd.factorize(
         np.array(
-            [text if text and text.strip() else None for column in columns for text in column],
+            [
+                text if text and text.strip() else None
+                for column in columns
+                for text in column
+            ],
             dtype=object,
         )
     )
@@ -165,12 +186,17 @@ def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
 
     tied = [np.flatnonzero(codes >= 0) for codes in marks]
     # A place for each row, and behind them one for each mark, whatever row bears it.
-    places = [pd.factorize(codes[rows])[0] for codes, rows in zip(marks, tied, strict=True)]
+    places = [
+        pd.factorize(codes[rows])[0] for codes, rows in zip(marks, tied, strict=True)
+    ]
     begins = n + np.cumsum([0, *(own.max(initial=-1) + 1 for own in places)])
     rows = np.concatenate([np.empty(0, dtype=np.intp), *tied])
-    ends = np.concatenate([np.empty(0, dtype=np.intp), *map(np.add, places, begins[:-1])])
+    ends = np.concatenate(
+        [np.empty(0, dtype=np.intp), *map(np.add, places, begins[:-1])]
+    )
     links = sparse.coo_matrix(
-        (np.ones(rows.size, dtype=np.int8), (rows, ends)), shape=(begins[-1], begins[-1])
+        (np.ones(rows.size, dtype=np.int8), (rows, ends)),
+        shape=(begins[-1], begins[-1]),
     )
     found = sparse.csgraph.connected_components(links, directed=False)[1]
     return np.asarray(pd.factorize(found[:n])[0], dtype=np.intp)

@@ -63,7 +63,9 @@ def _may_sum_up(row: Row, sides: Sequence[str], texts: Sequence[str]) -> bool:
         return False
     if any(row[name] is not None and not _is_word(row[name]) for name in texts):
         return False
-    return _says_so(row, sides) or all(row[name] is None for name in row if name not in sides)
+    return _says_so(row, sides) or all(
+        row[name] is None for name in row if name not in sides
+    )
 
 
 def _says_so(row: Row, sides: Sequence[str]) -> bool:
@@ -88,7 +90,13 @@ class _Above:
         own = self.numbers
         spreads = [float(own.std(ddof=ddof)) for ddof in (0, 1) if own.size > ddof]
         middles = [float(own.sum()), float(own.mean()), float(np.median(own))]
-        return [*middles, *spreads, float(self.said), float(own.min()), float(own.max())]
+        return [
+            *middles,
+            *spreads,
+            float(self.said),
+            float(own.min()),
+            float(own.max()),
+        ]
 
     def holds(self, number: float) -> bool:
         """Whether the column could hold the number: within what it holds, and as whole."""
@@ -99,17 +107,26 @@ class _Above:
         return bool(inside and (number % 1 == 0 or not whole))
 
 
-def _sums_up(row: Row, columns: dict[str, _Above], texts: Sequence[str], has_texts: bool) -> bool:
+def _sums_up(
+    row: Row, columns: dict[str, _Above], texts: Sequence[str], has_texts: bool
+) -> bool:
     numbers = {name: _number(row[name]) for name in columns if row[name] is not None}
     computed = all(
-        any(abs(number - own) <= digit * _SAME_DIGITS for own in columns[name].computed())
+        any(
+            abs(number - own) <= digit * _SAME_DIGITS
+            for own in columns[name].computed()
+        )
         for name, (number, digit) in numbers.items()
     )
-    foreign = not any(columns[name].holds(number) for name, (number, _) in numbers.items())
+    foreign = not any(
+        columns[name].holds(number) for name, (number, _) in numbers.items()
+    )
     lacks_text = has_texts and all(row[name] is None for name in texts)
     if lacks_text and _says_so(row, tuple(columns)):
         # Of two means one may by chance be a grade, such as 3.0.
-        is_odd = any(not columns[name].holds(number) for name, (number, _) in numbers.items())
+        is_odd = any(
+            not columns[name].holds(number) for name, (number, _) in numbers.items()
+        )
         return computed or is_odd
     # "Total" may be an item's text, or the name of the last of five aspects.
     return computed and foreign

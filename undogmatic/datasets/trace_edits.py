@@ -57,7 +57,9 @@ class Wordings(NamedTuple):
 def wordings(language: Language) -> Wordings:
     """The sentences of a language. Raises ConfigError where their file cannot be read."""
     found: Any = read_yaml(data_folder() / "traces" / "edits.yaml")
-    return Wordings({name: tuple(map(str, own[language])) for name, own in found.items()})
+    return Wordings(
+        {name: tuple(map(str, own[language])) for name, own in found.items()}
+    )
 
 
 @cache
@@ -94,7 +96,8 @@ class Bench(NamedTuple):
             if step.kind != "tool_result":
                 continue
             before = step.parent
-            if before is None:  # the file does not say: the nearest open call of the same name
+            # the file does not say: the nearest open call of the same name
+            if before is None:
                 before = next(
                     (
                         back
@@ -113,7 +116,11 @@ class Bench(NamedTuple):
     def last(self) -> int | None:
         """The place of the answer: the last step, where the agent speaks."""
         place = len(self.steps) - 1
-        spoken = place >= 0 and self.steps[place].kind == "assistant" and self.steps[place].text
+        spoken = (
+            place >= 0
+            and self.steps[place].kind == "assistant"
+            and self.steps[place].text
+        )
         return place if spoken else None
 
     def text(self, *kinds: str, before: int | None = None) -> str:
@@ -147,7 +154,9 @@ def names(text: str) -> list[str]:
 
 
 def _pattern(value: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w])(?<![\w][-.:/,@]){re.escape(value)}(?![\w]|[-.:/,@]\w)")
+    return re.compile(
+        rf"(?<![\w])(?<![\w][-.:/,@]){re.escape(value)}(?![\w]|[-.:/,@]\w)"
+    )
 
 
 def stands_in(value: str, text: str) -> bool:
@@ -175,7 +184,9 @@ def other(value: str, draw: random.Random) -> str:
     signs = list(value)
     for place in draw.sample(places, min(len(places), draw.randint(1, 2))):
         first = place == 0 or not value[place - 1].isdigit()
-        signs[place] = draw.choice([d for d in string.digits[first:] if d != signs[place]])
+        signs[place] = draw.choice(
+            [d for d in string.digits[first:] if d != signs[place]]
+        )
     return "".join(signs)
 
 
@@ -208,7 +219,9 @@ def _arguments(call: Step) -> Any:
         return None
 
 
-def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _leaves(
+    value: Any, path: tuple[Any, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The single values of arguments, each with the way to it."""
     if isinstance(value, Mapping | list):
         within = value.items() if isinstance(value, Mapping) else enumerate(value)
@@ -232,7 +245,9 @@ def _sent(arguments: Any) -> str:
 
 
 def _changed(steps: Sequence[Step], place: int, **fields: Any) -> list[Step]:
-    return [step.replace(**fields) if n == place else step for n, step in enumerate(steps)]
+    return [
+        step.replace(**fields) if n == place else step for n, step in enumerate(steps)
+    ]
 
 
 def _added(step: Step, *texts: str) -> str:
@@ -247,7 +262,12 @@ def _and(step: Step, text: str) -> str:
 def _spoken(like: Step, text: str, number: int = 0) -> Step:
     """A step in which the agent says something, at the time of another."""
     return Step(
-        run=like.run, place=FAR + number, kind="assistant", text=text, time=like.time, seconds=1.0
+        run=like.run,
+        place=FAR + number,
+        kind="assistant",
+        text=text,
+        time=like.time,
+        seconds=1.0,
     )
 
 
@@ -256,7 +276,8 @@ def _copied(steps: Iterable[Step], number: int) -> list[Step]:
     start = FAR + 1_000 * (number + 1)
     return [
         step.replace(
-            place=start + step.place, parent=None if step.parent is None else start + step.parent
+            place=start + step.place,
+            parent=None if step.parent is None else start + step.parent,
         )
         for step in steps
     ]
@@ -320,12 +341,17 @@ def wrong_argument(bench: Bench) -> Made | None:
                 options.append((not swap.old, not changes(asked), call, path, swap))
     if not options:
         return None
-    best = min(option[:2] for option in options)  # a value before words, a change before a look
-    *_, call, path, (old, new, whole) = bench.draw.choice([o for o in options if o[:2] == best])
+    # a value before words, a change before a look
+    best = min(option[:2] for option in options)
+    *_, call, path, (old, new, whole) = bench.draw.choice(
+        [o for o in options if o[:2] == best]
+    )
     steps = list(bench.steps)
     arguments = _with(_arguments(steps[call.call]), path, whole)
     steps[call.call] = steps[call.call].replace(text=_sent(arguments))
-    later = "\n".join(s.text or "" for s in steps[call.result :] if s.kind == "tool_call")
+    later = "\n".join(
+        s.text or "" for s in steps[call.result :] if s.kind == "tool_call"
+    )
     if len(old) >= SHORTEST:  # what the tools tell follows from what they were given
         until = call.result + 1 if stands_in(old, later) else len(steps)
         for n in range(call.result, until):
@@ -343,7 +369,9 @@ class Swap(NamedTuple):
     whole: str | int | float
 
 
-def _wrong(leaf: Any, path: tuple[Any, ...], known: str, bench: Bench) -> Iterator[Swap]:
+def _wrong(
+    leaf: Any, path: tuple[Any, ...], known: str, bench: Bench
+) -> Iterator[Swap]:
     """Wrong values for an argument that is known from what was asked or found."""
     text = str(leaf)
     if not isinstance(leaf, str):
@@ -467,7 +495,9 @@ def invented_output(bench: Bench) -> Made | None:
         return None
     told = _retold(bench, call)
     steps = [
-        told if n == call.call else step for n, step in enumerate(bench.steps) if n != call.result
+        told if n == call.call else step
+        for n, step in enumerate(bench.steps)
+        if n != call.result
     ]
     return Made(steps, told)
 
@@ -507,7 +537,9 @@ def false_success(bench: Bench) -> Made | None:
     place = bench.last()
     if place is None or not calls or bench.steps[calls[-1].result].error:
         return None
-    asked = max((n for n, step in enumerate(bench.steps) if step.kind == "user"), default=0)
+    asked = max(
+        (n for n, step in enumerate(bench.steps) if step.kind == "user"), default=0
+    )
     latest = [call for call in calls if call.call > asked] or calls[-1:]
     acts = [call for call in latest if changes(bench.steps[call.call])]
     call = (acts or latest)[-1]
@@ -594,7 +626,12 @@ def _removal(bench: Bench) -> tuple[int, str, list[Step]] | None:
     key = bench.draw.choice(("id", "name", "target", "path", "ref", "what"))
     near = bench.steps[bench.draw.choice(calls).result]
     asked = near.replace(
-        kind="tool_call", name=name, text=_sent({key: thing}), error=False, place=FAR, parent=None
+        kind="tool_call",
+        name=name,
+        text=_sent({key: thing}),
+        error=False,
+        place=FAR,
+        parent=None,
     )
     given = bench.said.one("removed", bench.draw, object=thing)
     done = asked.replace(kind="tool_result", text=given, place=FAR + 1, parent=FAR)
@@ -612,7 +649,9 @@ def leaked_secret(bench: Bench) -> Made | None:
     if later and bench.draw.random() < 0.4:
         at = bench.draw.choice(later)
         key = bench.draw.choice(("note", "context", "comment", "memo", "remark"))
-        steps[at] = steps[at].replace(text=_sent({**_arguments(steps[at]), key: secret}))
+        steps[at] = steps[at].replace(
+            text=_sent({**_arguments(steps[at]), key: secret})
+        )
     else:
         at = len(steps) - 1
         leak = bench.said.one("leaks", bench.draw, secret=secret)
@@ -642,14 +681,18 @@ def _secret(bench: Bench) -> tuple[list[Step], str, int] | None:
     join = bench.draw.choice(("; {}={}", "\n{}: {}", " ({} {})", ", {} = {}"))
     steps = list(bench.steps)
     given = steps[call.result]
-    steps[call.result] = given.replace(text=(given.text or "") + join.format(label, secret))
+    steps[call.result] = given.replace(
+        text=(given.text or "") + join.format(label, secret)
+    )
     return steps, secret, call.result
 
 
 def _made_secret(draw: random.Random) -> str:
     signs = string.ascii_letters + string.digits
     drawn = "".join(draw.choices(signs, k=draw.choice((10, 16, 20, 24, 32))))
-    word = draw.choice("amber cobalt heron lichen maple orbit pepper quartz raven tulip".split())
+    word = draw.choice(
+        "amber cobalt heron lichen maple orbit pepper quartz raven tulip".split()
+    )
     forms = (
         drawn,
         f"{draw.choice(('sk', 'tk', 'key', 'pat', 'ghx', 'lv'))}{draw.choice('-_')}{drawn}",
@@ -670,7 +713,8 @@ def drift(bench: Bench) -> Made | None:
     more = _as_own(work, bench)
     place = bench.draw.choice(calls).result + 1
     if place < len(bench.steps) and bench.steps[place].kind == "tool_result":
-        place = max(call.result for call in calls) + 1  # not between calls that came at once
+        # not between calls that came at once
+        place = max(call.result for call in calls) + 1
     rest = list(bench.steps[place:])
     if bench.draw.random() < 0.5:  # the answer to what was asked is never given
         rest = [step for step in rest if step.kind == "user" or step.place < answer]
@@ -723,7 +767,11 @@ def _as_own(steps: Sequence[Step], bench: Bench) -> list[Step]:
 def renamed_ids(bench: Bench) -> Made | None:
     """Ids have other digits, the same in every step."""
     whole = bench.text("user", "assistant", "tool_call", "tool_result")
-    ids = [token for token in tokens(whole) if ID.fullmatch(token) and not YEAR.fullmatch(token)]
+    ids = [
+        token
+        for token in tokens(whole)
+        if ID.fullmatch(token) and not YEAR.fullmatch(token)
+    ]
     new = dict[str, str]()
     for each in ids:
         for _ in range(9):
@@ -749,7 +797,9 @@ def reordered_calls(bench: Bench) -> Made | None:
     for first, second in pairwise(calls):
         places = [first.call, first.result, second.call, second.result]
         close = places == list(range(first.call, first.call + 4))
-        free = close and not any(changes(bench.steps[n]) for n in (first.call, second.call))
+        free = close and not any(
+            changes(bench.steps[n]) for n in (first.call, second.call)
+        )
         same = bench.steps[first.call].text == bench.steps[second.call].text
         failed = any(bench.steps[n].error for n in (first.result, second.result))
         if free and not same and not failed and _independent(bench, first, second):
@@ -759,7 +809,10 @@ def reordered_calls(bench: Bench) -> Made | None:
     first, _ = bench.draw.choice(options)
     start = first.call
     steps = list(bench.steps)
-    steps[start : start + 4] = [*steps[start + 2 : start + 4], *steps[start : start + 2]]
+    steps[start : start + 4] = [
+        *steps[start + 2 : start + 4],
+        *steps[start : start + 2],
+    ]
     return Made(steps)
 
 
@@ -777,7 +830,11 @@ def _independent(bench: Bench, first: Call, second: Call) -> bool:
 
 def reworded_talk(bench: Bench) -> Made | None:
     """Small talk is added before or after what the agent says."""
-    spoken = [n for n, step in enumerate(bench.steps) if step.kind == "assistant" and step.text]
+    spoken = [
+        n
+        for n, step in enumerate(bench.steps)
+        if step.kind == "assistant" and step.text
+    ]
     if not spoken:
         return None
     steps = list(bench.steps)

@@ -49,7 +49,9 @@ def shown(steps: Sequence[Step], tokens: int, language: Language = "en") -> Show
     return _middle_left_out(steps, lines, budget, words)
 
 
-def _lines(steps: Iterable[Step], cap: int, words: Mapping[str, str]) -> tuple[list[str], int]:
+def _lines(
+    steps: Iterable[Step], cap: int, words: Mapping[str, str]
+) -> tuple[list[str], int]:
     """A line for each step, with none longer than `cap`, and how many characters that cost."""
     lines, cut = list[str](), 0
     began = None
@@ -80,7 +82,11 @@ def _middle_left_out(
     """The first and the last lines, as many as fit, each side in turn; the first and the last one
     in any case."""
     head, tail = 1, min(1, len(lines) - 1)
-    room = budget - _length([*lines[:head], *lines[len(lines) - tail :]]) - len(words["left_out"])
+    room = (
+        budget
+        - _length([*lines[:head], *lines[len(lines) - tail :]])
+        - len(words["left_out"])
+    )
     while head + tail < len(lines):
         backward = tail <= head
         line = lines[len(lines) - tail - 1] if backward else lines[head]

@@ -33,7 +33,14 @@ from undogmatic.datasets.readers.traces.units import SUCCESS, turns_of
 from undogmatic.datasets.trace_edits import DEFECTS
 from undogmatic.datasets.trace_text import Shown, shown
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL, TYPED_GROUP, Item, Label, LabelScale, digest
+from undogmatic.records.records import (
+    OVERALL,
+    TYPED_GROUP,
+    Item,
+    Label,
+    LabelScale,
+    digest,
+)
 from undogmatic.records.results import Finding
 from undogmatic.records.trace import Step, Trace
 from undogmatic.records.wordings import Licence
@@ -121,7 +128,9 @@ class TracesDataset:
         self.tokens, self.n, self.seed = tokens, n, seed
         self.words: tuple[str, ...] = ()
         if direction is not None:
-            self.words = (FAILS, PASSES) if direction == "higher_is_better" else (PASSES, FAILS)
+            self.words = (
+                (FAILS, PASSES) if direction == "higher_is_better" else (PASSES, FAILS)
+            )
         self.inject = path is None if inject is None else inject
         self.compared = set(OUTPUTS) <= set(self.inputs)
         if not self.compared and RUN not in self.inputs:
@@ -131,7 +140,9 @@ class TracesDataset:
                 " judge=compare rubric=preference."
             )
         if self.compared and unit != "run":
-            raise ConfigError(f"`dataset.unit` is {unit!r}; whole runs alone are compared: run.")
+            raise ConfigError(
+                f"`dataset.unit` is {unit!r}; whole runs alone are compared: run."
+            )
         self.about = f"{self.path.name}, a {unit} per item"
         self.read: Sequence[Finding] = ()
 
@@ -156,7 +167,9 @@ class TracesDataset:
         kept = [run for run in traces if self._is_asked(run, asked)]
         short = Counter[str]()
         items = unique(self._items(kept, short), str(self.path))
-        said = self._said(clean, kept, len(traces) - len(kept), unmade, short, len(items))
+        said = self._said(
+            clean, kept, len(traces) - len(kept), unmade, short, len(items)
+        )
         self.read = [*said, *faults.findings()]
         return items
 
@@ -175,23 +188,35 @@ class TracesDataset:
     ) -> list[Finding]:
         """What was read, made and left out, in sentences."""
         kinds = Counter(str(run.metadata.get(KIND) or "") for run in kept)
-        faulty = sum(many for kind, many in kinds.items() if kind.startswith(defect("")))
+        faulty = sum(
+            many for kind, many in kinds.items() if kind.startswith(defect(""))
+        )
         notes = [Finding("traces.read", {"runs": clean, "n": n, "unit": self.unit})]
         if faulty:
-            counts = {"defects": faulty, "equivalent": kinds["equivalent"], "clean": kinds["clean"]}
+            counts = {
+                "defects": faulty,
+                "equivalent": kinds["equivalent"],
+                "clean": kinds["clean"],
+            }
             notes.append(Finding("traces.injected", counts))
         if unmade:
             left_out = {"n": unmade.total(), "edits": sorted(unmade)}
             notes.append(Finding("traces.unmade", left_out))
         if other:
-            notes.append(Finding("traces.other_defects", {"n": other, "rubric": self.rubric}))
+            notes.append(
+                Finding("traces.other_defects", {"n": other, "rubric": self.rubric})
+            )
         if short["items"]:
             facts = {**short, "tokens": self.tokens}
             notes.append(Finding("traces.shortened", facts))
         return notes
 
-    def _items(self, runs: Sequence[Trace], short: Counter[str]) -> Iterator[tuple[str, Item]]:
-        clean = {str(run.metadata.get(PARENT)): run for run in runs if not is_edited(run)}
+    def _items(
+        self, runs: Sequence[Trace], short: Counter[str]
+    ) -> Iterator[tuple[str, Item]]:
+        clean = {
+            str(run.metadata.get(PARENT)): run for run in runs if not is_edited(run)
+        }
         for run in runs:
             parent = clean.get(str(run.metadata.get(PARENT)))
             if self.compared:
@@ -199,7 +224,11 @@ class TracesDataset:
                     yield run.run, self._pair(parent, run, short)
                 continue
             for name, start, end in units(run, self.unit):
-                if self.unit == "run" or not is_edited(run) or _is_new(run, start, end, parent):
+                if (
+                    self.unit == "run"
+                    or not is_edited(run)
+                    or _is_new(run, start, end, parent)
+                ):
                     yield run.run, self._item(run, name, start, end, short)
 
     def _text(self, run: Trace, steps: Sequence[Step], short: Counter[str]) -> str:
@@ -208,7 +237,9 @@ class TracesDataset:
             short.update(items=1, characters=text.cut, steps=text.left_out)
         return text.text
 
-    def _item(self, run: Trace, name: str, start: int, end: int, short: Counter[str]) -> Item:
+    def _item(
+        self, run: Trace, name: str, start: int, end: int, short: Counter[str]
+    ) -> Item:
         inputs = {RUN: self._text(run, run.steps[start:end], short)}
         if start and BEFORE in self.inputs:
             inputs = {BEFORE: self._text(run, run.steps[:start], short)} | inputs
@@ -238,7 +269,9 @@ class TracesDataset:
         first = int(digest(run.run), 16) % 2 == 0
         pair = (clean, run) if first else (run, clean)
         texts = [self._text(each, each.steps, short) for each in pair]
-        task = clean.task or next((s.text for s in clean.steps if s.kind == "user"), None)
+        task = clean.task or next(
+            (s.text for s in clean.steps if s.kind == "user"), None
+        )
         faulty = str(run.metadata.get(KIND)).startswith(defect(""))
         better: Label = ("first" if first else "second") if faulty else "tie"
         return Item(
@@ -314,13 +347,17 @@ def drawn(traces: Sequence[Trace], n: int, seed: int) -> list[Trace]:
     """So many of the families of runs, drawn with a seed, of every task in turn."""
     families = dict[str, list[Trace]]()
     for trace in traces:
-        families.setdefault(str(trace.metadata.get(PARENT) or trace.run), []).append(trace)
+        families.setdefault(str(trace.metadata.get(PARENT) or trace.run), []).append(
+            trace
+        )
     by_task = dict[str, list[str]]()
     for name in sorted(families, key=lambda name: digest([seed, name])):
         task = str(families[name][0].metadata.get("task") or "")
         by_task.setdefault(task, []).append(name)
     turns = sorted(
-        (place, task, name) for task, names in by_task.items() for place, name in enumerate(names)
+        (place, task, name)
+        for task, names in by_task.items()
+        for place, name in enumerate(names)
     )
     chosen = {name for _, _, name in turns[:n]}
     return [trace for name in families if name in chosen for trace in families[name]]
@@ -335,12 +372,17 @@ def _about(run: Trace) -> dict[str, Any]:
 def _outcome(run: Trace) -> str | None:
     """Whether the run passes or fails, where its file says so in a word or number that is known."""
     said = str(run.success).strip().casefold()
-    if run.success is None or said not in vocabulary.PASSES | vocabulary.FAILS | {"0.0", "1.0"}:
+    if run.success is None or said not in vocabulary.PASSES | vocabulary.FAILS | {
+        "0.0",
+        "1.0",
+    }:
         return None
     return PASSES if said in vocabulary.PASSES | {"1.0"} else FAILS
 
 
-def _by_people(run: Trace, start: int, end: int, unit: Unit) -> dict[str, dict[str, Label]]:
+def _by_people(
+    run: Trace, start: int, end: int, unit: Unit
+) -> dict[str, dict[str, Label]]:
     """What people said of the run, or of these steps."""
     labels = dict[str, dict[str, Label]]()
     for said in run.assessments:

@@ -34,13 +34,16 @@ def cells_in(path: Path) -> tuple[pd.DataFrame, list[int]] | None:
             line = decoded(raw).strip()
             if not line:
                 continue
-            form = form or next((each for each in (_QREL, _RUN) if each.fullmatch(line)), None)
+            form = form or next(
+                (each for each in (_QREL, _RUN) if each.fullmatch(line)), None
+            )
             found = None if form is None else form.fullmatch(line)
             if found is None:
                 return None
             rows.append(found.groups())
             lines.append(number)
-    except (DataError, Unreadable):  # a line that is too long for such a file, or no text
+    # a line that is too long for such a file, or no text
+    except (DataError, Unreadable):
         return None
     if form is None or len(rows) < FEWEST_ROWS:
         return None

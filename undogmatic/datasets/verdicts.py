@@ -21,7 +21,15 @@ from undogmatic.datasets.doors import CHECK, RUN
 from undogmatic.datasets.frames import Frame, read_frame
 from undogmatic.datasets.items import check_fields
 from undogmatic.datasets.labels import ends_of, scale_for
-from undogmatic.datasets.narrow import VERDICTS, Keys, Wide, has, of_cases, one_name, with_quotes
+from undogmatic.datasets.narrow import (
+    VERDICTS,
+    Keys,
+    Wide,
+    has,
+    of_cases,
+    one_name,
+    with_quotes,
+)
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.roles import (
     CONFIDENCE,
@@ -101,30 +109,39 @@ class VerdictsDataset:
         self,
         # a file, several, or a folder: all tables in it
         path: (str | Annotated[list[str], Field(min_length=1)]),
-        inputs: Sequence[str] = ("text",),  # what was judged; usually what the rubric shows
+        # what was judged; usually what the rubric shows
+        inputs: Sequence[str] = ("text",),
         optional: Sequence[str] = (),  # inputs of the rows that fill them
-        columns: Mapping[str, Names | None] | None = None,  # what is in which; null: recognised
+        # what is in which; null: recognised
+        columns: Mapping[str, Names | None] | None = None,
         scores: Mapping[str, Names] = {},  # of a wide table: criterion -> its column
         again: Sequence[
             Mapping[str, Names]
         ] = (),  # the same and `failed`, for each time that it was judged again
         scales: Mapping[
             str, Given
-        ] = {},  # criterion -> the scale it was given on, where that is not the rubric's
+            # criterion -> the scale it was given on, where that is not the rubric's
+        ] = {},
         judges: Mapping[str, str] = {},  # criterion -> judge
-        details: Mapping[str, Names] = {},  # of a judgment, what is kept beside its scores
+        # of a judgment, what is kept beside its scores
+        details: Mapping[str, Names] = {},
         quotes: Mapping[
             str, str
-        ] = {},  # file (without suffix) of single quotes -> the detail that they make up
+            # file (without suffix) of single quotes -> the detail that they make up
+        ] = {},
         kind: Kind | None = None,  # of verdict
         scale: str | None = None,  # of all verdicts: 1-5, or categories: bad<ok<good
         label_scale: (
             str | tuple[float | str, ...] | None
         ) = None,  # of the labels, where it is another: [1,10], [10,1]
         passes: str | None = None,  # the category that passes
-        sheet: str | None = None,  # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
+        # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
+        sheet: str | None = None,
     ) -> None:
-        self.inputs, self.columns = tuple(dict.fromkeys([*inputs, *optional])), dict(columns or {})
+        self.inputs, self.columns = (
+            tuple(dict.fromkeys([*inputs, *optional])),
+            dict(columns or {}),
+        )
         check_fields(self.columns, [*self.inputs, *_FIELDS])
         self.wide = Wide(dict(scores), tuple(again), dict(judges))
         self.scales, self.quotes = dict(scales), dict(quotes)
@@ -159,14 +176,18 @@ class VerdictsDataset:
         table, shown = self._table, self._shown
         judged = table.verdicts["item"].unique()
         known = {SLICE + name for name in self._frames[1].facts}
-        metadata = [name for name in table.items if name.startswith(SLICE) and name not in known]
+        metadata = [
+            name for name in table.items if name.startswith(SLICE) and name not in known
+        ]
         rated, scale = self._labels(rubric)
         items = []
         for item_id, facts in table.items.reindex(judged).to_dict("index").items():
             texts = {name: facts.get(column) for name, column in shown.items()}
             texts = {name: text for name, text in texts.items() if not empty(text)}
             own = {
-                name.removeprefix(SLICE): facts[name] for name in metadata if not empty(facts[name])
+                name.removeprefix(SLICE): facts[name]
+                for name in metadata
+                if not empty(facts[name])
             }
             own |= {"system": facts["system"]} if not empty(facts.get("system")) else {}
             alone = facts["group"] == item_id
@@ -186,16 +207,25 @@ class VerdictsDataset:
         """What the tables say of them, in units of the rubric. Raises DataError where the scale of
         the verdicts is not clear."""
         table, rows, kept = self._table, self._table.verdicts, self._kept
-        mark, judgments = digest(rows.drop(columns="place").astype(str).to_numpy().tolist()), []
-        ends = {criterion: self._ends(criterion, rubric) for criterion in table.criteria}
+        mark, judgments = (
+            digest(rows.drop(columns="place").astype(str).to_numpy().tolist()),
+            [],
+        )
+        ends = {
+            criterion: self._ends(criterion, rubric) for criterion in table.criteria
+        }
         for row in rows.itertuples():
             (low, high), given = ends[row.criterion], self.scales.get(row.criterion)
             values = None if given is None else given.values
             where = f"{row.place}: {row.criterion}"
             outcome: Verdict | Failure
             if empty(row.verdict):
-                reason: FailureKind = "off_scale" if row.reason == OFF_SCALE else "unparseable"
-                outcome = Failure(reason=reason, message=f"{where} is no verdict ({row.reason})")
+                reason: FailureKind = (
+                    "off_scale" if row.reason == OFF_SCALE else "unparseable"
+                )
+                outcome = Failure(
+                    reason=reason, message=f"{where} is no verdict ({row.reason})"
+                )
             elif not low <= row.verdict <= high or (
                 values is not None and row.verdict not in values
             ):
@@ -205,14 +235,24 @@ class VerdictsDataset:
                     else ", ".join(f"{value:g}" for value in values)
                 )
                 why = f"{where} is {row.verdict:g}, which is not on its scale ({span})"
-                outcome = Failure(reason="off_scale", message=why, raw=f"{row.verdict:g}")
+                outcome = Failure(
+                    reason="off_scale", message=why, raw=f"{row.verdict:g}"
+                )
             else:
                 same = (low, high) == (rubric.minimum, rubric.maximum)
-                score = row.verdict if same else rubric.units((row.verdict - low) / (high - low))
+                score = (
+                    row.verdict
+                    if same
+                    else rubric.units((row.verdict - low) / (high - low))
+                )
                 outcome = Verdict(
                     score=score, raw_score=row.verdict, details=kept.get(row.place, {})
                 )
-            hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
+            hashes = {
+                "prompt_hash": digest(""),
+                "program_hash": mark,
+                "config_hash": mark,
+            }
             where_from = Provenance(model=row.judge, readout="", prompt="", **hashes)
             key = {
                 "item_id": row.item,
@@ -221,7 +261,9 @@ class VerdictsDataset:
                 "repeat": row.repeat,
             }
             judgments.append(
-                Judgment(**key, outcome=outcome, cost=Cost(usd=0.0), provenance=where_from)
+                Judgment(
+                    **key, outcome=outcome, cost=Cost(usd=0.0), provenance=where_from
+                )
             )
         return judgments
 
@@ -235,7 +277,9 @@ class VerdictsDataset:
         said = self._table.labels
         ends = {
             criterion: (
-                ends_of(self._table, criterion) if rubric is None else self._ends(criterion, rubric)
+                ends_of(self._table, criterion)
+                if rubric is None
+                else self._ends(criterion, rubric)
             )
             for criterion in map(str, said["criterion"].unique())
         }
@@ -249,7 +293,9 @@ class VerdictsDataset:
             label, given = one.label, ends.get(one.criterion)
             if own is not None and given not in (None, own):
                 label = OwnScale(*own, *given).score(label)
-            rated.setdefault(one.item, {}).setdefault(one.criterion, {})[one.rater] = label
+            rated.setdefault(one.item, {}).setdefault(one.criterion, {})[one.rater] = (
+                label
+            )
         return rated, own
 
     @property
@@ -264,7 +310,9 @@ class VerdictsDataset:
         if criterion in self.scales:
             return self.scales[criterion].ends
         option = f"'+dataset.scales.{criterion}={{{{ends: [{{}},{{}}]}}}}'"
-        declared = self.options.scale is not None or self.options.human_scale is not None
+        declared = (
+            self.options.scale is not None or self.options.human_scale is not None
+        )
         return scale_for(self._table, criterion, rubric, self.about, option, declared)
 
     # The tables
@@ -280,19 +328,25 @@ class VerdictsDataset:
             # several columns are several judges or persons
             if role in ("judge", "label") and names:
                 chosen[option] = (
-                    names if len(names) == 1 else tuple(name for name in names if has(frames, name))
+                    names
+                    if len(names) == 1
+                    else tuple(name for name in names if has(frames, name))
                 )
             elif role not in self.inputs and names is not None:
                 frames, found = one_name(frames, names)
                 found = found if len(names) > 1 else "".join(names)  # "": none is it
-                chosen[option] = ((found,) if found else ()) if option == "system" else found
+                chosen[option] = (
+                    ((found,) if found else ()) if option == "system" else found
+                )
         for role in self.inputs:
             names = self.columns.get(role) or ()
             frames, found = one_name(frames, names or (role,))
             found = names[0] if len(names) == 1 else found
             shown |= {} if found is None else {role: SLICE + found if shown else "text"}
             chosen |= {"text": (found,)} if shown.get(role) == "text" else {}
-        self._shown = shown or {self.inputs[0] if len(self.inputs) == 1 else "text": "text"}
+        self._shown = shown or {
+            self.inputs[0] if len(self.inputs) == 1 else "text": "text"
+        }
         facts = {
             *(column.removeprefix(SLICE) for column in shown.values()),
             *itertools.chain(*self.details.values()),
@@ -302,12 +356,21 @@ class VerdictsDataset:
             "scales": {name: given.ends for name, given in self.scales.items()},
         }
         keys = Keys.of(frames, chosen)
-        quoted = {stem: frame for frame in frames if (stem := Path(frame.name).stem) in self.quotes}
-        frames = of_cases([frame for frame in frames if Path(frame.name).stem not in quoted], keys)
+        quoted = {
+            stem: frame
+            for frame in frames
+            if (stem := Path(frame.name).stem) in self.quotes
+        }
+        frames = of_cases(
+            [frame for frame in frames if Path(frame.name).stem not in quoted], keys
+        )
         judged = [name for names in self.wide.scores.values() for name in names]
         for stem, rows in quoted.items():
             name = QUOTES + self.quotes[stem]
-            frames = [with_quotes(f, rows, keys, name) if has([f], *judged) else f for f in frames]
+            frames = [
+                with_quotes(f, rows, keys, name) if has([f], *judged) else f
+                for f in frames
+            ]
         if has(frames, *judged):
             frames = [self.wide.rows(frame, keys) for frame in frames]
             chosen |= {
@@ -337,9 +400,12 @@ class VerdictsDataset:
         if table.unread and lost:
             # The analyses of a run know failed judgments of known items alone: what is lost would
             # be counted nowhere.
-            where = lost[0].values.get("place") or lost[0].values.get("text") or self.about
+            where = (
+                lost[0].values.get("place") or lost[0].values.get("text") or self.about
+            )
             what = (
-                f"{unread_rows(lost):,} of {table.rows:,} rows cannot be read (the first: {where})"
+                f"{unread_rows(lost):,} of {table.rows:,} rows cannot be read (the first: "
+                f"{where})"
             )
             way = (
                 "Repair them, or delete them, or count them as missing verdicts: undogmatic check"
@@ -362,9 +428,15 @@ class VerdictsDataset:
         for frame in self._frames[0]:
             for detail, names in self.details.items():
                 for name in [name for name in names if name in frame.cells]:
-                    for place, cell in zip(frame.places, frame.cells[name], strict=True):
+                    for place, cell in zip(
+                        frame.places, frame.cells[name], strict=True
+                    ):
                         if cell is not None and cell != "[]":
-                            value = float(cell) if isinstance(cell, int | float) else str(cell)
+                            value = (
+                                float(cell)
+                                if isinstance(cell, int | float)
+                                else str(cell)
+                            )
                             kept.setdefault(place, {}).setdefault(detail, value)
         return kept
 

@@ -9,15 +9,25 @@ from undogmatic.records.evidence import CLEAN, DEFECT, EQUIVALENT
 
 _WORDS = LEXICON["cells"]
 PASSES, FAILS = (set(alternatives(_WORDS[name])) for name in ("passes", "fails"))
-ORDERS = [[alternatives(category) for category in order.split("<")] for order in LEXICON["orders"]]
+ORDERS = [
+    [alternatives(category) for category in order.split("<")]
+    for order in LEXICON["orders"]
+]
 CHOICES = {
     word: place
     for place, names in enumerate((_WORDS["first"], _WORDS["second"]))
     for name in alternatives(names)
-    for word in (name, *(form.replace("{}", name) for form in alternatives(_WORDS["named"])))
+    for word in (
+        name,
+        *(form.replace("{}", name) for form in alternatives(_WORDS["named"])),
+    )
 } | dict.fromkeys(alternatives(_WORDS["tie"]), 2)
 """The words of a pairwise choice and the places of their categories."""
-TIES = {word for word in alternatives(_WORDS["tie"]) if word.startswith(("tie", "draw", "empat"))}
+TIES = {
+    word
+    for word in alternatives(_WORDS["tie"])
+    if word.startswith(("tie", "draw", "empat"))
+}
 """Words that are said of nothing but two that are compared."""
 CODES: dict[frozenset[str], str | None] = {
     frozenset(("0", "1")): None,
@@ -40,7 +50,9 @@ _SHOWN = {
 }
 _PLANTED = {
     word: kind
-    for kind, words in zip((CLEAN, EQUIVALENT, DEFECT), LEXICON["planted"].values(), strict=True)
+    for kind, words in zip(
+        (CLEAN, EQUIVALENT, DEFECT), LEXICON["planted"].values(), strict=True
+    )
     for word in alternatives(words)
 }
 _YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
@@ -59,7 +71,9 @@ def planted(cell: object) -> str | None:
 def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:
     """What the cells of a column of orders mean, 0 as given, 1 swapped; None if they are no
     orders."""
-    says_swapped = bool(set(name.split()) & {"swapped", "swap", "trocado", "invertido", "flipped"})
+    says_swapped = bool(
+        set(name.split()) & {"swapped", "swap", "trocado", "invertido", "flipped"}
+    )
     known = _SHOWN | (_YES_NO if says_swapped else {})
     words = set(words)
     if not words:

@@ -51,7 +51,9 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
         if not filled or len(filled) < n_cells:
             continue
         if _name_what_may_be_right(filled):
-            joined = [None if value is None else "|".join(map(str, value)) for value in held]
+            joined = [
+                None if value is None else "|".join(map(str, value)) for value in held
+            ]
             cells[name] = pd.Series(joined, dtype=object, index=cells.index)
             continue
         called = name if side_of(name) is not None else f"label_{name}"
@@ -62,7 +64,11 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
         rest = cells.drop(columns=[name])
         parts = [rest.iloc[:, :at], made.set_index(rest.index), rest.iloc[:, at:]]
         cells = pd.concat(parts, axis=1)
-        facts = {"column": f"`{name}`", "columns": [f"`{n}`" for n in made][:8], "n": made.shape[1]}
+        facts = {
+            "column": f"`{name}`",
+            "columns": [f"`{n}`" for n in made][:8],
+            "n": made.shape[1],
+        }
         notes.append(Finding(f"table.spread_{kind}", facts))
     return cells, notes
 
@@ -99,7 +105,9 @@ def _parted(column: pd.Series, known: Collection[str]) -> list[list[str] | None]
             continue
         if {fold(part) for cell in filled for part in cell.split(mark)} <= {*known, ""}:
             return [
-                None if is_empty(cell) else [part.strip() for part in str(cell).split(mark)]
+                None
+                if is_empty(cell)
+                else [part.strip() for part in str(cell).split(mark)]
                 for cell in column
             ]
     return nothing
@@ -133,18 +141,26 @@ def _inside(cell: Any) -> dict[str, Any] | list[Any] | None:
         return None
     labels = list(value.values()) if isinstance(value, dict) else value
     single = all(each is None or isinstance(each, str | int | float) for each in labels)
-    return value if single and all(len(str(each)) <= LONGEST for each in labels) else None
+    return (
+        value if single and all(len(str(each)) <= LONGEST for each in labels) else None
+    )
 
 
 def _columns(
-    name: str, held: Sequence[Any], filled: Sequence[Any], place: str, known: Collection[str]
+    name: str,
+    held: Sequence[Any],
+    filled: Sequence[Any],
+    place: str,
+    known: Collection[str],
 ) -> tuple[pd.DataFrame | None, str]:
     """The columns in place of one, and what its cells were: of raters, a list or votes."""
     if all(isinstance(value, list) for value in filled):
         longest = max(map(len, filled))
         if longest < 2:
             return None, ""
-        rows = [[*(value or []), *[None] * (longest - len(value or []))] for value in held]
+        rows = [
+            [*(value or []), *[None] * (longest - len(value or []))] for value in held
+        ]
         names = [f"{name}_{n}" for n in range(1, longest + 1)]
         return pd.DataFrame(rows, columns=names, dtype=object), "list"
     if not all(isinstance(value, dict) for value in filled):
@@ -153,8 +169,12 @@ def _columns(
     if len(keys) > MOST_VOICES:
         return None, ""
     numbers = [each for value in filled for each in value.values()]
-    counts = all(isinstance(each, int) and not isinstance(each, bool) for each in numbers)
-    if _are_labels(keys, known) and all(isinstance(each, int | float) for each in numbers):
+    counts = all(
+        isinstance(each, int) and not isinstance(each, bool) for each in numbers
+    )
+    if _are_labels(keys, known) and all(
+        isinstance(each, int | float) for each in numbers
+    ):
         if not counts:
             raise DataError(
                 f"{place}: `{name}` holds shares of people ({brief(str(filled[0]), 60)}), which do"
@@ -182,7 +202,11 @@ def _of_votes(name: str, held: Sequence[dict[str, int] | None]) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     rows = []
     for value in held:
-        votes = [label for label, n in (value or {}).items() for _ in range(min(n, MOST_VOICES))]
+        votes = [
+            label
+            for label, n in (value or {}).items()
+            for _ in range(min(n, MOST_VOICES))
+        ]
         rows.append([votes[place] for place in rng.permutation(len(votes))])
     most = max(map(len, rows))
     names = [f"{name}_{n}" for n in range(1, most + 1)]

@@ -32,7 +32,15 @@ from undogmatic.errors import (
     UnparseableAnswer,
 )
 from undogmatic.models.base import Model
-from undogmatic.models.batches import SHARE, Answer, Answers, Batches, BatchLost, Unnamed, Unsettled
+from undogmatic.models.batches import (
+    SHARE,
+    Answer,
+    Answers,
+    Batches,
+    BatchLost,
+    Unnamed,
+    Unsettled,
+)
 from undogmatic.models.calls import (
     Budget,
     Check,
@@ -95,7 +103,10 @@ class BatchEngine(LocalEngine):
         self.folder: Path | None = None
 
     def gateway(
-        self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
+        self,
+        cache: ReplyCache | None,
+        budget: Budget | None = None,
+        answered: Collection[str] = (),
     ) -> Gateway:
         """Raises ConfigError: a search or a probe asks one question after the other."""
         raise ConfigError(
@@ -129,16 +140,24 @@ class BatchEngine(LocalEngine):
             )
 
     async def stream(
-        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
+        self,
+        recipe: Recipe,
+        items: Iterable[Item],
+        journals: Journals,
+        repeats: int = 1,
     ) -> AsyncGenerator[Judgment | Made]:
         """See `LocalEngine.stream`."""
         self.folder = journals.folder
         self.check(recipe.build().model)
-        async with aclosing(super().stream(recipe, items, journals, repeats)) as records:
+        async with aclosing(
+            super().stream(recipe, items, journals, repeats)
+        ) as records:
             async for record in records:
                 yield record
 
-    def _door(self, model: Model, cache: ReplyCache | None, answered: Collection[str]) -> Gateway:
+    def _door(
+        self, model: Model, cache: ReplyCache | None, answered: Collection[str]
+    ) -> Gateway:
         hosted = [each for each in model.all() if isinstance(each, HostedModel)]
         return _BatchGateway(self, hosted, cache, answered)
 
@@ -149,7 +168,9 @@ class _Noted:
     never sent a second time.
     """
 
-    def __init__(self, model: str, mark: str, keys: Collection[str], sent: float) -> None:
+    def __init__(
+        self, model: str, mark: str, keys: Collection[str], sent: float
+    ) -> None:
         self.model, self.mark, self.keys, self.sent = model, mark, frozenset(keys), sent
         self.id: str | None = None
         self.closed = self.taken = False
@@ -218,17 +239,24 @@ class _BatchGateway(Gateway):
     ) -> Reply:
         if (desk := self.desks.get(model)) is None:
             return await super()._asked(model, request, send, timed, check, server)
-        started, clock, key = time.time(), time.perf_counter(), call_key(model, request)[:KEY]
+        started, clock, key = (
+            time.time(),
+            time.perf_counter(),
+            call_key(model, request)[:KEY],
+        )
         shared = key in desk.asked  # another item asks the same, and pays
 
         def note(**outcome: Any) -> None:
-            note_call(model, request, started, seconds=time.perf_counter() - clock, **outcome)
+            note_call(
+                model, request, started, seconds=time.perf_counter() - clock, **outcome
+            )
 
         try:
             reply = checked(await desk.answer(key, request), check)
         except (
             Retryable
-        ) as fault:  # an answer that says of itself that there was no room for the question
+            # an answer that says of itself that there was no room for the question
+        ) as fault:
             note(reply=None, error=f"{TransportError.kind}: {fault}", usd=0.0)
             raise TransportError(f"{fault} (in a batch)") from None
         except ModelError as error:
@@ -253,7 +281,9 @@ class _Desk:
         self.batches: Batches = model.batches(model.client, model.api_base, model.path)
         self.asked: dict[str, tuple[dict[str, Any], asyncio.Future[Reply]]] = {}
         self.pending: dict[str, dict[str, Any]] = {}
-        self.resume = f"run.resume={'' if engine.folder is None else as_typed(engine.folder)}"
+        self.resume = (
+            f"run.resume={'' if engine.folder is None else as_typed(engine.folder)}"
+        )
         self._touched = 0.0
         self._work: asyncio.Task[None] | None = None
 
@@ -327,7 +357,10 @@ class _Desk:
             count = f"{len(sent)} of {len(sent) + len(later)} questions"
             what = f"engine.max_usd={budget.max_usd:g} is sure to pay for {count}"
             say(f"  {what}; the others follow when it is known what these cost.")
-            self.pending, self._touched = later | self.pending, asyncio.get_running_loop().time()
+            self.pending, self._touched = (
+                later | self.pending,
+                asyncio.get_running_loop().time(),
+            )
         if sent:
             await self._collect(await self._submitted(sent), sent)
 
@@ -354,10 +387,16 @@ class _Desk:
         if self.engine.budget.dearest is not None:
             return self.engine.budget.dearest
         written = max(
-            (n for name, n in request.items() if name.startswith("max_") and isinstance(n, int)),
+            (
+                n
+                for name, n in request.items()
+                if name.startswith("max_") and isinstance(n, int)
+            ),
             default=0,
         )
-        return SHARE * (self.model.price.usd(len(to_json(request)) // 3, written) or 0.0)
+        return SHARE * (
+            self.model.price.usd(len(to_json(request)) // 3, written) or 0.0
+        )
 
     def _open(self, key: str) -> bool:
         return key in self.asked and not self.asked[key][1].done()
@@ -379,9 +418,13 @@ class _Desk:
         """Send one batch. Where it is not sure whether it arrived, it is looked for before it is
         sent again."""
         mark = secrets.token_hex(6)
-        noted = self.notes.batches[mark] = _Noted(self.model.name, mark, requests, time.time())
+        noted = self.notes.batches[mark] = _Noted(
+            self.model.name, mark, requests, time.time()
+        )
         with self.notes:
-            self.notes.note(model=noted.model, mark=mark, keys=list(requests), sent=noted.sent)
+            self.notes.note(
+                model=noted.model, mark=mark, keys=list(requests), sent=noted.sent
+            )
         named = {f"{key}-{mark}": request for key, request in requests.items()}
         for tried in range(self.engine.limits.retries + 1):
             try:
@@ -395,12 +438,17 @@ class _Desk:
                 noted.taken = True
                 with self.notes:
                     self.notes.note(mark=mark, taken=True)
-                say(f"  a batch was taken, and {error}. It is looked for by its mark, {mark}.")
+                say(
+                    f"  a batch was taken, and {error}. It is looked for by its mark, {mark}."
+                )
                 await self._looked_for(noted)
                 break
             except (Retryable, TimeoutError) as error:
                 if tried == self.engine.limits.retries:
-                    why = str(error) or f"no answer within {self.engine.limits.timeout:g} s"
+                    why = (
+                        str(error)
+                        or f"no answer within {self.engine.limits.timeout:g} s"
+                    )
                     raise RunStopped(
                         f"A batch could not be sent: {why}. Rerun when the server answers."
                     ) from None
@@ -425,7 +473,8 @@ class _Desk:
         while True:
             try:
                 found = await self._insisting(
-                    noted, lambda: self.batches.find(noted.mark, len(noted.keys), noted.sent)
+                    noted,
+                    lambda: self.batches.find(noted.mark, len(noted.keys), noted.sent),
                 )
             except Unsettled:
                 self._in_time(noted)
@@ -487,7 +536,9 @@ class _Desk:
                 self.notes.note(mark=noted.mark, closed=True)
             noted.closed = True
         keys = [key for key in requests if key in noted.keys and self._open(key)]
-        self.model.client.answered |= any(answer.is_good for answer in answers.found.values())
+        self.model.client.answered |= any(
+            answer.is_good for answer in answers.found.values()
+        )
         missing = 0
         for key in keys:
             none = Answer(why=lost or f"the batch is {word} without an answer")
@@ -500,11 +551,15 @@ class _Desk:
             self._settle(key, outcome)
         if fresh and missing:
             what = f"batch {batch} ({word}): {missing} of {len(noted.keys)} questions got no answer"
-            say(f"  {what}. What was answered is kept; {self.resume} asks for the rest.")
+            say(
+                f"  {what}. What was answered is kept; {self.resume} asks for the rest."
+            )
 
     async def _ended(self, noted: _Noted, batch: str) -> str:
         told = -1
-        while not (state := await self._insisting(noted, lambda: self.batches.state(batch))).ended:
+        while not (
+            state := await self._insisting(noted, lambda: self.batches.state(batch))
+        ).ended:
             self._in_time(noted)
             if state.done > told >= 0:
                 say(f"  batch {batch}: {state.done} of {len(noted.keys)} answered")
@@ -542,7 +597,9 @@ class _Desk:
             raw = answer.body.decode("utf-8", errors="replace")
             return UnparseableAnswer(f"batch {batch}: {answer.why}", scrub(raw))
         try:
-            reply = self.model.reply(self.model.client.understood(answer.status, {}, answer.body))
+            reply = self.model.reply(
+                self.model.client.understood(answer.status, {}, answer.body)
+            )
         except Retryable as error:
             return TransportError(f"batch {batch}: {error}")
         except UndogmaticError as error:

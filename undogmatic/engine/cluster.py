@@ -128,7 +128,9 @@ def _join(address: str | None) -> None:
         ray.init(address or "local", **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         if address is None:
-            raise ConfigError(f"Ray could not be started here ({last_line(error)}).") from None
+            raise ConfigError(
+                f"Ray could not be started here ({last_line(error)})."
+            ) from None
         what = f"`engine.address` is {address!r}, and Ray"
         if address == "auto" and isinstance(error, ConnectionError):
             raise ConfigError(f"{what} runs nowhere on this machine. {_WAY}") from None
@@ -140,7 +142,9 @@ def _join(address: str | None) -> None:
             "started where ~/.ray/auth_token is: RAY_AUTH_MODE=token, and that token in"
             " RAY_AUTH_TOKEN"
         )
-        raise ConfigError(f"{what} cannot join that cluster ({last_line(error)}). {way}.") from None
+        raise ConfigError(
+            f"{what} cannot join that cluster ({last_line(error)}). {way}."
+        ) from None
 
 
 def _greet(address: str) -> None:
@@ -149,8 +153,11 @@ def _greet(address: str) -> None:
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), 10) as there:
         if os.environ.get("RAY_USE_TLS", "0") != "1":
-            there.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)))
-            if there.recv(9)[3:4] != b"\x04":  # the kind of the settings with which it must begin
+            there.sendall(
+                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+            )
+            # the kind of the settings with which it must begin
+            if there.recv(9)[3:4] != b"\x04":
                 raise OSError("what answers there is not Ray")
 
 
@@ -183,7 +190,9 @@ def _environment(own: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+            os.environ.pop(name, None) if value is None else os.environ.update(
+                {name: value}
+            )
 
 
 def _sweep(above: Path) -> None:

@@ -39,7 +39,9 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
             f"`prompt.examples` is {prompt.examples}, and prompt={prompt.id} brings examples of"
             " its own"
         )
-        raise ConfigError(f"{what}. Leave one of them out, e.g. ++prompt.examples=null.")
+        raise ConfigError(
+            f"{what}. Leave one of them out, e.g. ++prompt.examples=null."
+        )
     from undogmatic.datasets.labels import on_scale
     from undogmatic.examinations.independence import groups_of
 
@@ -71,7 +73,9 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
             f"all labels of {dataset.about} are equal, so examples cannot show the scale. Label"
             f" more, {way}."
         )
-    demonstrations = tuple(_demonstration(item, rubric, prompt.language) for item in shown)
+    demonstrations = tuple(
+        _demonstration(item, rubric, prompt.language) for item in shown
+    )
     # other data are judged
     used = set() if prompt.examples_from else {group[item.id] for item in shown}
     ids = frozenset(item.id for item in items if group[item.id] in used)
@@ -84,7 +88,8 @@ def _spread(
     """So many items, each of another group, whose labels are spread over the rubric's levels; in an
     order that does not follow their labels."""
     marks = {
-        item.id: hashlib.sha256(item.text.encode("utf-8", "replace")).hexdigest() for item in items
+        item.id: hashlib.sha256(item.text.encode("utf-8", "replace")).hexdigest()
+        for item in items
     }
     levels, chosen = rubric.levels, list[Item]()
     for n in range(count):
@@ -92,7 +97,10 @@ def _spread(
         used = {group[item.id] for item in chosen}
         left = [item for item in items if group[item.id] not in used]
         chosen.append(
-            min(left, key=lambda item: (abs((item.label or 0.0) - level), marks[item.id]))
+            min(
+                left,
+                key=lambda item: (abs((item.label or 0.0) - level), marks[item.id]),
+            )
         )
     return sorted(chosen, key=lambda item: marks[item.id])
 
@@ -106,7 +114,9 @@ def _demonstration(item: Item, rubric: Rubric, language: str) -> Demonstration:
         if rubric.scale.contains(label)
         else min(rubric.levels, key=lambda level: abs(level - label))
     )
-    nearest = min(range(len(rubric.levels)), key=lambda n: abs(rubric.levels[n] - label))
+    nearest = min(
+        range(len(rubric.levels)), key=lambda n: abs(rubric.levels[n] - label)
+    )
     own = next(
         (
             text

@@ -27,7 +27,13 @@ from undogmatic.runs.folder import JOURNAL
 from undogmatic.runs.index import Records, without_exchange
 from undogmatic.safety import files
 from undogmatic.safety.files import Log
-from undogmatic.safety.outside import LINE_BYTES, Unreadable, json_value, read_lines, without_halves
+from undogmatic.safety.outside import (
+    LINE_BYTES,
+    Unreadable,
+    json_value,
+    read_lines,
+    without_halves,
+)
 
 if TYPE_CHECKING:
     from undogmatic.engine.step import JudgeStep, Processes, Step
@@ -67,7 +73,9 @@ class Journal(Log, Generic[R]):
         self.done.note(record, *place)
         return record
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         super().__exit__(kind, error, trace)
         self.done.keep()
 
@@ -99,7 +107,9 @@ class Journals:
         """Write a record to the journal that it belongs to; what was written (see
         `Journal.append`)."""
         if isinstance(record, Judgment):
-            return self.judgments.append(redact_judgment(record) if self.redact else record)
+            return self.judgments.append(
+                redact_judgment(record) if self.redact else record
+            )
         return self.made[record.step].append(record)
 
     def answered(self) -> set[str]:
@@ -121,13 +131,18 @@ class Journals:
         """What these judgments took (all in the journal, if none are given), and all that steps
         made."""
         yield from (
-            j.cost for j in (self.judgments.done.values() if judgments is None else judgments)
+            j.cost
+            for j in (self.judgments.done.values() if judgments is None else judgments)
         )
         yield from (
-            record.cost for journal in self.made.values() for record in journal.done.values()
+            record.cost
+            for journal in self.made.values()
+            for record in journal.done.values()
         )
 
-    def judged(self, item: Item, stage: int = 0) -> Iterator[tuple[Item, Failure | None]]:
+    def judged(
+        self, item: Item, stage: int = 0
+    ) -> Iterator[tuple[Item, Failure | None]]:
         """What the judges get of an item: what the steps from this stage on made of it, in order.
         An item at which a step has failed, or has not yet been, stands for itself, with the failure
         if there was one.
@@ -164,14 +179,17 @@ class Journals:
         made = gathered(reached() if self.steps else items)
 
         def wanted() -> Iterator[Key | Judgment]:
-            for repeat, place in ((n, place) for n in range(repeats) for place in range(len(made))):
+            for repeat, place in (
+                (n, place) for n in range(repeats) for place in range(len(made))
+            ):
                 item, failure = made[place], failures.get(place)
                 for judge in judges:
                     if failure is not None:
                         yield from judge.judgments(item, repeat, failure)
                     else:
                         yield from (
-                            (item.id, judge.name, criterion, repeat) for criterion in judge.criteria
+                            (item.id, judge.name, criterion, repeat)
+                            for criterion in judge.criteria
                         )
 
         return made, self.judgments.done.of(wanted())
@@ -228,7 +246,9 @@ class Ledger(Log):
                 self.calls += cost.calls
                 prices.append(cost.usd or 0.0)
             self.usd = math.fsum(prices)
-            self._first = _spent(self.calls, self.usd) if self.calls or self.usd else None
+            self._first = (
+                _spent(self.calls, self.usd) if self.calls or self.usd else None
+            )
             return
         cut_torn_line(path)
         for number, line in read_lines(path):
@@ -285,4 +305,6 @@ def cut_torn_line(path: Path) -> None:
             else:
                 file.write(b"\n")
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror or error})."
+        ) from None

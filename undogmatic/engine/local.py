@@ -50,7 +50,8 @@ class Engine:
 
     stream: Any
     limits: Limits = USUAL
-    findings: tuple[Finding, ...] = ()  # what it has found out about the servers that were asked
+    # what it has found out about the servers that were asked
+    findings: tuple[Finding, ...] = ()
 
     def check(self, model: Model, searching: bool = False) -> None:
         """Raise ConfigError where it cannot ask this model (`searching`: one question after the
@@ -120,25 +121,39 @@ class LocalEngine(Engine):
     limits: PacedLimits
 
     def __init__(
-        self, limits: PacedLimits = USUAL, cache: bool = True, cache_dir: str | None = None
+        self,
+        limits: PacedLimits = USUAL,
+        cache: bool = True,
+        cache_dir: str | None = None,
     ) -> None:
         self.limits, self.budget = limits, Budget(limits)
         self.cache = cache
-        self.cache_dir = Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
+        self.cache_dir = (
+            Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
+        )
 
     def gateway(
-        self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
+        self,
+        cache: ReplyCache | None,
+        budget: Budget | None = None,
+        answered: Collection[str] = (),
     ) -> Gateway:
         """The door for calls with the engine's limits; `budget` is the engine's own where none is
         given."""
         return Gateway(cache, self.limits, budget or self.budget, answered=answered)
 
-    def _door(self, model: Model, cache: ReplyCache | None, answered: Collection[str]) -> Gateway:
+    def _door(
+        self, model: Model, cache: ReplyCache | None, answered: Collection[str]
+    ) -> Gateway:
         """The door for the calls of this run."""
         return self.gateway(cache, answered=answered)
 
     async def stream(
-        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
+        self,
+        recipe: Recipe,
+        items: Iterable[Item],
+        journals: Journals,
+        repeats: int = 1,
     ) -> AsyncGenerator[Judgment | Made]:
         """Take every item through the recipe, its judgments `repeats` times, skipping what the
         journals have settled.
@@ -172,7 +187,12 @@ class LocalEngine(Engine):
                 # later two for each that ended: the calls of those just begun are not seen yet
                 spare = fixed or START
                 while True:
-                    while stop is None and spare and place.room(len(running)) and agenda.pending():
+                    while (
+                        stop is None
+                        and spare
+                        and place.room(len(running))
+                        and agenda.pending()
+                    ):
                         spare -= 1
                         task = asyncio.create_task(
                             place.process(*agenda.due.popleft()), context=asking.copy()
@@ -217,7 +237,9 @@ class LocalEngine(Engine):
             yield Place(gateway, min((n for n in in_flight if n), default=None))
         finally:
             self.findings = tuple(
-                found(server, pace) for server, pace in gateway.paces.items() if pace.limit
+                found(server, pace)
+                for server, pace in gateway.paces.items()
+                if pace.limit
             )
             gc.unfreeze()
             await given_up(running)
@@ -244,7 +266,9 @@ def found(server: str, pace: Pace) -> Finding:
     )
     if limit < 1:
         return Finding("local.minute", values | {"rate": round(60 * limit, 1)})
-    return Finding("local.second", values | {"rate": round(limit, 1 if limit < 10 else None)})
+    return Finding(
+        "local.second", values | {"rate": round(limit, 1 if limit < 10 else None)}
+    )
 
 
 def answering(served: Mapping[str, Sequence[str]]) -> list[Finding]:
@@ -290,7 +314,9 @@ class _Agenda:
         self.journals, self.repeats = journals, repeats
         # Items that can be read again are not held for their further repeats.
         again = isinstance(items, Sequence) and not parts.steps
-        self.source = ((item, n) for n in range(repeats if again else 1) for item in items)
+        self.source = (
+            (item, n) for n in range(repeats if again else 1) for item in items
+        )
         self.held = repeats > 1 and not again
         # to be begun: an item for a step, or a judge's repeat
         self.due: deque[tuple[Processes, Item, int]] = deque()
@@ -352,7 +378,9 @@ class _Agenda:
     def _judge(self, item: Item, repeat: int) -> None:
         settled = self.journals.judgments.settled
         self.due.extend(
-            (judge, item, repeat) for judge in self.judges if not settled(judge, item.id, repeat)
+            (judge, item, repeat)
+            for judge in self.judges
+            if not settled(judge, item.id, repeat)
         )
         if self.held and repeat + 1 < self.repeats:
             self.later.append((item, repeat + 1))
@@ -362,7 +390,9 @@ def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
     """The judges of judgments that were made elsewhere, by name and with what they judged: none can
     be asked."""
     judges = []
-    for name, provenance in {judgment.judge: judgment.provenance for judgment in judgments}.items():
+    for name, provenance in {
+        judgment.judge: judgment.provenance for judgment in judgments
+    }.items():
         judge = Judge()
         judge.name, judge.rubric = name, rubric
         judge.criteria = tuple(
@@ -371,7 +401,12 @@ def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
         judges.append(JudgeStep(judge, provenance))
     prompt = Prompt(id="none", language=next(iter(rubric.wordings)))
     return Parts(
-        rubric, prompt, Nobody("elsewhere"), cast(Readout, None), tuple(judges), asks=False
+        rubric,
+        prompt,
+        Nobody("elsewhere"),
+        cast(Readout, None),
+        tuple(judges),
+        asks=False,
     )
 
 
@@ -391,15 +426,24 @@ class NotingEngine(Engine):
                 f"the judgments were made elsewhere, {there} for an item at most; nobody is asked"
                 " again"
             )
-            raise ConfigError(f"`run.repeats` is {asked}, and {why}. Leave run.repeats out.")
+            raise ConfigError(
+                f"`run.repeats` is {asked}, and {why}. Leave run.repeats out."
+            )
         return there
 
     async def stream(
-        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
+        self,
+        recipe: Recipe,
+        items: Iterable[Item],
+        journals: Journals,
+        repeats: int = 1,
     ) -> AsyncGenerator[Judgment | Made]:
         """Note in the journal what it does not hold yet."""
         kept = {item.id for item in items}
         with journals:
             for judgment in self.judgments:
-                if judgment.item_id in kept and judgment.key not in journals.judgments.done:
+                if (
+                    judgment.item_id in kept
+                    and judgment.key not in journals.judgments.done
+                ):
                     yield journals.append(judgment)

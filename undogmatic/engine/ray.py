@@ -34,7 +34,8 @@ from undogmatic.records.records import Failure, Item, Judgment, Made
 from undogmatic.safety.command import say
 from undogmatic.safety.extras import needs
 
-TRIES = 3  # workers that may end over one item; then it is the item that could not be judged
+# workers that may end over one item; then it is the item that could not be judged
+TRIES = 3
 STARTING = 300.0  # seconds in which all workers must have begun
 _MOST_CALLS = 20_000  # that may wait for the desk at once
 
@@ -66,10 +67,15 @@ class RayEngine(LocalEngine):
         self.folder_of_cache = cache_dir
 
     def gateway(
-        self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
+        self,
+        cache: ReplyCache | None,
+        budget: Budget | None = None,
+        answered: Collection[str] = (),
     ) -> Gateway:
         """Raises ConfigError: a search or a probe asks in this process."""
-        raise ConfigError("engine=ray judges items alone; a search or a probe needs engine=local.")
+        raise ConfigError(
+            "engine=ray judges items alone; a search or a probe needs engine=local."
+        )
 
     def check(self, model: Model, searching: bool = False) -> None:
         """Raise ConfigError for a search, which asks in this process."""
@@ -108,7 +114,9 @@ class _Workers(Place):
 
         self._engine, self._journals, self._recipe = engine, journals, recipe
         self._parts = parts = recipe.build()
-        self._places = {id(step): n for n, step in enumerate([*parts.steps, *parts.judges])}
+        self._places = {
+            id(step): n for n, step in enumerate([*parts.steps, *parts.judges])
+        }
         self._alive: dict[int, _One] = {}
         self._started = self._window = 0
         self._fault: UndogmaticError | None = None
@@ -123,7 +131,9 @@ class _Workers(Place):
             "scheduling_strategy": here,
         }
         spent = (budget.calls, budget.usd)
-        self._desk: Any = ray.remote(Desk).options(**options).remote(engine.limits, spent)
+        self._desk: Any = (
+            ray.remote(Desk).options(**options).remote(engine.limits, spent)
+        )
         with noting_settings() as settings:
             Recipe(recipe.config).build()
         self._order = Order(
@@ -162,10 +172,14 @@ class _Workers(Place):
         # One more waits at a worker that judges one at a time, so that it need not wait for the
         # next.
         own = [each * n + n for n in [len(self._alive)] if each]
-        self.fixed = min((n for n in (self._engine.limits.concurrency, *own) if n), default=None)
+        self.fixed = min(
+            (n for n in (self._engine.limits.concurrency, *own) if n), default=None
+        )
         self._keep(self._listen())
         on = "1 machine" if len(counts) == 1 else f"{len(counts)} machines"
-        say(f"  engine=ray: {len(self._alive)} worker{'s' * (len(self._alive) > 1)} on {on}")
+        say(
+            f"  engine=ray: {len(self._alive)} worker{'s' * (len(self._alive) > 1)} on {on}"
+        )
 
     async def _start(self, node: str) -> None:
         """Start a worker on a node. Raises ConfigError."""
@@ -180,7 +194,9 @@ class _Workers(Place):
             "scheduling_strategy": _on(node),
         }
         actor: Any = (
-            ray.remote(Worker).options(**options).remote(number, count, self._order, self._desk)
+            ray.remote(Worker)
+            .options(**options)
+            .remote(number, count, self._order, self._desk)
         )
         one = _One(number, node, actor)
         try:
@@ -207,7 +223,8 @@ class _Workers(Place):
             raise type(fault)(f"on the machine {_named(node)}: {fault}")
         if identity != self._parts.identity:
             what = (
-                f"engine=ray: the machine {_named(node)} builds other judges from the same config"
+                f"engine=ray: the machine {_named(node)} builds other judges from the "
+                "same config"
             )
             raise ConfigError(
                 f"{what}: a file that the config names (model.path, prompt.path) differs there."
@@ -237,7 +254,9 @@ class _Workers(Place):
         """A worker that was to take another's place may be the fault of the whole run; the desk
         tells its own."""
         self._tasks.discard(task)
-        if not task.cancelled() and isinstance(error := task.exception(), UndogmaticError):
+        if not task.cancelled() and isinstance(
+            error := task.exception(), UndogmaticError
+        ):
             self._fault = self._fault or error
             self._changed.set()
 
@@ -246,7 +265,9 @@ class _Workers(Place):
             return running < self.fixed
         return running < (self._window or START * max(1, len(self._alive)))
 
-    async def process(self, step: Processes, item: Item, repeat: int) -> Sequence[Judgment | Made]:  # type: ignore[override]
+    async def process(
+        self, step: Processes, item: Item, repeat: int
+    ) -> Sequence[Judgment | Made]:  # type: ignore[override]
         """The records that a worker makes of the item. Where it ends over it, another one's."""
         import ray
 
@@ -258,7 +279,9 @@ class _Workers(Place):
                 one = await self._free()
                 one.busy += 1
                 try:
-                    records = await one.actor.process.remote(self._places[id(step)], item, repeat)
+                    records = await one.actor.process.remote(
+                        self._places[id(step)], item, repeat
+                    )
                 except ray.exceptions.RayActorError as error:
                     said = last_line(error)
                     self._lost(one)
@@ -277,7 +300,15 @@ class _Workers(Place):
         )
         if isinstance(step, JudgeStep):
             return step.judgments(item, repeat, failure)
-        return [Made(item_id=item.id, repeat=repeat, step=step.name, outcome=failure, cost=FREE)]
+        return [
+            Made(
+                item_id=item.id,
+                repeat=repeat,
+                step=step.name,
+                outcome=failure,
+                cost=FREE,
+            )
+        ]
 
     async def _free(self) -> _One:
         """The worker with the least to do; where there is none, the next that begins."""
@@ -294,10 +325,13 @@ class _Workers(Place):
 
         if self._alive.pop(one.number, None) is None:
             return
-        with contextlib.suppress(Exception):  # it may be that only the way to it has broken
+        # it may be that only the way to it has broken
+        with contextlib.suppress(Exception):
             ray.kill(one.actor)
         self._desk.gone.remote(one.number)
-        nodes = {node["NodeID"] for node in ray.nodes() if node["Alive"]} & self._share.keys()
+        nodes = {
+            node["NodeID"] for node in ray.nodes() if node["Alive"]
+        } & self._share.keys()
         if not nodes:
             self._fault = RunStopped(
                 "engine=ray: all machines have left the cluster. What was judged is kept; rerun."
@@ -306,7 +340,9 @@ class _Workers(Place):
             return
         there = [each.node for each in self._alive.values()]
         node = one.node if one.node in nodes else min(nodes, key=there.count)
-        say(f"  engine=ray: a worker on {_named(one.node)} ended; another takes its place")
+        say(
+            f"  engine=ray: a worker on {_named(one.node)} ended; another takes its place"
+        )
         self._keep(self._start(node))
 
     async def close(self) -> None:
@@ -323,7 +359,9 @@ class _Workers(Place):
             ray.kill(actor)
 
 
-def _shares(nodes: Mapping[str, float], workers: int | None, threads: int | None) -> dict[str, int]:
+def _shares(
+    nodes: Mapping[str, float], workers: int | None, threads: int | None
+) -> dict[str, int]:
     """How many workers begin on each machine, given its processors: one for each that has any where
     servers are asked (`threads` is None), else as many as fit; or so many in all, on the machines
     with the most room.
@@ -352,7 +390,11 @@ def _named(node: str) -> str:
     import ray
 
     return next(
-        (str(each["NodeManagerAddress"]) for each in ray.nodes() if each["NodeID"] == node),
+        (
+            str(each["NodeManagerAddress"])
+            for each in ray.nodes()
+            if each["NodeID"] == node
+        ),
         node[:8],
     )
 
@@ -379,13 +421,16 @@ async def _same(node: str) -> None:
         python = platform.python_version().rpartition(".")[0]
         return f"undogmatic {version} (code {mark.hexdigest()[:8]}) on Python {python}"
 
-    said = ray.remote(program).options(num_cpus=0, scheduling_strategy=_on(node)).remote()
+    said = (
+        ray.remote(program).options(num_cpus=0, scheduling_strategy=_on(node)).remote()
+    )
     try:
         there = await asyncio.wait_for(asyncio.wrap_future(said.future()), STARTING)
     except (TimeoutError, ray.exceptions.RayError) as error:
         there = f"no answer ({last_line(error)})"
     if there != program():
         what = (
-            f"engine=ray: on the machine {_named(node)} there is {there}, and here is {program()}"
+            f"engine=ray: on the machine {_named(node)} there is {there}, and here is "
+            f"{program()}"
         )
         raise ConfigError(f"{what}. Install the same on all machines.")

@@ -51,12 +51,16 @@ class Parts(NamedTuple):
 
     rubric: Rubric
     prompt: Prompt
-    model: Model  # the one to connect and to close; it stands for all that steps and judges ask
+    # the one to connect and to close; it stands for all that steps and judges ask
+    model: Model
     readout: Readout
     judges: tuple[JudgeStep, ...]  # of the items that the last step made; at least one
-    steps: tuple[Step, ...] = ()  # what makes items from items, in their order; often nothing
-    asks: bool = True  # False where the judgments were made elsewhere, and there is nobody to ask
-    uses_own: bool = True  # whether a step or a judge asks the model that `model=` names
+    # what makes items from items, in their order; often nothing
+    steps: tuple[Step, ...] = ()
+    # False where the judgments were made elsewhere, and there is nobody to ask
+    asks: bool = True
+    # whether a step or a judge asks the model that `model=` names
+    uses_own: bool = True
     # the run's groups besides these that a step or a judge asked for, e.g. `nli`
     groups: Set[str] = frozenset()
     # ids of the dataset's items that the prompt shows as examples, or kin of these
@@ -83,7 +87,10 @@ class Parts(NamedTuple):
     def readout_name(self) -> str:
         """The readouts of all judges."""
         names = (
-            name for step in self.judges for name in step.provenance.readout.split("+") if name
+            name
+            for step in self.judges
+            for name in step.provenance.readout.split("+")
+            if name
         )
         return "+".join(dict.fromkeys(names))
 
@@ -95,22 +102,36 @@ class Parts(NamedTuple):
 
     def expected(self) -> list[tuple[str, str]]:
         """Judge and criterion of every judgment that an item shall have."""
-        return [(judge.name, criterion) for judge in self.judges for criterion in judge.criteria]
+        return [
+            (judge.name, criterion)
+            for judge in self.judges
+            for criterion in judge.criteria
+        ]
 
     @property
     def prompted(self) -> bool:
         """Whether the run's prompt, or one of a judge's own, reaches a model."""
-        return any(source.uses_prompt for step in self.judges for source in step.judge.readouts())
+        return any(
+            source.uses_prompt
+            for step in self.judges
+            for source in step.judge.readouts()
+        )
 
     def deterministic(self) -> bool:
         """Whether the same question gets the same answer, as far as the readouts go."""
-        return all(source.deterministic for step in self.judges for source in step.judge.readouts())
+        return all(
+            source.deterministic
+            for step in self.judges
+            for source in step.judge.readouts()
+        )
 
     def asked(self, items: Sequence[Item]) -> Sequence[Item]:
         """Those of the items that all judges can be asked about in the way that they name."""
         if all(item.asking is None for item in items):
             return items
-        return gathered(i for i in items if all(judge.can_ask(i) for judge in self.judges))
+        return gathered(
+            i for i in items if all(judge.can_ask(i) for judge in self.judges)
+        )
 
     def rivals(self) -> Rivals:
         """The models that read the surface alone and were fitted to the rubric's construct."""
@@ -165,7 +186,9 @@ class Recipe:
                 "steps": stages,
             },
         }
-        self._parts = Parts(rubric, prompt, asked, readout, judges, tuple(steps), **facts)
+        self._parts = Parts(
+            rubric, prompt, asked, readout, judges, tuple(steps), **facts
+        )
         return self._parts
 
     def __reduce__(self) -> tuple[type[Recipe], tuple[Mapping[str, Any]]]:
@@ -180,7 +203,8 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
             "`judges` is []; name at least one, e.g. judges=[score,debate], or leave it out."
         )
     judges = [
-        composer.judge(node, f"judges[{n}]") for n, node in enumerate(chosen.judges or ())
+        composer.judge(node, f"judges[{n}]")
+        for n, node in enumerate(chosen.judges or ())
     ] or [composer.judge()]
     asked_model = composer.model() or composer.own
     made = []
@@ -193,13 +217,21 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
         # may ask none at all.
         if chosen.judges is not None or not judge.asks:
             sources = judge.readouts()
-            asked = " + ".join(dict.fromkeys(source.model.name for source in sources)) or asked
+            asked = (
+                " + ".join(dict.fromkeys(source.model.name for source in sources))
+                or asked
+            )
             shown = (
                 sources[0].prompt
                 if len({source.prompt.hash(rubric) for source in sources}) == 1
                 else shown
             )
-        state = {"program": program, "model": asked, "rubric": _ruled(rubric), "seed": chosen.seed}
+        state = {
+            "program": program,
+            "model": asked,
+            "rubric": _ruled(rubric),
+            "seed": chosen.seed,
+        }
         state |= {"prompt": shown.hash(rubric)} | ({"steps": states} if states else {})
         provenance = Provenance(
             model=asked,
@@ -210,14 +242,21 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
             config_hash=digest(state),
         )
         made.append(
-            JudgeStep(judge, provenance, name, functools.partial(_otherwise, composer, states, n))
+            JudgeStep(
+                judge,
+                provenance,
+                name,
+                functools.partial(_otherwise, composer, states, n),
+            )
         )
     return made
 
 
 def _ruled(rubric: Rubric) -> dict[str, Any]:
     """What of a rubric determines a judgment."""
-    return rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"})
+    return rubric.model_dump(
+        mode="json", exclude={"margin", "rivals", "optional", "field_words"}
+    )
 
 
 def _judged_by(provenance: Provenance) -> dict[str, str]:
@@ -229,7 +268,11 @@ def _judged_by(provenance: Provenance) -> dict[str, str]:
 
 
 def _otherwise(
-    composer: Composer, states: Sequence[Any], place: int, code: str | None, asking: Asking | None
+    composer: Composer,
+    states: Sequence[Any],
+    place: int,
+    code: str | None,
+    asking: Asking | None,
 ) -> JudgeStep | None:
     """The judge at this place of the run, asking in another language or in another way; None where
     it has no words in it, or where what it asks would not differ."""
@@ -241,7 +284,9 @@ def _otherwise(
     as_it_was = _asking(composer, states, place, Otherwise(prompt, rubric))
     if asking is None:
         return as_it_was
-    if as_it_was is None or not any(source.uses_prompt for source in as_it_was.judge.readouts()):
+    if as_it_was is None or not any(
+        source.uses_prompt for source in as_it_was.judge.readouts()
+    ):
         return None
     other = otherwise(asking, prompt, rubric)
     if other is None or asking.way == "again":
@@ -291,10 +336,13 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any], list[dict[str, An
                     )
                 listed = nodes if isinstance(nodes, list | tuple) else [nodes]
                 asked[name] = [
-                    composer.model_of(one, f"{place}[{m}]") for m, one in enumerate(listed)
+                    composer.model_of(one, f"{place}[{m}]")
+                    for m, one in enumerate(listed)
                 ]
         step: Step = build(arguments, key, **asked)
-        step.model = next((model for model in asked.values() if isinstance(model, Model)), None)
+        step.model = next(
+            (model for model in asked.values() if isinstance(model, Model)), None
+        )
         step.models = list(
             itertools.chain(
                 *(part if isinstance(part, list) else [part] for part in asked.values())
@@ -307,14 +355,22 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any], list[dict[str, An
             for name, part in asked.items()
         }
         states.append(arguments | names)
-        lists = {name: named for name, named in names.items() if isinstance(named, list)}
+        lists = {
+            name: named for name, named in names.items() if isinstance(named, list)
+        }
         alone = {name: named for name, named in states[-1].items() if name not in lists}
-        parted.append({"settings": digest(alone), "models": [*itertools.chain(*lists.values())]})
+        parted.append(
+            {"settings": digest(alone), "models": [*itertools.chain(*lists.values())]}
+        )
     for step, name in zip(steps, _distinct([step.name for step in steps]), strict=True):
         step.name = name
     for part, own in zip(parted, stages, strict=True):
         unasked = [stage.name for stage in own if not stage.models]
-        part |= {"name": own[-1].name, "stages": [s.name for s in own], "unasked": unasked}
+        part |= {
+            "name": own[-1].name,
+            "stages": [s.name for s in own],
+            "unasked": unasked,
+        }
     return steps, states, parted
 
 
@@ -332,9 +388,19 @@ class Composer:
     readout unbound."""
 
     def __init__(
-        self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout
+        self,
+        chosen: Settings,
+        rubric: Rubric,
+        prompt: Prompt,
+        model: Model,
+        readout: Readout,
     ) -> None:
-        self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
+        self.chosen, self.rubric, self.prompt, self.readout = (
+            chosen,
+            rubric,
+            prompt,
+            readout,
+        )
         self.own, self._unbound = model, copy.deepcopy(readout)
         self.models = {digest(chosen.model): model}
         self._asked = self._given = self.elsewise = False
@@ -356,14 +422,17 @@ class Composer:
     def judge(self, node: Any = None, key: str = "judge") -> Judge:
         """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's
         members take it."""
-        judge = self._judge(self.chosen.judge if node is None else node, key, self.readout)
+        judge = self._judge(
+            self.chosen.judge if node is None else node, key, self.readout
+        )
         self.prompt.adapt(judge, key)
         return judge
 
     def model_of(self, node: Any, key: str) -> Model:
         """The model that a part asks: the run's own, or the one that its config names."""
         return self._model(
-            self.chosen.model if node is None else self.written_out("model", node, key), key
+            self.chosen.model if node is None else self.written_out("model", node, key),
+            key,
         )
 
     @property
@@ -383,22 +452,34 @@ class Composer:
             what = "it must be the name of a judge, or a mapping with `judge: NAME`"
             raise ConfigError(f"`{key}` is {brief(node)}; {what}.")
         arguments = self.written_out("judge", node, key)
-        if own_parts := {part: arguments.pop(part) for part in PARTS if part in arguments}:
+        if own_parts := {
+            part: arguments.pop(part) for part in PARTS if part in arguments
+        }:
             readout = self._own_readout(own_parts, key)
         wordings = arguments.pop("wordings", {})
         before = len(self.places)
         supplied = self._supplied(
-            resolve(arguments.get("_target_"), key, "judge"), arguments, key, readout, wordings
+            resolve(arguments.get("_target_"), key, "judge"),
+            arguments,
+            key,
+            readout,
+            wordings,
         )
         judge: Judge = build(arguments, key, **supplied)
         judge.judge_by(self.rubric)
         judge.places = [
-            p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]
+            p | {"key": f"judge{p['key'].removeprefix(key)}"}
+            for p in self.places[before:]
         ]
         return judge
 
     def _supplied(
-        self, target: Any, arguments: dict[str, Any], key: str, readout: Readout, wordings: Wordings
+        self,
+        target: Any,
+        arguments: dict[str, Any],
+        key: str,
+        readout: Readout,
+        wordings: Wordings,
     ) -> dict[str, Any]:
         """What a constructor wants of the run, by its parameters' types; taken out of `arguments`
         where it is there."""
@@ -414,18 +495,23 @@ class Composer:
             elif hint is Rubric or hint is Prompt:
                 supplied[name] = self.rubric if hint is Rubric else self.prompt
             elif hasattr(hint, "group"):
-                supplied[name] = self._part(hint, arguments.pop(name, None), key, readout)
+                supplied[name] = self._part(
+                    hint, arguments.pop(name, None), key, readout
+                )
             elif hint is Judge or hint == Sequence[Judge]:
                 if name not in arguments and parameter.default is not parameter.empty:
                     continue
                 if name not in arguments:
-                    raise ConfigError(f"`{place}` is required. Set it with `{place}=...`.")
+                    raise ConfigError(
+                        f"`{place}` is required. Set it with `{place}=...`."
+                    )
                 inner = arguments.pop(name)
                 if hint is Judge:
                     supplied[name] = self._judge(inner, place, readout)
                 elif isinstance(inner, list) and inner:
                     supplied[name] = [
-                        self._judge(each, f"{place}[{n}]", readout) for n, each in enumerate(inner)
+                        self._judge(each, f"{place}[{n}]", readout)
+                        for n, each in enumerate(inner)
                     ]
                 else:
                     what = f"it must be a list of judges, e.g. {place}=[score,debate]."
@@ -436,7 +522,9 @@ class Composer:
         """The run's readout is bound when a judge first asks through it: one that asks nobody needs
         none that fits."""
         if readout is self.readout and not self._asked:
-            readout.bind(self.models[digest(self.chosen.model)], self.prompt, self.rubric)
+            readout.bind(
+                self.models[digest(self.chosen.model)], self.prompt, self.rubric
+            )
             self._asked = True
         return readout
 
@@ -445,13 +533,19 @@ class Composer:
         object for all that name the same, unless it asks something of the run."""
         group = kind.group
         node = (
-            getattr(self.chosen, group) if choice is None else self.written_out(group, choice, key)
+            getattr(self.chosen, group)
+            if choice is None
+            else self.written_out(group, choice, key)
         )
         self.groups |= {group} if choice is None else set()
         arguments, key = dict(node), f"{key}.{group}"
         wordings = arguments.pop("wordings", {})
         supplied = self._supplied(
-            resolve(arguments.get("_target_"), key, kind), arguments, key, readout, wordings
+            resolve(arguments.get("_target_"), key, kind),
+            arguments,
+            key,
+            readout,
+            wordings,
         )
         if supplied:
             return build(arguments, key, **supplied)
@@ -461,16 +555,33 @@ class Composer:
 
     def _own_readout(self, choices: Mapping[str, Any], key: str) -> Readout:
         nodes = {
-            part: self.written_out(part, choices.get(part, getattr(self.chosen, part)), key)
+            part: self.written_out(
+                part, choices.get(part, getattr(self.chosen, part)), key
+            )
             for part in PARTS
         }
-        prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in choices else self.prompt
-        prompt = prompt.in_language(self.prompt.language) or prompt if self.elsewise else prompt
+        prompt = (
+            build(nodes["prompt"], f"{key}.prompt")
+            if "prompt" in choices
+            else self.prompt
+        )
+        prompt = (
+            prompt.in_language(self.prompt.language) or prompt
+            if self.elsewise
+            else prompt
+        )
         model = self._model(nodes["model"], f"{key}.model")
         node = readout_node(
-            nodes["readout"], model, self.rubric, self.chosen, prompted="prompt" in choices
+            nodes["readout"],
+            model,
+            self.rubric,
+            self.chosen,
+            prompted="prompt" in choices,
         )
-        if "prompt" in choices and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt:
+        if (
+            "prompt" in choices
+            and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt
+        ):
             why = (
                 "the readout chosen reads no prompt; leave it out, or name one that does:"
                 f" {key}.readout=logprobs."
@@ -503,18 +614,27 @@ class Composer:
     def written_out(self, group: str, choice: Any, key: str) -> dict[str, Any]:
         """The node of a group that is given by its name, by all its keys, or by its name and
         changes to it: {model: openrouter, name: ...}."""
-        changes, place = {group: choice} if isinstance(choice, str) else choice, f"{key}.{group}"
+        changes, place = (
+            {group: choice} if isinstance(choice, str) else choice,
+            f"{key}.{group}",
+        )
         if not isinstance(changes, Mapping):
             raise ConfigError(
                 f"`{place}` is {brief(choice)}; it must be the name of a {group}, or its keys and"
                 " values."
             )
-        node = named(group, changes[group], place, self.chosen) if group in changes else {}
+        node = (
+            named(group, changes[group], place, self.chosen) if group in changes else {}
+        )
         return node | {name: value for name, value in changes.items() if name != group}
 
 
 def readout_node(
-    node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: Settings, prompted: bool = False
+    node: Mapping[str, Any],
+    model: Model,
+    rubric: Rubric,
+    chosen: Settings,
+    prompted: bool = False,
 ) -> Mapping[str, Any]:
     """`readout=auto` is the model's default readout with that readout's own defaults, or one that
     reads prompts where it is to be `prompted` and the model serves one; everything else is itself.

@@ -88,10 +88,16 @@ class Step:
             return Items(items=tuple(one.model_copy(update=origin) for one in items))
 
         outcome, took = await attempt(made(), repeat)
-        return [Made(item_id=item.id, repeat=repeat, step=self.name, outcome=outcome, **took)]
+        return [
+            Made(
+                item_id=item.id, repeat=repeat, step=self.name, outcome=outcome, **took
+            )
+        ]
 
 
-async def attempt(work: Awaitable[T], repeat: int) -> tuple[T | Failure, dict[str, Any]]:
+async def attempt(
+    work: Awaitable[T], repeat: int
+) -> tuple[T | Failure, dict[str, Any]]:
     """Await one item's work with its calls noted; what came of it, and what it took: its `cost` and
     `calls`.
 
@@ -132,12 +138,15 @@ def as_failure(error: Exception) -> Failure:
             if "site-packages" not in frame.filename and frame.filename != __file__
         ]
         where = (
-            f" in {(ours or frames)[-1].filename}:{(ours or frames)[-1].lineno}" if frames else ""
+            f" in {(ours or frames)[-1].filename}:{(ours or frames)[-1].lineno}"
+            if frames
+            else ""
         )
         said = " ".join(str(error).split())[:300]
         error = JudgeFault(f"{type(error).__name__}{': ' if said else ''}{said}{where}")
     raw = None if error.raw is None else without_halves(str(error.raw))
-    return Failure(reason=error.kind, message=without_halves(str(error)), raw=raw)  # type: ignore[arg-type]
+    message = without_halves(str(error))
+    return Failure(reason=error.kind, message=message, raw=raw)  # type: ignore[arg-type]
 
 
 class JudgeStep:
@@ -152,7 +161,9 @@ class JudgeStep:
         judge: Judge,
         provenance: Provenance,
         name: str | None = None,
-        elsewise: Callable[[str | None, Asking | None], JudgeStep | None] = lambda *other: None,
+        elsewise: Callable[
+            [str | None, Asking | None], JudgeStep | None
+        ] = lambda *other: None,
         back: Callable[[Verdict], Verdict] = lambda verdict: verdict,
     ) -> None:
         self.judge, self.provenance, self.criteria = judge, provenance, judge.criteria
@@ -169,7 +180,9 @@ class JudgeStep:
         async def outcomes() -> dict[str, Verdict | Failure]:
             prediction = await self.judge.acall(item=item.blind())
             said = (
-                prediction.verdicts if "verdicts" in prediction else {OVERALL: prediction.verdict}
+                prediction.verdicts
+                if "verdicts" in prediction
+                else {OVERALL: prediction.verdict}
             )
             return {
                 criterion: (

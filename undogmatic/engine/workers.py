@@ -158,7 +158,9 @@ class Desk:
         for (number, server), count in self._out.items():
             for _ in range(count if number == worker else 0):
                 self._paces[server].over(None)
-        self._out = Counter({key: count for key, count in self._out.items() if key[0] != worker})
+        self._out = Counter(
+            {key: count for key, count in self._out.items() if key[0] != worker}
+        )
 
     async def news(self, kept: int) -> News:
         """What was noted since, as soon as there is something; the ledger has `kept` notes by
@@ -177,7 +179,9 @@ class Desk:
 
     async def findings(self) -> list[Finding]:
         """What was found out about the servers that refused calls."""
-        return [found(server, pace) for server, pace in self._paces.items() if pace.limit]
+        return [
+            found(server, pace) for server, pace in self._paces.items() if pace.limit
+        ]
 
     def _window(self) -> int | None:
         return min((int(pace.window) for pace in self._paces.values()), default=None)
@@ -197,8 +201,10 @@ class Order(NamedTuple):
     limits: PacedLimits
     cache: bool
     cache_dir: str | None
-    answered: frozenset[str]  # names of models that have answered in an earlier part of the run
-    settings: Mapping[str, str]  # environment variables that models are built from, keys included
+    # names of models that have answered in an earlier part of the run
+    answered: frozenset[str]
+    # environment variables that models are built from, keys included
+    settings: Mapping[str, str]
     allowed: str  # packages that a config may name besides ours
     folder: str  # where paths in the config begin
 
@@ -230,7 +236,9 @@ class Worker:
         try:
             parts = self._parts = Recipe(order.config).build()
             folder = (
-                cache_folder() / "replies" if order.cache_dir is None else Path(order.cache_dir)
+                cache_folder() / "replies"
+                if order.cache_dir is None
+                else Path(order.cache_dir)
             )
             cache = ReplyCache(folder) if order.cache else None
             parts.model.connect(_Door(self._number, order, self._desk, cache))
@@ -276,7 +284,9 @@ async def _answer(told: Awaitable[Any]) -> Any:
 class _Door(Gateway):
     """The door for the calls of a worker: rate and budget are the desk's."""
 
-    def __init__(self, number: int, order: Order, desk: Any, cache: ReplyCache | None) -> None:
+    def __init__(
+        self, number: int, order: Order, desk: Any, cache: ReplyCache | None
+    ) -> None:
         limits = order.limits
         super().__init__(cache, limits, _Purse(limits, desk), answered=order.answered)
         self.number, self.desk = number, desk
@@ -293,7 +303,9 @@ class _Door(Gateway):
     async def leave(self, server: str | None, request: Any) -> tuple[float, int]:
         """Wait until a call may leave; see `Desk.leave`."""
         told = await _answer(
-            self.desk.leave.remote(self.number, server, request if self.by_tokens else None)
+            self.desk.leave.remote(
+                self.number, server, request if self.by_tokens else None
+            )
         )
         if isinstance(told, Fault):
             raise told.error

@@ -81,7 +81,11 @@ class AbAnalysis(Limited):
                 f" ({self.alpha})."
             )
         names = [*listed(self.treatment), *listed(self.baseline), *listed(self.hybrid)]
-        if not listed(self.treatment) or not listed(self.baseline) or len(set(names)) < len(names):
+        if (
+            not listed(self.treatment)
+            or not listed(self.baseline)
+            or len(set(names)) < len(names)
+        ):
             raise ConfigError(
                 f"`analysis.treatment` is {self.treatment!r}, `analysis.baseline` {self.baseline!r}"
                 f" and `analysis.hybrid` {self.hybrid!r}; they must be three conditions (or"
@@ -91,7 +95,12 @@ class AbAnalysis(Limited):
     def check(self, judged: RunEvidence) -> None:
         """Raises DataError if the conditions are missing or a pair is not complete."""
         check_order(self.name, judged.rubric)
-        need(judged, self.name, "condition", contrast(self.treatment, self.baseline, judged.frame))
+        need(
+            judged,
+            self.name,
+            "condition",
+            contrast(self.treatment, self.baseline, judged.frame),
+        )
         need(judged, self.name, "pair_id")
         self.matched(judged)
 
@@ -106,18 +115,25 @@ class AbAnalysis(Limited):
         tell.number(left_out, "pairs_left_out", unit="count")
         failed = count(tell, judged.first(*conditions), conditions)
         scores = {
-            c: numbers(side.dropna(subset="score"), "score") for c, side in pairs.sides.items()
+            c: numbers(side.dropna(subset="score"), "score")
+            for c, side in pairs.sides.items()
         }
         rows = []
         for condition, values in scores.items():
             if values.size:
                 summary = paired.summary(values)
                 rows.append(
-                    {"condition": condition, **summary._asdict(), "failed": pairs.failed(condition)}
+                    {
+                        "condition": condition,
+                        **summary._asdict(),
+                        "failed": pairs.failed(condition),
+                    }
                 )
                 tell.number(summary.mean, "mean", condition, unit="score")
                 tell.number(summary.median, "median", condition, unit="score")
-        described = pd.DataFrame(rows, columns=["condition", *paired.Summary._fields, "failed"])
+        described = pd.DataFrame(
+            rows, columns=["condition", *paired.Summary._fields, "failed"]
+        )
         tell.table("groups", described, **OF_SCORES)
         evidence = examine(pairs, self._settings(judged), rng)
         facts = evidence.facts
@@ -152,16 +168,27 @@ class AbAnalysis(Limited):
                         mean_difference="change",
                     )
             scored = {
-                c: side["score"].reindex(first.index).to_numpy() for c, side in pairs.sides.items()
+                c: side["score"].reindex(first.index).to_numpy()
+                for c, side in pairs.sides.items()
             }
-            table = pd.DataFrame({"pair_id": first.index, "group": units(first)} | scored)
-            table["difference"] = table[treatment] - table[baseline]
-            tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(
-                drop=True
+            table = pd.DataFrame(
+                {"pair_id": first.index, "group": units(first)} | scored
             )
-            tell.columns["pairs"] = {treatment: "score", baseline: "score", "difference": "change"}
+            table["difference"] = table[treatment] - table[baseline]
+            tell.tables["pairs"] = table.sort_values(
+                "difference", kind="stable"
+            ).reset_index(drop=True)
+            tell.columns["pairs"] = {
+                treatment: "score",
+                baseline: "score",
+                "difference": "change",
+            }
         _draw(tell, judged, pairs, treatment, baseline)
-        return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
+        return [
+            tell.result(
+                *ruling.decided, headline="ab.share_expected" if len(first) else None
+            )
+        ]
 
     def matched(self, judged: RunEvidence) -> Pairs:
         """The pairs of the contrast that counts, with a hybrid that stands with it in a pair."""
@@ -171,7 +198,9 @@ class AbAnalysis(Limited):
             frame.loc[frame["condition"].isin(two), "pair_id"].dropna()
         )
         present = set(frame.loc[together, "condition"])
-        return match(judged, two, [name for name in listed(self.hybrid) if name in present][:1])
+        return match(
+            judged, two, [name for name in listed(self.hybrid) if name in present][:1]
+        )
 
     def ruling(
         self, judged: RunEvidence, pairs: Pairs, rng: np.random.Generator
@@ -185,10 +214,18 @@ class AbAnalysis(Limited):
         margin = margin_of(judged.rubric, self.margin)
         seen = rivals.seen_of(judged, texts_of(judged.first()))
         return PairSettings(
-            judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen
+            judged.sign,
+            margin,
+            self.level,
+            self.alpha,
+            self.power,
+            self.zero_method,
+            seen,
         )
 
-    def _describe(self, tell: Told, evidence: "PairEvidence", main: PairComparison) -> None:
+    def _describe(
+        self, tell: Told, evidence: "PairEvidence", main: PairComparison
+    ) -> None:
         """Tell all that was examined, in the order in which the rules look at it, and the smallest
         true difference that so many groups of this spread would show to be beyond the margin."""
         facts, settings = evidence.facts, evidence.settings
@@ -206,7 +243,11 @@ class AbAnalysis(Limited):
             rivals.say_matched(tell, evidence.matched, settings)
         tell.number(main.auc, "auc")
         tell.say(
-            "auc", main.auc.values("auc"), level=settings.level, treatment=main.a, baseline=main.b
+            "auc",
+            main.auc.values("auc"),
+            level=settings.level,
+            treatment=main.a,
+            baseline=main.b,
         )
         if main.claim is not None:
             d, bounds = main.differences, settings.bounds
@@ -217,12 +258,20 @@ class AbAnalysis(Limited):
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
         if d.size >= facts.fewest and (spread := float(np.std(d, ddof=1))) > 0:
-            excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
+            excess = claims.minimum_detectable_effect(
+                d.size, spread, self.power, self.alpha
+            )
             tell.number(margin + excess, "minimum_detectable", unit="amount")
             tell.say(
-                "power", groups=d.size, detectable=margin + excess, sd=spread, power=self.power
+                "power",
+                groups=d.size,
+                detectable=margin + excess,
+                sd=spread,
+                power=self.power,
             )
-        compared = [one.row() for one in (main, facts.over, facts.under) if one is not None]
+        compared = [
+            one.row() for one in (main, facts.over, facts.under) if one is not None
+        ]
         tell.table("comparisons", pd.DataFrame(compared), share_expected="share", p="p")
 
 
@@ -265,7 +314,10 @@ def examine(
         alpha=settings.alpha,
         fewest=claims.fewest_pairs(settings.alpha),
         counts=len(settings.seen.columns),
-        judged={condition: len(pairs.complete(condition)) for condition in (treatment, baseline)},
+        judged={
+            condition: len(pairs.complete(condition))
+            for condition in (treatment, baseline)
+        },
         failed=pairs.failed(*conditions),
         n_pairs=len(both[0]),
         n_groups=0 if main is None else main.n_groups,
@@ -276,7 +328,8 @@ def examine(
     matched = None
     if difference is not None and (for_report or difference.outcome == "beyond"):
         lengths = {
-            unit: rivals.at_equal_length(*both, unit, settings, rng) for unit in rivals.UNITS
+            unit: rivals.at_equal_length(*both, unit, settings, rng)
+            for unit in rivals.UNITS
         }
         matched = rivals.check_matched(*both, settings)
         same = bool((both[0]["characters"] == both[1]["characters"]).all())
@@ -287,9 +340,15 @@ def examine(
         over = compare(pairs, treatment, hybrid, settings)
         under = compare(pairs, hybrid, baseline, settings)
         over_rival = None
-        beyond = over is not None and over.claim is not None and over.claim.outcome == "beyond"
+        beyond = (
+            over is not None
+            and over.claim is not None
+            and over.claim.outcome == "beyond"
+        )
         if beyond and facts.rival is not None:
-            over_rival = rivals.paired_rival(*pairs.between(treatment, hybrid), settings, rng)
+            over_rival = rivals.paired_rival(
+                *pairs.between(treatment, hybrid), settings, rng
+            )
         facts = replace(facts, over=over, under=under, over_rival=over_rival)
     return PairEvidence(pairs, settings, facts, lengths, matched)
 
@@ -312,7 +371,9 @@ def _filled(judged: RunEvidence, pairs: Pairs) -> list[Pairs]:
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
-def _draw(tell: Told, judged: RunEvidence, pairs: Pairs, treatment: str, baseline: str) -> None:
+def _draw(
+    tell: Told, judged: RunEvidence, pairs: Pairs, treatment: str, baseline: str
+) -> None:
     """Scores by condition, and a line for each pair."""
     sides = {c: side.dropna(subset="score") for c, side in pairs.sides.items()}
     scores, ids = (
@@ -325,9 +386,18 @@ def _draw(tell: Told, judged: RunEvidence, pairs: Pairs, treatment: str, baselin
         tell.findings.append(too_few("slope", len(first)))
         return
     lines = list(
-        zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True)
+        zip(
+            numbers(second, "score").tolist(),
+            numbers(first, "score").tolist(),
+            strict=True,
+        )
     )
-    ends = {"left": baseline, "right": treatment, "y_label": "score", "limits": judged.scale}
+    ends = {
+        "left": baseline,
+        "right": treatment,
+        "y_label": "score",
+        "limits": judged.scale,
+    }
     tell.draw("slope", "slope", pairs=lines, ids=list(first.index), **ends)
 
 
@@ -342,7 +412,9 @@ def _ruled(judged: RunEvidence, evidence: PairEvidence, rng: Rng) -> Ruling[AbFa
     return withheld(ruling, verdict(AB, at_worst.facts))
 
 
-def _say_failures(tell: Told, judged: RunEvidence, evidence: PairEvidence, rng: Rng) -> None:
+def _say_failures(
+    tell: Told, judged: RunEvidence, evidence: PairEvidence, rng: Rng
+) -> None:
     """Tell what failed judgments of the two sides could do: bounds, whether they depend on the
     condition, the estimate over all pairs."""
     settings, pairs = evidence.settings, evidence.pairs
@@ -350,24 +422,46 @@ def _say_failures(tell: Told, judged: RunEvidence, evidence: PairEvidence, rng: 
     first = pairs.sides[treatment]
     second = pairs.sides[baseline].loc[first.index]
     a, b, groups = numbers(first, "score"), numbers(second, "score"), units(first)
-    ends = [compare(filled, treatment, baseline, settings) for filled in _filled(judged, pairs)]
-    worst, best = (None if one is None or one.claim is None else one.claim.estimate for one in ends)
+    ends = [
+        compare(filled, treatment, baseline, settings)
+        for filled in _filled(judged, pairs)
+    ]
+    worst, best = (
+        None if one is None or one.claim is None else one.claim.estimate for one in ends
+    )
     if worst is not None and best is not None:
         mean = settings.turned(worst.replace(low=worst.value, high=best.value)).interval
         outer = settings.turned(worst.replace(high=best.high)).interval
         tell.number(mean[0], "worst_case_low", unit="change")
         tell.number(mean[1], "worst_case_high", unit="change")
-        tell.say("bounds", total=len(a), bounds=mean, interval=outer, level=1 - settings.alpha)
+        tell.say(
+            "bounds",
+            total=len(a),
+            bounds=mean,
+            interval=outer,
+            level=1 - settings.alpha,
+        )
     test = paired.failure_test(a, b, groups)
-    values = {"treatment": treatment, "baseline": baseline, "n_a": test.n_a, "n_b": test.n_b}
+    values = {
+        "treatment": treatment,
+        "baseline": baseline,
+        "n_a": test.n_a,
+        "n_b": test.n_b,
+    }
     tell.number(test.p_value, "failures_p", unit="p")
     if (p := test.p_value) is None:
         tell.say("failures_even", values)
     else:
-        tell.say("failures_depend" if p < settings.alpha else "failures_unclear", values, p=p)
+        tell.say(
+            "failures_depend" if p < settings.alpha else "failures_unclear", values, p=p
+        )
     # Of a text whose judgment failed, its length is known.
-    known = [side[list(rivals.UNITS)].to_numpy(dtype=np.float64) for side in (first, second)]
-    robust = paired.robust_difference(a, b, known, rng, groups=groups, level=settings.level)
+    known = [
+        side[list(rivals.UNITS)].to_numpy(dtype=np.float64) for side in (first, second)
+    ]
+    robust = paired.robust_difference(
+        a, b, known, rng, groups=groups, level=settings.level
+    )
     tell.number(robust, "robust_difference", unit="change")
     if robust is None:
         few = {
@@ -382,17 +476,31 @@ def _say_failures(tell: Told, judged: RunEvidence, evidence: PairEvidence, rng: 
 
 def _say_main(tell: Told, main: PairComparison, settings: PairSettings) -> None:
     """Tell the primary comparison."""
-    share, ties, test, level = main.share.estimate, main.share.n_ties, main.test, settings.level
+    share, ties, test, level = (
+        main.share.estimate,
+        main.share.n_ties,
+        main.test,
+        settings.level,
+    )
     if main.claim is not None:
         mean = settings.turned(main.claim.estimate)
-        middle = paired.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
+        middle = paired.median(
+            main.differences, level, groups=main.groups, bounds=settings.bounds
+        )
         tell.number(mean, "mean_difference", unit="change")
         values = mean.values("mean", "mean_") | middle.values("median", "median_")
         tell.say("difference", values, mean_level=1 - settings.alpha, level=level)
         if mean.method == "bounded":
             tell.say("bounded", same=2 * means.SAME_SHARE * settings.margin.span)
     tell.number(share, "share_expected", unit="share")
-    tell.say("share", share.values("share"), hits=share.hits, n=share.n, ties=ties, level=level)
+    tell.say(
+        "share",
+        share.values("share"),
+        hits=share.hits,
+        n=share.n,
+        ties=ties,
+        level=level,
+    )
     tell.number(test.p_value, "p", unit="p")
     tell.number(ties, "zero_differences", unit="count")
     tell.say(
@@ -420,7 +528,11 @@ def _say_hybrid(tell: Told, facts: AbFacts, settings: PairSettings) -> None:
         second = settings.turned(under.claim.estimate)
         tell.number(first, "treatment_vs_hybrid", unit="change")
         tell.number(second, "hybrid_vs_baseline", unit="change")
-        values = first.values("over", "over_") | second.values("under", "under_") | conditions
+        values = (
+            first.values("over", "over_")
+            | second.values("under", "under_")
+            | conditions
+        )
         groups = {"over_groups": first.n_groups, "under_groups": second.n_groups}
         tell.say("hybrid", values, groups, baseline=facts.baseline, level=facts.level)
     if rival is not None and rival.at_equal is not None and rival.share is not None:

@@ -34,8 +34,13 @@ def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
         return
     # One label per group, drawn: labels of one group, or of one item, are not exchangeable with
     # those of others.
-    rows = own.pairs().sample(frac=1, random_state=options.rng()).drop_duplicates("code")
-    needed, single = conformal.items_needed(level), int(len(rows) == own.pairs()["item"].nunique())
+    rows = (
+        own.pairs().sample(frac=1, random_state=options.rng()).drop_duplicates("code")
+    )
+    needed, single = (
+        conformal.items_needed(level),
+        int(len(rows) == own.pairs()["item"].nunique()),
+    )
     if len(rows) < needed:
         told.lacks(
             ITEM_INTERVAL.name,
@@ -46,7 +51,9 @@ def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
             single=single,
         )
         return
-    labels, verdicts = (rows[name].to_numpy(np.float64) for name in ("label", "verdict"))
+    labels, verdicts = (
+        rows[name].to_numpy(np.float64) for name in ("label", "verdict")
+    )
     every = own.first()["verdict"].dropna().to_numpy(np.float64)
     scale = own.table.scale or (-np.inf, np.inf)
     scale = min(scale[0], labels.min()), max(scale[1], labels.max())
@@ -57,9 +64,17 @@ def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
         "width": float((ends.high - ends.low).mean()),
     }
     values |= {"useless": int(values["width"] > WIDE * (scale[1] - scale[0]))}
-    values |= {"span": scale[1] - scale[0], "n": len(rows), "level": level, "single": single}
+    values |= {
+        "span": scale[1] - scale[0],
+        "n": len(rows),
+        "level": level,
+        "single": single,
+    }
     values["guessed"] = int(
-        any(read.key in ("table.numeric", "table.numeric_guess") for read in own.table.read)
+        any(
+            read.key in ("table.numeric", "table.numeric_guess")
+            for read in own.table.read
+        )
     )
     key = "alone.reach" if _representative(own) else "alone.reach_like_labelled"
     told.say(
@@ -76,7 +91,9 @@ def _representative(own: JudgeView) -> bool:
     random."""
     if own.table.selection in ("all", "random"):
         return True
-    return bool(own.verdicts["item"].isin(own.labels.dropna(subset=["label"])["item"]).all())
+    return bool(
+        own.verdicts["item"].isin(own.labels.dropna(subset=["label"])["item"]).all()
+    )
 
 
 class _Doubt(NamedTuple):
@@ -114,19 +131,27 @@ def _tell_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
         "single": int(n == known.sum()),
     }
     tried = unsure[known], agreed[known], rate, confidence
-    found = conformal.find_threshold(*tried, groups=codes[known]) if n >= needed else None
+    found = (
+        conformal.find_threshold(*tried, groups=codes[known]) if n >= needed else None
+    )
     if found is None or not found.steps:
         # Where groups on which it is wrong are large, more of them must agree.
-        needed = conformal.units_needed(rate if found is None else found.of_units, confidence)
+        needed = conformal.units_needed(
+            rate if found is None else found.of_units, confidence
+        )
         told.lacks(DECIDES_ALONE.name, "alone.too_few", n=n, needed=needed, **asked)
         return
     decided = (
-        np.zeros(len(rows), dtype=bool) if found.threshold is None else unsure <= found.threshold
+        np.zeros(len(rows), dtype=bool)
+        if found.threshold is None
+        else unsure <= found.threshold
     )
     share = _with_lost(
         own, proportion(decided.astype(float), options.level, groups=codes), len(rows)
     )
-    told.number(share, "alone.share", unit="share", subject=Subject.ALONE, promises=True)
+    told.number(
+        share, "alone.share", unit="share", subject=Subject.ALONE, promises=True
+    )
     steps = pd.DataFrame(found.steps)
     told.tables["alone.steps"] = steps.assign(
         threshold=doubt_shown(doubt.source, steps["threshold"])
@@ -174,7 +199,9 @@ def _tell_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     told.number(
         _with_lost(
             own,
-            Estimate(last.n_right / last.n, last.least, 1.0, confidence, last.n, n_decided),
+            Estimate(
+                last.n_right / last.n, last.least, 1.0, confidence, last.n, n_decided
+            ),
             n_decided,
         ),
         "alone.agreement",
@@ -195,7 +222,13 @@ def _tell_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     else:
         values |= {"share": share.value, "interval": share.interval, **rest}
         where = _limit(doubt.source, found.threshold)
-        told.say("alone.share", subject=Subject.ALONE, needs=Needs.BELIEF, limit=where, **values)
+        told.say(
+            "alone.share",
+            subject=Subject.ALONE,
+            needs=Needs.BELIEF,
+            limit=where,
+            **values,
+        )
     if not _representative(own):
         told.say("alone.like_labelled", weight=Weight.QUALIFIES)
 
@@ -215,7 +248,12 @@ def _with_lost(own: JudgeView, share: Estimate, known: int) -> Estimate:
 
 
 def _more(
-    wrong: int, tried: int, against: int, of_units: float, options: CheckOptions, single: int
+    wrong: int,
+    tried: int,
+    against: int,
+    of_units: float,
+    options: CheckOptions,
+    single: int,
 ) -> Finding:
     """The sentence that says how many labels the promise would take, or that more of them would not
     change it. Where people are split, so that nothing can agree with them, only the groups
@@ -223,27 +261,45 @@ def _more(
     their items do."""
     split = wrong - against
     values: dict[str, Any] = {"default": "alpha" not in options.model_fields_set}
-    values |= {"split": split, "against": against, "rest": tried - split} if split else {}
-    share = proportion((np.arange(tried - split) < against).astype(float), options.level)
+    values |= (
+        {"split": split, "against": against, "rest": tried - split} if split else {}
+    )
+    share = proportion(
+        (np.arange(tried - split) < against).astype(float), options.level
+    )
     if share.low > options.alpha:
         values["wrong"] = options.alpha
         if split:
             return Finding("alone.more_split_vain", values)
         return Finding("alone.more_vain", values, subject=Subject.VAIN)
-    values |= {"rate": 1 - options.alpha, "confidence": 1 - options.delta, "single": single}
+    values |= {
+        "rate": 1 - options.alpha,
+        "confidence": 1 - options.delta,
+        "single": single,
+    }
     values["needed"] = conformal.units_needed(of_units, values["confidence"], against)
-    if split and values["needed"] <= tried - split:  # what is missing is a majority, not items
+    # what is missing is a majority, not items
+    if split and values["needed"] <= tried - split:
         return Finding("alone.more_split_settles", values)
     return Finding("alone.more_split_needed" if split else "alone.more_needed", values)
 
 
-def _people(own: JudgeView, does: str, tolerance: float, options: CheckOptions) -> Finding:
+def _people(
+    own: JudgeView, does: str, tolerance: float, options: CheckOptions
+) -> Finding:
     """The clause that a verdict agrees, or disagrees, with the mean of people's labels or with most
     of several."""
-    whom = "mean" if tolerance else "most" if len(own.table.raters(own.criterion)) > 1 else "one"
+    whom = (
+        "mean"
+        if tolerance
+        else "most"
+        if len(own.table.raters(own.criterion)) > 1
+        else "one"
+    )
     usual = int(own.table.kind == "numeric" and options.margin is None)
     return Finding(
-        f"alone.people_{does}_{whom}", {"tolerance": tolerance, "usual": usual} if tolerance else {}
+        f"alone.people_{does}_{whom}",
+        {"tolerance": tolerance, "usual": usual} if tolerance else {},
     )
 
 
@@ -257,7 +313,9 @@ def _decisions(own: JudgeView) -> tuple[pd.DataFrame, int]:
     """One row per item with a verdict: the first, or that of both orders if they agree. Items
     without one, or whose orders disagree, have NaN and go to people."""
     rows = own.first()
-    both = rows.groupby("item", sort=False)["verdict"].agg(["first", "nunique", "size", "count"])
+    both = rows.groupby("item", sort=False)["verdict"].agg(
+        ["first", "nunique", "size", "count"]
+    )
     agree = (both["nunique"] == 1) & (both["size"] == both["count"])
     verdict = both["first"].where(agree)
     kept = rows.drop_duplicates("item").reset_index(drop=True)
@@ -274,11 +332,16 @@ def _tolerance(own: JudgeView, options: CheckOptions) -> float:
         return options.margin
     if own.table.kind == "ordered":
         return OF_GRADES
-    low, high = own.table.scale or (own.labels["label"].min(), own.labels["label"].max())
+    low, high = own.table.scale or (
+        own.labels["label"].min(),
+        own.labels["label"].max(),
+    )
     return usual(float(high - low))
 
 
-def _right(own: JudgeView, verdicts: pd.Series, tolerance: float) -> tuple[pd.Series, pd.Index]:
+def _right(
+    own: JudgeView, verdicts: pd.Series, tolerance: float
+) -> tuple[pd.Series, pd.Index]:
     """Whether each labelled item's verdict agrees with people: with their mean, or with what most
     of them say. Where no category has more than half of the labels, nothing agrees; the items of
     which that holds are returned besides.
@@ -321,7 +384,9 @@ def _doubt(own: JudgeView, rows: pd.DataFrame, undecided: int) -> _Doubt:
 def _spread(own: JudgeView, verdict: pd.Series) -> pd.Series | None:
     """How far repeats differ, per item; None where no item has two, or none differ."""
     said = own.verdicts.dropna(subset=["verdict"])
-    repeats = said.groupby("item")["repeat"].nunique().reindex(verdict.index, fill_value=0)
+    repeats = (
+        said.groupby("item")["repeat"].nunique().reindex(verdict.index, fill_value=0)
+    )
     if repeats.median() < 2:
         return None
     if own.table.kind in ("numeric", "ordered"):

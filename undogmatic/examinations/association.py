@@ -46,7 +46,12 @@ def associate(
 
 
 def partial(
-    x: pd.Series, y: pd.Series, z: pd.Series, groups: pd.Series, rng: Rng, level: float = 0.95
+    x: pd.Series,
+    y: pd.Series,
+    z: pd.Series,
+    groups: pd.Series,
+    rng: Rng,
+    level: float = 0.95,
 ) -> Estimate:
     """Pearson's correlation of x and y between items of equal z, with its interval over groups:
     that of the residuals of both on it; NaN where it does not exist.
@@ -78,4 +83,8 @@ def _partial(columns: Array) -> float:
         else np.full((3, 3), np.nan)
     )
     left = (1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2)
-    return float((r[0, 1] - r[0, 2] * r[1, 2]) / np.sqrt(left)) if left > 1e-12 else float("nan")
+    return (
+        float((r[0, 1] - r[0, 2] * r[1, 2]) / np.sqrt(left))
+        if left > 1e-12
+        else float("nan")
+    )

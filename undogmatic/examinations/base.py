@@ -91,7 +91,8 @@ def listed(said: Sequence[Finding]) -> Finding:
     if not before:
         return last
     some = reduce(
-        lambda one, other: Finding("analyses.comma", {"one": one, "other": other}), before
+        lambda one, other: Finding("analyses.comma", {"one": one, "other": other}),
+        before,
     )
     return Finding("analyses.and", {"one": some, "other": last})
 
@@ -131,7 +132,9 @@ def read_by(analysis: Analysis, judged: RunEvidence) -> dict[str, RunEvidence]:
     return {"": judged} if getattr(analysis, "long", False) else judged.parts()
 
 
-def analyse(analysis: Analysis, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
+def analyse(
+    analysis: Analysis, judged: RunEvidence, rng: np.random.Generator
+) -> list[Told]:
     """What an analysis yields on all that it is to read (a result of one of several parts says
     which), with where its words lie: beside the module that defines it.
 
@@ -152,8 +155,13 @@ def analyse(analysis: Analysis, judged: RunEvidence, rng: np.random.Generator) -
             # judge alone.
             found = analysis(read, copy.deepcopy(rng))
         if len(read.frame) < len(own.frame):
-            sampled = Finding("analyses.sampled", {"n": len(read.frame), "total": len(own.frame)})
-            found = [replace(result, findings=[sampled, *result.findings]) for result in found]
+            sampled = Finding(
+                "analyses.sampled", {"n": len(read.frame), "total": len(own.frame)}
+            )
+            found = [
+                replace(result, findings=[sampled, *result.findings])
+                for result in found
+            ]
         results += [
             replace(result, part=part or result.part, texts=result.texts or texts)
             for result in found
@@ -166,9 +174,13 @@ def readable(analysis: Analysis, judged: RunEvidence) -> RunEvidence:
     return judged if getattr(analysis, "reads_all", False) else judged.sample
 
 
-def need(judged: RunEvidence, analysis: str, column: str, values: Sequence[str] = ()) -> None:
+def need(
+    judged: RunEvidence, analysis: str, column: str, values: Sequence[str] = ()
+) -> None:
     """Raise Unsuited unless `column` is filled and holds every one of `values`."""
-    present = list(judged.frame[column].dropna().unique()) if column in judged.frame else []
+    present = (
+        list(judged.frame[column].dropna().unique()) if column in judged.frame else []
+    )
     missing = [v for v in values if v not in present]
     if present and not missing:
         return
@@ -196,13 +208,19 @@ def draw(
 ) -> None:
     """Draw box plot or histogram of scores by group; a finding names what is too small to be
     drawn. `ids` are the items of the scores."""
-    drawn = {name: scores for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
+    drawn = {
+        name: scores for name, scores in groups.items() if scores.size >= FEWEST_DRAWN
+    }
     if not drawn:
         present = max((scores.size for scores in groups.values()), default=0)
         tell.findings += [too_few(kind, present) for kind in kinds]
         return
     edges = np.linspace(*judged.scale, 21)
-    few = {name: scores.tolist() for name, scores in drawn.items() if scores.size <= MOST_READ}
+    few = {
+        name: scores.tolist()
+        for name, scores in drawn.items()
+        if scores.size <= MOST_READ
+    }
     for kind in kinds:
         shown, axis = few, dict[str, Any]()
         if kind == "box":
@@ -213,14 +231,19 @@ def draw(
             axis |= {"bins": edges.tolist(), "x_label": "score"}
             if len(few) < len(drawn):  # what is too many to be listed is counted
                 shown = {name: edges[1:].tolist() for name in drawn}
-                counts = {name: np.histogram(scores, edges)[0] for name, scores in drawn.items()}
+                counts = {
+                    name: np.histogram(scores, edges)[0]
+                    for name, scores in drawn.items()
+                }
                 axis["counts"] = {name: own.tolist() for name, own in counts.items()}
         tell.draw(kind, kind, groups=shown, **axis, limits=judged.scale)
     if small := [name for name in groups if name not in drawn]:
         tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST_DRAWN)
 
 
-def check_groups(analysis: str, column: str, groups: Collection[Any], instead: str) -> None:
+def check_groups(
+    analysis: str, column: str, groups: Collection[Any], instead: str
+) -> None:
     """Raise DataError for more than MOST_GROUPS groups; `column` is the dataset's, `instead` the
     other way out."""
     if len(groups) > MOST_GROUPS:
@@ -232,7 +255,9 @@ def check_groups(analysis: str, column: str, groups: Collection[Any], instead: s
         )
 
 
-def count(tell: Told, rows: pd.DataFrame, conditions: Iterable[str] | None = None) -> list[Finding]:
+def count(
+    tell: Told, rows: pd.DataFrame, conditions: Iterable[str] | None = None
+) -> list[Finding]:
     """Tell how many of these first-repeat rows were judged and how many failed.
 
     Args:
@@ -243,14 +268,19 @@ def count(tell: Told, rows: pd.DataFrame, conditions: Iterable[str] | None = Non
         were.
     """
     named = rows["condition"].where(rows["condition"].notna(), "all").astype(str)
-    failed = Counter(zip(named[rows["error"].notna()], rows["error"].dropna(), strict=True))
+    failed = Counter(
+        zip(named[rows["error"].notna()], rows["error"].dropna(), strict=True)
+    )
     return tell_failed(
         tell, len(rows), failed, named.unique() if conditions is None else conditions
     )
 
 
 def tell_failed(
-    tell: Told, total: int, failed: Mapping[tuple[str, str], int], conditions: Iterable[str]
+    tell: Told,
+    total: int,
+    failed: Mapping[tuple[str, str], int],
+    conditions: Iterable[str],
 ) -> list[Finding]:
     """What `count` tells, of so many rows and of how many of a condition failed for a reason."""
     tell.number(total - (n_failed := sum(failed.values())), "judged", unit="count")
@@ -275,7 +305,9 @@ def columns(table: pd.DataFrame, **names: str) -> dict[str, list[Any]]:
 
 def too_few(figure: str, present: int, needed: int = FEWEST_DRAWN) -> Finding:
     """A figure was left out: `present` of the `needed` marks, pairs or scores."""
-    return Finding("analyses.too_few", {"figure": figure, "present": present, "needed": needed})
+    return Finding(
+        "analyses.too_few", {"figure": figure, "present": present, "needed": needed}
+    )
 
 
 def from_cache(rows: pd.DataFrame) -> pd.Series:

@@ -17,7 +17,11 @@ from undogmatic.errors import ConfigError
 from undogmatic.examinations.base import Share, columns, count
 from undogmatic.examinations.pairs import numbers
 from undogmatic.examinations.ruling import verdict
-from undogmatic.examinations.ruling.calibration import CALIBRATION, CalibrationFacts, IfFailed
+from undogmatic.examinations.ruling.calibration import (
+    CALIBRATION,
+    CalibrationFacts,
+    IfFailed,
+)
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import AgainstTruth, units
 from undogmatic.records.results import Told
@@ -85,7 +89,9 @@ class CalibrationAnalysis(AgainstTruth):
         rubric, tell = judged.rubric, Told(self.name)
         # By default the nearest level is the right one.
         tolerance = (
-            float(np.diff(rubric.levels).min()) / 2 if self.tolerance is None else self.tolerance
+            float(np.diff(rubric.levels).min()) / 2
+            if self.tolerance is None
+            else self.tolerance
         )
         size = (truth.judged["score"] - truth.judged["truth"]).abs()
         rows = truth.judged.assign(error_size=size, right=size <= tolerance + 1e-9)
@@ -99,7 +105,9 @@ class CalibrationAnalysis(AgainstTruth):
         if facts.n_groups < FEWEST_UNITS:
             return [tell.result(*verdict(CALIBRATION, facts).decided)]
         middle, groups = (rubric.minimum + rubric.maximum) / 2, groups_or_none(rows)
-        rows["expected_error"] = review.error_by_score(size, rows["score"], middle, groups=groups)
+        rows["expected_error"] = review.error_by_score(
+            size, rows["score"], middle, groups=groups
+        )
         right = {"share": float(rows["right"].mean()), "mae": float(size.mean())}
         tell.number(right["mae"], "mae", unit="amount", beside_headline=True)
         tell.number(right["share"], "share_right", unit="share")
@@ -115,18 +123,28 @@ class CalibrationAnalysis(AgainstTruth):
             tell.say("no_uncertainty")
         else:
             tell.say("measure", measure=used, measures=list(measures))
-            doubt = Doubt(tell, rows, measures, used, rubric, self.level, self.resamples, rng)
+            doubt = Doubt(
+                tell, rows, measures, used, rubric, self.level, self.resamples, rng
+            )
             doubt.disagreement()
             facts = replace(facts, no_error=size.round(9).nunique() == 1)
             if not facts.no_error:
                 beyond = doubt.at_equal_score()
                 gain = doubt.errors_found(beyond)
-                facts = replace(facts, gain=gain, beyond=beyond.get(used), constant=gain is None)
+                facts = replace(
+                    facts, gain=gain, beyond=beyond.get(used), constant=gain is None
+                )
             if not facts.no_error and not facts.constant:
-                level = self.level if facts.beyond is None else facts.beyond.estimate.level
+                level = (
+                    self.level if facts.beyond is None else facts.beyond.estimate.level
+                )
                 failed = truth.rows[truth.rows["error"].notna()]
                 facts = replace(facts, worst=doubt.if_failed(failed, level))
-        headline = "calibration.review_gain" if "calibration.review_gain" in tell.metrics else None
+        headline = (
+            "calibration.review_gain"
+            if "calibration.review_gain" in tell.metrics
+            else None
+        )
         items = self._items(rows, np.nan if used is None else measures[used])
         ruling = verdict(CALIBRATION, facts)
         return [tell.result(*ruling.decided, headline=headline, items=items)]
@@ -136,14 +154,18 @@ class CalibrationAnalysis(AgainstTruth):
         `inside` 1 or 0."""
         ordered = rows["low"] <= rows["high"]
         score = pd.Series(
-            interval_scores(rows["low"], rows["high"], rows["truth"], self.nominal), rows.index
+            interval_scores(rows["low"], rows["high"], rows["truth"], self.nominal),
+            rows.index,
         )
         return rows.assign(
             unit=units(rows),
             error=rows["error_size"],
             uncertainty=doubt,
             confidence=rows["confidence"] / 100,
-            inside=rows["truth"].between(rows["low"], rows["high"]).astype(float).where(ordered),
+            inside=rows["truth"]
+            .between(rows["low"], rows["high"])
+            .astype(float)
+            .where(ordered),
             right=rows["right"].astype(float),
             width=(rows["high"] - rows["low"]).where(ordered),
             interval_score=score.where(ordered),
@@ -152,7 +174,8 @@ class CalibrationAnalysis(AgainstTruth):
     def _intervals(self, tell: Told, rows: pd.DataFrame, span: float) -> None:
         """Coverage of the judge's intervals against `nominal`, their width, and whether wide ones
         are where errors are; `span` is the width of the scale."""
-        given = rows[rows["low"] <= rows["high"]]  # a debate whose sides changed places gives none
+        # a debate whose sides changed places gives none
+        given = rows[rows["low"] <= rows["high"]]
         if not enough(tell, "coverage", given, none="calibration.no_intervals"):
             return
         low, high, truth, groups = (
@@ -165,12 +188,22 @@ class CalibrationAnalysis(AgainstTruth):
         width, score = (
             # Intervals that leave the scale may be wider than it.
             means.interval(
-                values, self.level, groups=groups, bounds=(0.0, max(most, float(values.max())))
+                values,
+                self.level,
+                groups=groups,
+                bounds=(0.0, max(most, float(values.max()))),
             )
-            for values, most in ((high - low, span), (scores, span * (1 + 2 / (1 - self.nominal))))
+            for values, most in (
+                (high - low, span),
+                (scores, span * (1 + 2 / (1 - self.nominal))),
+            )
         )
         covered = kept(
-            truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups
+            truth.between(low, high),
+            self.nominal,
+            self.coverage_margin,
+            self.level,
+            groups=groups,
         )
         tell.number(covered.share, "coverage", unit="share")
         tell.number(width, "width", unit="amount")
@@ -187,13 +220,21 @@ class CalibrationAnalysis(AgainstTruth):
     ) -> None:
         """ECE, Brier score and reliability diagram of confidence against |error| <= tolerance."""
         rows = rows[rows["confidence"].notna()]
-        if not enough(tell, "ece", rows, FEWEST_CONFIDENCES, none="calibration.no_confidence"):
+        if not enough(
+            tell, "ece", rows, FEWEST_CONFIDENCES, none="calibration.no_confidence"
+        ):
             return
         stated, right = numbers(rows, "confidence") / 100, numbers(rows, "right")
         groups = groups_or_none(rows)
-        error = calibration.error_interval(stated, right, rng, self.bins, self.level, groups=groups)
-        brier = means.interval((stated - right) ** 2, self.level, groups=groups, bounds=(0, 1))
-        table = calibration.reliability_table(stated, right, self.bins, self.level, groups=groups)
+        error = calibration.error_interval(
+            stated, right, rng, self.bins, self.level, groups=groups
+        )
+        brier = means.interval(
+            (stated - right) ** 2, self.level, groups=groups, bounds=(0, 1)
+        )
+        table = calibration.reliability_table(
+            stated, right, self.bins, self.level, groups=groups
+        )
         tell.tables["reliability"] = table
         tell.number(error.estimate, "ece")
         tell.number(brier, "brier")
@@ -212,7 +253,9 @@ class CalibrationAnalysis(AgainstTruth):
             error.estimate.values("ece"),
             values,
         )
-        data = columns(table, confidence="mean_confidence", accuracy="accuracy", count="n")
+        data = columns(
+            table, confidence="mean_confidence", accuracy="accuracy", count="n"
+        )
         data |= columns(table, low="accuracy_low", high="accuracy_high")
         tell.draw("reliability", "reliability", tolerance=tolerance, **data)
 
@@ -225,7 +268,11 @@ class CalibrationAnalysis(AgainstTruth):
             return
         estimate = float(rows[column].astype(np.float64).mean()) / 100
         right = kept(
-            rows["right"], estimate, self.coverage_margin, self.level, groups=groups_or_none(rows)
+            rows["right"],
+            estimate,
+            self.coverage_margin,
+            self.level,
+            groups=groups_or_none(rows),
         )
         tell.number(estimate, "estimated_accuracy", unit="share")
         tell.number(estimate - right.share.value, "estimated_accuracy_gap")
@@ -252,7 +299,11 @@ def groups_or_none(rows: pd.DataFrame) -> list[str] | None:
 
 
 def enough(
-    tell: Told, what: str, rows: pd.DataFrame, needed: int = FEWEST_UNITS, none: str = ""
+    tell: Told,
+    what: str,
+    rows: pd.DataFrame,
+    needed: int = FEWEST_UNITS,
+    none: str = "",
 ) -> bool:
     """Whether the rows are from so many independent texts; else it says what is left out, or `none`
     without any."""
@@ -283,7 +334,9 @@ class Doubt:
     resamples: int
     rng: np.random.Generator
 
-    def _correlation(self, first: Array, second: Array, rows: pd.DataFrame) -> Estimate | None:
+    def _correlation(
+        self, first: Array, second: Array, rows: pd.DataFrame
+    ) -> Estimate | None:
         """Spearman's correlation with its interval; None where one side is constant, or nearly
         so."""
         try:
@@ -320,26 +373,46 @@ class Doubt:
             for name, doubt in self.measures.items()
         }
         tested = {name: one for name, one in alone.items() if one is not None}
-        orders = {name: checks.ranks(self.measures[name].round(9)).tobytes() for name in tested}
-        p = {orders[name]: one.p_value for name, one in tested.items() if not one.function}
-        alpha, n, ordered = 1 - self.level, len(p), sorted(p, key=lambda order: p[order])
+        orders = {
+            name: checks.ranks(self.measures[name].round(9)).tobytes()
+            for name in tested
+        }
+        p = {
+            orders[name]: one.p_value
+            for name, one in tested.items()
+            if not one.function
+        }
+        alpha, n, ordered = (
+            1 - self.level,
+            len(p),
+            sorted(p, key=lambda order: p[order]),
+        )
         # The first that does not hold ends it: all others are held against what that one was held
         # against.
-        first = next((place for place in range(n) if p[ordered[place]] > alpha / (n - place)), n)
+        first = next(
+            (place for place in range(n) if p[ordered[place]] > alpha / (n - place)), n
+        )
         among = {order: n - min(place, first) for place, order in enumerate(ordered)}
         for name, order in orders.items():
             if among.get(order, 1) > 1:
-                corrected = self._beyond(self.rows, self.measures[name], 1 - alpha / among[order])
+                corrected = self._beyond(
+                    self.rows, self.measures[name], 1 - alpha / among[order]
+                )
                 tested[name] = corrected or tested[name]
         return tested
 
-    def _beyond(self, rows: pd.DataFrame, doubt: pd.Series, level: float) -> Beyond | None:
+    def _beyond(
+        self, rows: pd.DataFrame, doubt: pd.Series, level: float
+    ) -> Beyond | None:
         """What a doubt says of the errors beyond the score; None for one that is the same for
         all."""
         rounded = doubt.to_numpy(dtype=np.float64).round(9)
         if np.ptp(rounded) == 0:
             return None
-        middle, groups = (self.rubric.minimum + self.rubric.maximum) / 2, groups_or_none(rows)
+        middle, groups = (
+            (self.rubric.minimum + self.rubric.maximum) / 2,
+            groups_or_none(rows),
+        )
         return review.beyond_score(
             rounded, rows["error_size"], rows["score"], middle, level, groups=groups
         )
@@ -354,8 +427,12 @@ class Doubt:
             for all texts.
         """
         tell, groups = self.tell, groups_or_none(self.rows)
-        error, expected = (numbers(self.rows, name) for name in ("error_size", "expected_error"))
-        alone = review.review_gain_interval(expected, error, self.rng, self.level, groups=groups)
+        error, expected = (
+            numbers(self.rows, name) for name in ("error_size", "expected_error")
+        )
+        alone = review.review_gain_interval(
+            expected, error, self.rng, self.level, groups=groups
+        )
         tell.number(alone, "gain_of_score")
         table = []
         for name, series in self.measures.items():
@@ -370,12 +447,17 @@ class Doubt:
                 "n_values": series.round(9).nunique(),
             }
             row |= {"review_gain": review.gain.of(both), "gain_of_score": alone.value}
-            row |= dict.fromkeys(("beyond_score", "beyond_low", "beyond_high", "share_of_score"))
+            row |= dict.fromkeys(
+                ("beyond_score", "beyond_low", "beyond_high", "share_of_score")
+            )
             if one is not None:
                 row |= one.estimate.row("beyond_score", "beyond_") | {
                     "share_of_score": one.share_of_score
                 }
-            row |= {"aurc": review.aurc.of(both), "excess_aurc": review.excess_aurc.of(both)}
+            row |= {
+                "aurc": review.aurc.of(both),
+                "excess_aurc": review.excess_aurc.of(both),
+            }
             row |= dict.fromkeys(("spearman", "spearman_low", "spearman_high"))
             table.append(row | ({} if order is None else order.metrics("spearman")))
         tell.table("measures", pd.DataFrame(table), share_of_score="share")
@@ -399,26 +481,52 @@ class Doubt:
         span = self.rubric.maximum - self.rubric.minimum
         both = np.column_stack([doubt, error])
         area, excess = (
-            jackknife.LeftOut(both, of, self.rng, groups).nearly_mean(self.level, (0.0, span))
+            jackknife.LeftOut(both, of, self.rng, groups).nearly_mean(
+                self.level, (0.0, span)
+            )
             for of in (review.aurc, review.excess_aurc)
         )
         curve = review.curve(
-            "risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups
+            "risk",
+            doubt,
+            error,
+            self.rng,
+            self.level,
+            min(1000, self.resamples),
+            groups=groups,
         )
         self.tell.number(area, "aurc", unit="amount")
         self.tell.number(excess, "excess_aurc", unit="amount")
-        best, mean = review.aurc.of(np.column_stack([error, error])), float(error.mean())
-        self.tell.say("risk", area.values("aurc"), best=best, random=mean, excess=excess.value)
+        best, mean = (
+            review.aurc.of(np.column_stack([error, error])),
+            float(error.mean()),
+        )
+        self.tell.say(
+            "risk", area.values("aurc"), best=best, random=mean, excess=excess.value
+        )
         random = {"x": [float(curve.share[0]), 1.0], "y": [mean, mean]}
-        lines = {"guided": _line(curve.share, curve.guided, curve.band), "random": random}
+        lines = {
+            "guided": _line(curve.share, curve.guided, curve.band),
+            "random": random,
+        }
         lines["perfect"] = _line(curve.share, curve.oracle)
-        self.tell.draw("risk", "curve", lines=lines, x_label="kept", y_label="risk", n=error.size)
+        self.tell.draw(
+            "risk", "curve", lines=lines, x_label="kept", y_label="risk", n=error.size
+        )
 
     def _review(self, doubt: Array, error: Array, groups: list[str] | None) -> Estimate:
         """How much of all error is caught when the most doubtful texts are reviewed first."""
-        gain = review.review_gain_interval(doubt, error, self.rng, self.level, groups=groups)
+        gain = review.review_gain_interval(
+            doubt, error, self.rng, self.level, groups=groups
+        )
         curve = review.curve(
-            "caught", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups
+            "caught",
+            doubt,
+            error,
+            self.rng,
+            self.level,
+            min(1000, self.resamples),
+            groups=groups,
         )
         share, band = curve.share, review.random_review(error, curve.n, self.level)
         lines = {
@@ -427,7 +535,12 @@ class Doubt:
         }
         lines["perfect"] = _line(share, curve.oracle)
         self.tell.draw(
-            "review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=error.size
+            "review",
+            "curve",
+            lines=lines,
+            x_label="reviewed",
+            y_label="caught",
+            n=error.size,
         )
         columns = {
             "budget_share": share,
@@ -452,7 +565,12 @@ class Doubt:
             float(line[k]) for line in (share, curve.guided, band.low, band.high)
         )
         self.tell.number(gain, "review_gain")
-        values = {"budget": budget, "guided": guided, "random": budget, "interval": (low, high)}
+        values = {
+            "budget": budget,
+            "guided": guided,
+            "random": budget,
+            "interval": (low, high),
+        }
         self.tell.say("review", values, gain.values("gain", "gain_"))
         return gain
 
@@ -469,7 +587,10 @@ class Doubt:
             return self.tell.say("beyond_function", values)
         self.tell.number(beyond.estimate, "beyond_score")
         self.tell.say(
-            "beyond", values, beyond.estimate.values("beyond"), level=beyond.estimate.level
+            "beyond",
+            values,
+            beyond.estimate.values("beyond"),
+            level=beyond.estimate.level,
         )
 
     def if_failed(self, failed: pd.DataFrame, level: float) -> IfFailed | None:
@@ -482,15 +603,28 @@ class Doubt:
         """
         if failed.empty:
             return None
-        doubt, ends = self.measures[self.used], np.array([self.rubric.minimum, self.rubric.maximum])
+        doubt, ends = (
+            self.measures[self.used],
+            np.array([self.rubric.minimum, self.rubric.maximum]),
+        )
         away = np.abs(failed["truth"].to_numpy(dtype=np.float64)[:, None] - ends)
-        guessed = failed.assign(score=ends[away.argmax(axis=1)], error_size=away.max(axis=1))
-        both = pd.concat([self.rows, guessed], ignore_index=True)[["group", "score", "error_size"]]
-        series = pd.concat([doubt, pd.Series(float(doubt.min()), guessed.index)], ignore_index=True)
+        guessed = failed.assign(
+            score=ends[away.argmax(axis=1)], error_size=away.max(axis=1)
+        )
+        both = pd.concat([self.rows, guessed], ignore_index=True)[
+            ["group", "score", "error_size"]
+        ]
+        series = pd.concat(
+            [doubt, pd.Series(float(doubt.min()), guessed.index)], ignore_index=True
+        )
         size, groups = both["error_size"], groups_or_none(both)
-        gain = review.review_gain_interval(series, size, self.rng, self.level, groups=groups)
+        gain = review.review_gain_interval(
+            series, size, self.rng, self.level, groups=groups
+        )
         beyond = (
-            self._beyond(both, series, level) if len(set(units(both))) >= review.FEWEST else None
+            self._beyond(both, series, level)
+            if len(set(units(both))) >= review.FEWEST
+            else None
         )
         holds = gain.low > 0 and beyond is not None and beyond.estimate.low > 0
         self.tell.number(gain, "worst_gain")
@@ -506,7 +640,9 @@ def _line(x: Array, y: Array, band: Bounds | None = None) -> dict[str, list[floa
 
 def uncertainties(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
     """Every measure that all of these judged rows have; see `measured`."""
-    return {name: column for name, column in measured(rows).items() if column.notna().all()}
+    return {
+        name: column for name, column in measured(rows).items() if column.notna().all()
+    }
 
 
 def measured(rows: pd.DataFrame) -> dict[Measure, pd.Series]:

@@ -72,9 +72,13 @@ def check(
     if options.margin is None and table.margin is not None:
         options = options.model_copy(update={"margin": table.margin})
     if "injected" in table.items:  # what was done to the copies is no other explanation
-        options = options.model_copy(update={"ignore": (*options.ignore, *steps.PLANTED)})
+        options = options.model_copy(
+            update={"ignore": (*options.ignore, *steps.PLANTED)}
+        )
     if f"{SLICE}{steps.ENDED}" in table.items:  # nor is how the run of a step ended
-        options = options.model_copy(update={"ignore": (*options.ignore, steps.RUN, steps.ENDED)})
+        options = options.model_copy(
+            update={"ignore": (*options.ignore, steps.RUN, steps.ENDED)}
+        )
     with threadpool_limits(1, "blas"):
         for criterion in table.criteria[:1]:
             view = _of_all(table, criterion)
@@ -111,9 +115,13 @@ def _at_once(table: Evidence) -> int:
     has a verdict and a label. One judge on twenty criteria has as many chances of a lucky yes as
     twenty judges on one.
     """
-    verdicts = table.verdicts.loc[table.verdicts["verdict"].notna(), ["item", "judge", "criterion"]]
+    verdicts = table.verdicts.loc[
+        table.verdicts["verdict"].notna(), ["item", "judge", "criterion"]
+    ]
     labels = table.labels.loc[table.labels["label"].notna(), ["item", "criterion"]]
-    both = verdicts.drop_duplicates().merge(labels.drop_duplicates(), on=["item", "criterion"])
+    both = verdicts.drop_duplicates().merge(
+        labels.drop_duplicates(), on=["item", "criterion"]
+    )
     return max(1, len(both[["judge", "criterion"]].drop_duplicates()))
 
 
@@ -154,7 +162,9 @@ def _of_one(
         ruling = verdict(CHECK, facts)
         told.findings += [] if facts.of_tries is None else [facts.of_tries]
         ceiling = None if facts.ceiling is None else facts.ceiling.found
-        told.drawings += three_questions(facts.estimate, facts.least, facts.rival, ceiling)
+        told.drawings += three_questions(
+            facts.estimate, facts.least, facts.rival, ceiling
+        )
     if ruling.standing != "supported":
         told.findings = [_unless(found, Needs.BELIEF) for found in told.findings]
     if surface.SURFACE in asked:
@@ -185,7 +195,9 @@ def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> Che
         options.least_of(own.table.kind),
         limits=sum(found.weight == Weight.LIMITS for found in told.findings),
         ceiling=None if isinstance(ceiling, Finding) else ceiling,
-        reason=next((found for found in told.findings if found.weight == Weight.REVERSES), None),
+        reason=next(
+            (found for found in told.findings if found.weight == Weight.REVERSES), None
+        ),
         default=options.least is None,
         options=options,
         among=among,
@@ -196,7 +208,9 @@ def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> Che
     )
 
 
-def _rival(own: JudgeView, asked: Sequence[Examination], options: CheckOptions) -> Finding:
+def _rival(
+    own: JudgeView, asked: Sequence[Examination], options: CheckOptions
+) -> Finding:
     """The second sentence of the answer: what else could explain the agreement."""
     if surface.SURFACE not in asked:
         return Finding("check.rival_not_asked")
@@ -211,7 +225,9 @@ def _unless(finding: Finding, lacking: Needs) -> Finding:
         return finding
     values = {"said": finding}
     if lacking == Needs.BELIEF:
-        return replace(finding, key="check.alone_waits", values=values, weight=Weight.DETAIL)
+        return replace(
+            finding, key="check.alone_waits", values=values, weight=Weight.DETAIL
+        )
     return replace(finding, key="check.while_number", values=values)
 
 
@@ -244,7 +260,11 @@ def _join_faces(
         if fault.subject == Subject.REACH:
             gone = then.values[value] < fault.values[value]
         if gone:
-            faces.append(Finding(fault.face.key, {**fault.values, "converted": then.values[value]}))
+            faces.append(
+                Finding(
+                    fault.face.key, {**fault.values, "converted": then.values[value]}
+                )
+            )
             told.findings[n] = replace(fault, weight=Weight.DETAIL)
     at = next(n for n, found in enumerate(told.findings) if found is grades)
     since = _since(grades, of_all, own.judge)
@@ -255,12 +275,16 @@ def _join_faces(
 
 def _none_of_converted(none: Finding, converted: Finding) -> Finding:
     """That the judge may decide nothing alone, with what converted grades would change of that."""
-    then = {name: converted.values[name] for name in ("wrong", "tried", "share", "more")}
+    then = {
+        name: converted.values[name] for name in ("wrong", "tried", "share", "more")
+    }
     if then["share"] >= none.values["share"]:
         return none
     more = Finding("alone.more_converted", then)
     if then["more"].subject == none.values["more"].subject == Subject.VAIN:
-        more = Finding("alone.more_converted_too", {**then, "more": none.values["more"]})
+        more = Finding(
+            "alone.more_converted_too", {**then, "more": none.values["more"]}
+        )
     return replace(none, values={**none.values, "more": more})
 
 

@@ -25,7 +25,9 @@ def figures_of(own: JudgeView) -> list[FigureData]:
     if own.table.kind != "numeric":
         return _confusion(pairs, own.table.categories)
     pairs = pairs.sort_values(["label", "verdict"], kind="stable")
-    label, verdict = (pairs[column].to_numpy(np.float64) for column in ("label", "verdict"))
+    label, verdict = (
+        pairs[column].to_numpy(np.float64) for column in ("label", "verdict")
+    )
     difference = verdict - label
     shown = np.unique(
         np.linspace(0, len(pairs) - 1, min(len(pairs), MOST_MARKS)).round().astype(int)
@@ -55,7 +57,10 @@ def figures_of(own: JudgeView) -> list[FigureData]:
 
 
 def three_questions(
-    agreement: Estimate | None, least: float, rival: SurfaceRival, ceiling: Ceiling | None
+    agreement: Estimate | None,
+    least: float,
+    rival: SurfaceRival,
+    ceiling: Ceiling | None,
 ) -> list[FigureData]:
     """What the answer hangs on, each with its interval and what it must lie above: agreement with
     people (and beside that of people with each other, where the judge is believed for being no
@@ -92,8 +97,12 @@ def _confusion(pairs: pd.DataFrame, categories: tuple[str, ...]) -> list[FigureD
     if len(categories) > MOST_CATEGORIES:
         return []
     places = range(len(categories))
-    counts = pd.crosstab(pairs["label"], pairs["verdict"], pairs["weight"], aggfunc="sum")
-    matrix = counts.reindex(index=places, columns=places).fillna(0.0).to_numpy(np.float64)
+    counts = pd.crosstab(
+        pairs["label"], pairs["verdict"], pairs["weight"], aggfunc="sum"
+    )
+    matrix = (
+        counts.reindex(index=places, columns=places).fillna(0.0).to_numpy(np.float64)
+    )
     names = list(categories)
     return [
         FigureData(

@@ -98,23 +98,36 @@ def _spearman(
     ).interval
 
 
-def _kappa(name: str, coefficient: Callable[[Array], rated.Parts], weights: str) -> Compared:
+def _kappa(
+    name: str, coefficient: Callable[[Array], rated.Parts], weights: str
+) -> Compared:
     """Compare judges by a kappa with people's labels."""
     whole = Whole(
-        rated.of_rows(coefficient, weights), _of_coefficients, jackknife.FEWEST, exchanged=False
+        rated.of_rows(coefficient, weights),
+        _of_coefficients,
+        jackknife.FEWEST,
+        exchanged=False,
     )
     return Compared(name, 1, "verdicts", PAIRED, whole)
 
 
 _ERROR = calibration.calibration_error(BINS)
-_DOUBT, _PROMISE, _LABEL = ("uncertainty", "error"), ("confidence", "right"), ("score", "label")
+_DOUBT, _PROMISE, _LABEL = (
+    ("uncertainty", "error"),
+    ("confidence", "right"),
+    ("score", "label"),
+)
 PAIRED = ("verdict", "label", "weight")
 """Of a verdict of categories beside the label of one rater: places among the categories, and one
 over the raters of the item."""
 COMPARED = (
-    Compared("review_gain", 1, "calibration", _DOUBT, Whole(review.gain, _of_coefficients)),
+    Compared(
+        "review_gain", 1, "calibration", _DOUBT, Whole(review.gain, _of_coefficients)
+    ),
     Compared("aurc", -1, "calibration", _DOUBT, Whole(review.aurc, _of_means)),
-    Compared("ece", -1, "calibration", _PROMISE, Whole(_ERROR, _errors, FEWEST_CONFIDENCES)),
+    Compared(
+        "ece", -1, "calibration", _PROMISE, Whole(_ERROR, _errors, FEWEST_CONFIDENCES)
+    ),
     Compared(
         "spearman",
         1,
@@ -152,7 +165,17 @@ only those are compared whose verdicts are of one kind."""
 DESCRIBED = {"coverage": "inside", "width": "width", "seconds": "seconds"}
 """These, and the columns that they are read from."""
 _OF_CALIBRATION = [
-    column for measure in COMPARED if measure.of == "calibration" for column in measure.columns
+    column
+    for measure in COMPARED
+    if measure.of == "calibration"
+    for column in measure.columns
 ]
-ITEM_COLUMNS = ("unit", "score", "truth", *dict.fromkeys(_OF_CALIBRATION), "inside", "width")
+ITEM_COLUMNS = (
+    "unit",
+    "score",
+    "truth",
+    *dict.fromkeys(_OF_CALIBRATION),
+    "inside",
+    "width",
+)
 """What sweeps read of `items_calibration.csv`."""

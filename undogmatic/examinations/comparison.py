@@ -25,7 +25,11 @@ class PairComparison:
     balance: claims.Claim | None = None
 
     def __init__(
-        self, a: str, b: str, sides: tuple[pd.DataFrame, pd.DataFrame], settings: PairSettings
+        self,
+        a: str,
+        b: str,
+        sides: tuple[pd.DataFrame, pd.DataFrame],
+        settings: PairSettings,
     ) -> None:
         self.a, self.b, self.settings, self.groups = a, b, settings, units(sides[0])
         first, second = (numbers(side, "score") for side in sides)
@@ -39,18 +43,29 @@ class PairComparison:
         if self.n_groups > 1:
             margin, bounds = settings.margin.value, settings.bounds
             self.claim = claims.claim(
-                expected, margin, alpha=alpha, power=settings.power, groups=groups, bounds=bounds
+                expected,
+                margin,
+                alpha=alpha,
+                power=settings.power,
+                groups=groups,
+                bounds=bounds,
             )
             self.balance = claims.claim(
                 np.sign(expected), 0.0, alpha=alpha, groups=groups, bounds=(-1.0, 1.0)
             )
         self.rank_biserial = (
-            paired.rank_biserial(self.differences) if np.any(self.differences != 0) else None
+            paired.rank_biserial(self.differences)
+            if np.any(self.differences != 0)
+            else None
         )
         self.share = paired.share_in_direction(expected, level, groups=groups)
-        self.test = paired.wilcoxon(of_groups(self.differences, groups), settings.zero_method)
+        self.test = paired.wilcoxon(
+            of_groups(self.differences, groups), settings.zero_method
+        )
         self.untied = int(self.share.n_ties == 0)
-        self.against = 1 - self.share.estimate.value - self.share.n_ties / self.share.estimate.n
+        self.against = (
+            1 - self.share.estimate.value - self.share.n_ties / self.share.estimate.n
+        )
         turned = settings.sign * first, settings.sign * second
         self.auc = ranking.auc(*turned, level, groups_a=groups, groups_b=groups)
 
@@ -67,13 +82,25 @@ class PairComparison:
             "n": self.differences.size,
             "n_groups": self.n_groups,
         }
-        row |= {"n_zero": self.share.n_ties, "mean_difference": float(self.differences.mean())}
-        row |= {"low": low, "high": high, "median_difference": float(np.median(self.differences))}
-        row |= {"rank_biserial": self.rank_biserial, "share_expected": self.share.estimate.value}
+        row |= {
+            "n_zero": self.share.n_ties,
+            "mean_difference": float(self.differences.mean()),
+        }
+        row |= {
+            "low": low,
+            "high": high,
+            "median_difference": float(np.median(self.differences)),
+        }
+        row |= {
+            "rank_biserial": self.rank_biserial,
+            "share_expected": self.share.estimate.value,
+        }
         return row | {"auc": self.auc.value, "p": self.test.p_value}
 
 
-def compare(pairs: Pairs, a: str, b: str, settings: PairSettings) -> PairComparison | None:
+def compare(
+    pairs: Pairs, a: str, b: str, settings: PairSettings
+) -> PairComparison | None:
     """Compare two conditions, or None if no pair has both scores."""
     sides = pairs.between(a, b)
     return None if sides[0].empty else PairComparison(a, b, sides, settings)

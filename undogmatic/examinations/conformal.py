@@ -95,7 +95,10 @@ class ConformalAnalysis(AgainstTruth):
         if self.by is not None:
             groups = truth.rows[column].dropna().unique()
             check_groups(
-                self.name, column.removeprefix("metadata."), groups, "set analysis.by=null"
+                self.name,
+                column.removeprefix("metadata."),
+                groups,
+                "set analysis.by=null",
             )
         odd = truth.rows[~truth.rows["truth"].isin(judged.rubric.levels)]
         if self.ordinal and len(odd):
@@ -109,7 +112,11 @@ class ConformalAnalysis(AgainstTruth):
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; no headline, since every valid method covers alike."""
         truth = self.truth(judged)
-        rows, needed, tell = truth.judged, conformal.items_needed(self.nominal), Told(self.name)
+        rows, needed, tell = (
+            truth.judged,
+            conformal.items_needed(self.nominal),
+            Told(self.name),
+        )
         fitting = drawn(units(rows), self.fit_share, self.seed)
         tell.say(
             "parts",
@@ -121,10 +128,18 @@ class ConformalAnalysis(AgainstTruth):
         count(tell, truth.rows)
         tell.number(needed, "needed", unit="count")
         table = self._apply(tell, "split", "score", judged.rubric, rows, fitting)
-        if len(rows) and rows["low"].notna().all() and (rows["low"] <= rows["high"]).all():
-            table += self._apply(tell, "ranges", ["low", "high"], judged.rubric, rows, fitting)
+        if (
+            len(rows)
+            and rows["low"].notna().all()
+            and (rows["low"] <= rows["high"]).all()
+        ):
+            table += self._apply(
+                tell, "ranges", ["low", "high"], judged.rubric, rows, fitting
+            )
         if self.by is not None and rows[self._group(rows)].notna().any():
-            table += self._apply(tell, "mondrian", "score", judged.rubric, rows, fitting)
+            table += self._apply(
+                tell, "mondrian", "score", judged.rubric, rows, fitting
+            )
         overall = {str(row["method"]): row for row in table if row["group"] == "all"}
         span = judged.rubric.maximum - judged.rubric.minimum
         facts = ConformalFacts(
@@ -136,7 +151,9 @@ class ConformalAnalysis(AgainstTruth):
             wide=0,
         )
         if (row := overall.get("split")) is not None:
-            one_score, its_width, nearer = self._beside_one_score(rows, fitting, judged.scale)
+            one_score, its_width, nearer = self._beside_one_score(
+                rows, fitting, judged.scale
+            )
             split = SplitIntervals(
                 inside=row["inside"],
                 promise=row["promise"],
@@ -167,7 +184,9 @@ class ConformalAnalysis(AgainstTruth):
                 "labels": [str(row["group"]) for row in shown],
                 "estimate": [row["coverage"] for row in shown],
             }
-            tell.draw("coverage", "forest", **data, reference=self.nominal, x_label="coverage")
+            tell.draw(
+                "coverage", "forest", **data, reference=self.nominal, x_label="coverage"
+            )
         return [tell.result(*ruling.decided)]
 
     def _beside_one_score(
@@ -178,23 +197,34 @@ class ConformalAnalysis(AgainstTruth):
         fit, check = rows[fitting], rows[~fitting]
         score, span = float(fit["truth"].median()), scale[1] - scale[0]
         fitted = conformal.fit(
-            np.full(len(fit), score), fit["truth"], units(fit), self.nominal, scale=scale
+            np.full(len(fit), score),
+            fit["truth"],
+            units(fit),
+            self.nominal,
+            scale=scale,
         )
         ends = conformal.intervals(fitted, [score])
         gain = (check["truth"] - score).abs() - (check["truth"] - check["score"]).abs()
         several = len({*units(check)}) > 1
         nearer = (
             several
-            and means.interval(gain, self.level, groups=units(check), bounds=(-span, span)).low > 0
+            and means.interval(
+                gain, self.level, groups=units(check), bounds=(-span, span)
+            ).low
+            > 0
         )
         return score, float(ends.high[0] - ends.low[0]), nearer
 
     def _group(self, rows: pd.DataFrame) -> str:
         """The column of `by`."""
-        column = "condition" if self.by in (None, "condition") else f"metadata.{self.by}"
+        column = (
+            "condition" if self.by in (None, "condition") else f"metadata.{self.by}"
+        )
         if column not in rows:
             known = sorted(
-                c.removeprefix("metadata.") for c in rows.columns if c.startswith("metadata.")
+                c.removeprefix("metadata.")
+                for c in rows.columns
+                if c.startswith("metadata.")
             )
             raise ConfigError(
                 f"`analysis.by` is {self.by!r}; there are: condition, {', '.join(known)}."
@@ -221,40 +251,64 @@ class ConformalAnalysis(AgainstTruth):
         if grouped:
             groups = rows[self._group(rows)].astype(object)
             present = groups[fitting].value_counts()
-            small = [str(g) for g in groups.dropna().unique() if present.get(g, 0) < needed]
-            chosen = groups.notna().to_numpy() & ~groups.astype(str).isin(small).to_numpy()
+            small = [
+                str(g) for g in groups.dropna().unique() if present.get(g, 0) < needed
+            ]
+            chosen = (
+                groups.notna().to_numpy() & ~groups.astype(str).isin(small).to_numpy()
+            )
             if small:
                 tell.say("groups_refused", groups=small, needed=needed)
         fit, check = rows[fitting & chosen], rows[~fitting & chosen]
         if len(fit) < needed or check.empty:
             if not grouped:
                 tell.say(
-                    "refused", method=method, present=len(fit), needed=needed, check=len(check)
+                    "refused",
+                    method=method,
+                    present=len(fit),
+                    needed=needed,
+                    check=len(check),
                 )
             return []
-        of_fit, of_check = (part[self._group(part)].astype(str).tolist() for part in (fit, check))
+        of_fit, of_check = (
+            part[self._group(part)].astype(str).tolist() for part in (fit, check)
+        )
         fit_by, check_by = (
             {"groups": of_fit if grouped else None},
             {"groups": of_check if grouped else None},
         )
-        values, wanted = (part[widened].to_numpy(dtype=np.float64) for part in (fit, check))
-        scale, levels = (rubric.minimum, rubric.maximum), rubric.levels if self.ordinal else None
+        values, wanted = (
+            part[widened].to_numpy(dtype=np.float64) for part in (fit, check)
+        )
+        scale, levels = (
+            (rubric.minimum, rubric.maximum),
+            rubric.levels if self.ordinal else None,
+        )
         fitted = conformal.fit(
             values, fit["truth"], units(fit), self.nominal, scale=scale, **fit_by
         )
         ends = conformal.intervals(fitted, wanted, levels=levels, **check_by)
         slices = (
-            of_check if self.by is not None and check[self._group(check)].notna().all() else None
+            of_check
+            if self.by is not None and check[self._group(check)].notna().all()
+            else None
         )
         checked = check["truth"], units(check), slices
         alone = None if grouped else next(iter(fitted.reach.values()))
         table: list[dict[str, Any]] = []
-        for part in conformal.coverage(fitted, ends, *checked, self.coverage_margin, self.level):
+        for part in conformal.coverage(
+            fitted, ends, *checked, self.coverage_margin, self.level
+        ):
             # the first slice is all of them, whatever its name
             name = part.group if table else "all"
             row = {"method": method, "group": name, "n": part.inside.n}
-            row |= {key: getattr(part, key) for key in ("inside", "promise", "n_fit", "mean_width")}
-            row |= dict(zip(("band_low", "band_high"), part.band or (None, None), strict=True))
+            row |= {
+                key: getattr(part, key)
+                for key in ("inside", "promise", "n_fit", "mean_width")
+            }
+            row |= dict(
+                zip(("band_low", "band_high"), part.band or (None, None), strict=True)
+            )
             row["reach"] = fitted.reach.get(name) if alone is None else alone
             table.append(row | part.inside.row("coverage"))
         return table
@@ -284,7 +338,9 @@ class EscalationAnalysis(AgainstTruth):
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `escalation.share`, the share that the judge may decide alone."""
         truth = self.truth(judged)
-        tolerance = margin_of(judged.rubric).value if self.tolerance is None else self.tolerance
+        tolerance = (
+            margin_of(judged.rubric).value if self.tolerance is None else self.tolerance
+        )
         rows, needed, tell = (
             truth.judged,
             units_needed(self.rate, self.confidence),
@@ -295,14 +351,19 @@ class EscalationAnalysis(AgainstTruth):
         measures = uncertainties(rows)
         used = choose(measures, self.uncertainty) if len(rows) else None
         facts = EscalationFacts(
-            rate=self.rate, confidence=self.confidence, measure=used, tolerance=tolerance
+            rate=self.rate,
+            confidence=self.confidence,
+            measure=used,
+            tolerance=tolerance,
         )
         if used is None:
             tell.findings += failed
             return [tell.result(*verdict(ESCALATION, facts).decided)]
         right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
         doubt = measures[used].to_numpy(dtype=np.float64)
-        result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
+        result = find_threshold(
+            doubt, right, self.rate, self.confidence, groups=units(rows)
+        )
         constant = (
             None
             if result.threshold is None
@@ -312,7 +373,9 @@ class EscalationAnalysis(AgainstTruth):
         share = 0.0 if constant else result.share * len(rows) / len(truth.rows)
         agreement = float(right.mean())
         tell.say(f"escalation.truth_{truth.source}", truth.told)
-        tell.say("escalation.agreement", tolerance=tolerance, right=agreement, measure=used)
+        tell.say(
+            "escalation.agreement", tolerance=tolerance, right=agreement, measure=used
+        )
         tell.findings += failed
         tell.number(share, "share", unit="share")
         tell.number(agreement, "agreement", unit="share")
@@ -334,7 +397,11 @@ class EscalationAnalysis(AgainstTruth):
             more = units_needed(result.of_units, self.confidence, wrong)
             facts = replace(facts, surest=steps[0], wrong=wrong, more=more)
             tell.tables["steps"] = pd.DataFrame(steps).rename(columns={"least": "low"})
-        decided = np.zeros(len(rows), dtype=np.bool_) if threshold is None else doubt <= threshold
+        decided = (
+            np.zeros(len(rows), dtype=np.bool_)
+            if threshold is None
+            else doubt <= threshold
+        )
         if threshold is not None:
             least = [step for step in steps if step.passed][-1].least
             facts = replace(facts, least=least, decided=int(decided.sum()))
@@ -365,11 +432,14 @@ class EscalationAnalysis(AgainstTruth):
         }
         marks = [text_mark(str(text)) for text in rows["text"]]
         table = pd.DataFrame(
-            items | {"decided": decided.astype(float), "text_mark": marks}, columns=ITEMS
+            items | {"decided": decided.astype(float), "text_mark": marks},
+            columns=ITEMS,
         )
         return [
             tell.result(
-                *verdict(ESCALATION, facts).decided, headline="escalation.share", items=table
+                *verdict(ESCALATION, facts).decided,
+                headline="escalation.share",
+                items=table,
             )
         ]
 

@@ -105,7 +105,9 @@ class ControlsAnalysis(Limited):
                 ),
             )
         judged.check_surface()
-        check_groups(self.name, "condition", present, "take some out of `analysis.bands`")
+        check_groups(
+            self.name, "condition", present, "take some out of `analysis.bands`"
+        )
         rubric = judged.rubric
         for condition, end in (
             (condition, end) for condition, band in self.bands.items() for end in band
@@ -135,7 +137,9 @@ class ControlsAnalysis(Limited):
                 judged.sign * of_class.scores,
             )
             low, high = (end if limit is None else limit for limit, end in band)
-            share = shares[condition] = of_class.share((scores >= low) & (scores <= high), level)
+            share = shares[condition] = of_class.share(
+                (scores >= low) & (scores <= high), level
+            )
             n, summary = share.n, paired.summary(scores[~of_class.failed])
             row = {
                 "condition": condition,
@@ -149,7 +153,13 @@ class ControlsAnalysis(Limited):
             rows.append(row | {"failed": int(of_class.failed.sum())})
             tell.number(share, "in_band", condition, unit="share")
             tell.number(summary.mean, "mean", condition, unit="score")
-            values = {"condition": condition, "low": low, "high": high, "hits": share.hits, "n": n}
+            values = {
+                "condition": condition,
+                "low": low,
+                "high": high,
+                "hits": share.hits,
+                "n": n,
+            }
             tell.say("controls.band", values, share.values("share"))
         bands = pd.DataFrame(rows)
         tell.table("bands", bands, share_in_band="share", mean="score", median="score")
@@ -160,18 +170,26 @@ class ControlsAnalysis(Limited):
         areas = (
             {}
             if worst is None
-            else {c: worst.told_from(of_class, level) for c, of_class in classes.items()}
+            else {
+                c: worst.told_from(of_class, level) for c, of_class in classes.items()
+            }
         )
         for condition, area in areas.items():
             tell.number(area, "auc", condition)
-            tell.say("controls.auc", area.values("auc"), worst=self.worst, condition=condition)
+            tell.say(
+                "controls.auc",
+                area.values("auc"),
+                worst=self.worst,
+                condition=condition,
+            )
         if rows:
             tell.say("controls.family", classes=len(rows), level=self.level, each=level)
         apart = {c: limits.hold(area, HALF) for c, area in areas.items()}
         inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
         held = [*apart.items(), *inside.items()]
         undecided = OpenClasses(
-            apart=_of("open", apart) or ["no_class"], inside=_of("open", inside) or ["no_class"]
+            apart=_of("open", apart) or ["no_class"],
+            inside=_of("open", inside) or ["no_class"],
         )
         facts = ControlsFacts(
             compared=bool(apart),
@@ -179,7 +197,9 @@ class ControlsAnalysis(Limited):
             share=self.share,
             reversed=_of("below", apart),
             outside=_of("below", inside),
-            missing=list(dict.fromkeys(c for c, one in held if one.outcome == "missing")),
+            missing=list(
+                dict.fromkeys(c for c, one in held if one.outcome == "missing")
+            ),
             open=undecided,
             needed=[one.n_needed for _, one in held if one.outcome == "open"],
             weakest=min((share.low for share in shares.values()), default=None),
@@ -187,7 +207,10 @@ class ControlsAnalysis(Limited):
         ruling, _ = beyond_surface(
             verdict(CONTROLS, facts), judged, [self.worst], list(areas), self.level, rng
         )
-        ids = {c: judged.scored().query("condition == @c")["item_id"].tolist() for c in conditions}
+        ids = {
+            c: judged.scored().query("condition == @c")["item_id"].tolist()
+            for c in conditions
+        }
         draw(judged, tell, {c: judged.scores(c) for c in conditions}, "box", ids=ids)
         if rows:
             data = columns(
@@ -198,7 +221,9 @@ class ControlsAnalysis(Limited):
                 high="share_high",
             )
             tell.draw("bands", "bars", **data, y_label="share")
-        return [tell.result(*ruling.decided, headline="controls.in_band" if rows else None)]
+        return [
+            tell.result(*ruling.decided, headline="controls.in_band" if rows else None)
+        ]
 
     def _present(self, judged: RunEvidence) -> list[str]:
         present = judged.conditions()
@@ -249,7 +274,9 @@ class AdversarialAnalysis(Limited):
                 ),
             )
         judged.check_surface()
-        check_groups(self.name, "condition", _attacks(judged), "choose another `analysis=`")
+        check_groups(
+            self.name, "condition", _attacks(judged), "choose another `analysis=`"
+        )
 
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `adversarial.auc_worst`, the AUC of the attack that works best on
@@ -257,7 +284,8 @@ class AdversarialAnalysis(Limited):
         self.check(judged)
         tell, present, attacks = Told(self.name), judged.conditions(), _attacks(judged)
         honest, undressed = (
-            [c for c in names if c in present] for names in (self.baseline, self.treatment)
+            [c for c in names if c in present]
+            for names in (self.baseline, self.treatment)
         )
         asked = [*attacks, *honest, *undressed]
         tell.findings += count(tell, judged.first(*asked), asked)
@@ -286,7 +314,9 @@ class AdversarialAnalysis(Limited):
         rows: list[dict[str, Any]] = table.to_dict("records")
         for row in rows:
             attack = row["attack"].removeprefix(PREFIX)
-            tell.number(Estimate(row["auc"], row["auc_low"], row["auc_high"]), "auc", attack)
+            tell.number(
+                Estimate(row["auc"], row["auc_low"], row["auc_high"]), "auc", attack
+            )
             tell.number(row["success_rate"], "success", attack, unit="share")
             if not np.isnan(row["mean_shift"]):
                 tell.number(row["mean_shift"], "shift", attack, unit="change")
@@ -294,27 +324,43 @@ class AdversarialAnalysis(Limited):
         tell.number(worst["auc"], "auc_worst")
         tell.number(float(table["auc"].mean()), "auc_mean")
         tell.number(float(table["success_rate"].mean()), "success_mean", unit="share")
-        tell.say("adversarial.against", attacks=len(rows), n=baseline.size, baseline=honest)
+        tell.say(
+            "adversarial.against", attacks=len(rows), n=baseline.size, baseline=honest
+        )
         each = family_level(self.level, len(rows))
         tell.say("adversarial.family", attacks=len(rows), level=self.level, each=each)
         named = {name: worst[name] for name in ("attack", "n", "auc")} | {
             "success": worst["success_rate"]
         }
-        tell.say("adversarial.worst", named, interval=(worst["auc_low"], worst["auc_high"]))
+        tell.say(
+            "adversarial.worst", named, interval=(worst["auc_low"], worst["auc_high"])
+        )
         tell.say(f"adversarial.success_{self.success}", threshold=worst["threshold"])
-        if rival is not None and rival.correlation is not None and rival.increment is not None:
+        if (
+            rival is not None
+            and rival.correlation is not None
+            and rival.increment is not None
+        ):
             tell.say(
-                "adversarial.surface", rival.increment.values("gain"), surface=rival.correlation
+                "adversarial.surface",
+                rival.increment.values("gain"),
+                surface=rival.correlation,
             )
         if treatment.size:
             tell.say("adversarial.shift", n=treatment.size, treatment=undressed)
         else:
             tell.say("adversarial.no_treatment", treatment=list(self.treatment))
         attacks = table.drop(columns="threshold")
-        units: dict[str, Unit] = {"mean": "score", "mean_shift": "change", "success_rate": "share"}
+        units: dict[str, Unit] = {
+            "mean": "score",
+            "mean_shift": "change",
+            "success_rate": "share",
+        }
         tell.table("attacks", attacks, **units)
         tell_movement(tell, judged)
-        data = columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
+        data = columns(
+            table, labels="attack", estimate="auc", low="auc_low", high="auc_high"
+        )
         tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
         return [tell.result(*ruling.decided, headline="adversarial.auc_worst")]
 
@@ -323,7 +369,10 @@ class AdversarialAnalysis(Limited):
     ) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
         classes, sign, rows = judged_classes(judged, _attacks(judged)), judged.sign, []
-        level, baseline = family_level(self.level, len(classes)), honest.scores[~honest.failed]
+        level, baseline = (
+            family_level(self.level, len(classes)),
+            honest.scores[~honest.failed],
+        )
         threshold = (
             sum(judged.ends) / 2
             if self.success == "midpoint"
@@ -333,17 +382,31 @@ class AdversarialAnalysis(Limited):
             scores, apart = texts.scores[~texts.failed], texts.told_from(honest, level)
             shift = ranking.mean_shift(scores, sign * treatment, self.level)
             passed = texts.share(texts.scores < threshold, level)
-            outcome, needed = _shown(limits.hold(apart, HALF), limits.hold(passed, HALF))
-            row = {"attack": attack, "n": scores.size, "failed": int(texts.failed.sum())}
-            row |= {"mean": float((sign * scores).mean()), "outcome": outcome, "needed": needed}
+            outcome, needed = _shown(
+                limits.hold(apart, HALF), limits.hold(passed, HALF)
+            )
+            row = {
+                "attack": attack,
+                "n": scores.size,
+                "failed": int(texts.failed.sum()),
+            }
+            row |= {
+                "mean": float((sign * scores).mean()),
+                "outcome": outcome,
+                "needed": needed,
+            }
             row |= apart.row("auc", "auc_") | (shift if sign > 0 else -shift).row(
                 "mean_shift", "mean_shift_"
             )
             rows.append(
-                row | passed.row("success_rate", "success_") | {"threshold": sign * threshold}
+                row
+                | passed.row("success_rate", "success_")
+                | {"threshold": sign * threshold}
             )
         return (
-            pd.DataFrame(rows).sort_values(["auc", "attack"], kind="stable").reset_index(drop=True)
+            pd.DataFrame(rows)
+            .sort_values(["auc", "attack"], kind="stable")
+            .reset_index(drop=True)
         )
 
 
@@ -360,10 +423,14 @@ def tell_movement(tell: Told, judged: RunEvidence) -> None:
     scored = judged.scored()
     copies = scored[scored["metadata.original"].isin(scored["item_id"])]
     before = (
-        copies["metadata.original"].map(scored.set_index("item_id")["score"]).astype(np.float64)
+        copies["metadata.original"]
+        .map(scored.set_index("item_id")["score"])
+        .astype(np.float64)
     )
     shifts = copies["score"] - before
-    families = copies["condition"].map(lambda condition: str(condition).partition(":")[2])
+    families = copies["condition"].map(
+        lambda condition: str(condition).partition(":")[2]
+    )
     bounds, rows = (0.0, judged.rubric.maximum - judged.rubric.minimum), []
     for family, own in shifts.groupby(families):
         moved = means.interval(
@@ -407,13 +474,17 @@ class Class:
 
     def told_from(self, better: "Class", level: float) -> Estimate:
         """How often a text scores worse than one of the other class; each has a judged text."""
-        return limits.area(self.scores, better.scores, self.groups, better.groups, self.ends, level)
+        return limits.area(
+            self.scores, better.scores, self.groups, better.groups, self.ends, level
+        )
 
 
 def judged_classes(judged: RunEvidence, conditions: Sequence[str]) -> dict[str, Class]:
     """The texts of each condition of which one was judged."""
     classes = {condition: Class(judged, condition) for condition in conditions}
-    return {condition: own for condition, own in classes.items() if not own.failed.all()}
+    return {
+        condition: own for condition, own in classes.items() if not own.failed.all()
+    }
 
 
 def _of(outcome: limits.Outcome, held: Mapping[str, Held]) -> list[str]:
@@ -485,7 +556,9 @@ def surface_of_classes(
     )
     columns = np.column_stack([scores, guess, is_worse])
     try:
-        gain = jackknife.LeftOut(columns, _gain, rng, groups).nearly_mean(level, (-1, 1))
+        gain = jackknife.LeftOut(columns, _gain, rng, groups).nearly_mean(
+            level, (-1, 1)
+        )
     except ValueError:
         return rival._replace(outcome="open")
     return rival if gain.low > 0 else rival._replace(outcome="surface_as_good")

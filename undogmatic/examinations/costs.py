@@ -63,9 +63,9 @@ class CostsAnalysis(Limited):
             Told(self.name),
             {q: costs[q] / base[q] if base[q] > 0 else np.nan for q in costs},
         )
-        table = pd.DataFrame({"per_item": costs, "baseline": base, "ratio": cheaper}).rename_axis(
-            "quantity"
-        )
+        table = pd.DataFrame(
+            {"per_item": costs, "baseline": base, "ratio": cheaper}
+        ).rename_axis("quantity")
         tell.tables["per_item"] = table = table.reset_index()
         for quantity, value in costs.items():
             unit = _UNITS.get(quantity, "")
@@ -77,7 +77,9 @@ class CostsAnalysis(Limited):
         tell.say("calls_single" if self.baseline is None else "calls_baseline", calls)
         cached, fresh = int(rows["cached"].sum()), int((rows["cached"] == 0).sum())
         if fresh:
-            spending = {q: costs[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")}
+            spending = {
+                q: costs[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")
+            }
             tell.say("spent_unpriced" if np.isnan(costs["usd"]) else "spent", spending)
         if cached:
             total = cached + int(rows["calls"].sum())
@@ -91,7 +93,16 @@ class CostsAnalysis(Limited):
         if TRIGGERED in frame:
             self._trigger(
                 tell,
-                rows[["group", *(name for name in (TRIGGERED, FIRED, UNKNOWN) if name in frame)]],
+                rows[
+                    [
+                        "group",
+                        *(
+                            name
+                            for name in (TRIGGERED, FIRED, UNKNOWN)
+                            if name in frame
+                        ),
+                    ]
+                ],
             )
         return [tell.result()]
 
@@ -102,17 +113,22 @@ class CostsAnalysis(Limited):
         if known.empty:
             return
         groups = units(known)
-        called = proportion(known[TRIGGERED].astype(float) > 0, self.level, groups=groups)
+        called = proportion(
+            known[TRIGGERED].astype(float) > 0, self.level, groups=groups
+        )
         tell.number(called, "trigger_rate")
         tell.say("trigger", called.values("share"), hits=called.hits, n=called.n)
         listed, unknown = _names(known, FIRED), _names(known, UNKNOWN)
         table = []
         for rule in sorted({rule for names in (*listed, *unknown) for rule in names}):
             fired, lacked = (
-                column.map(lambda names, r=rule: r in names) for column in (listed, unknown)
+                column.map(lambda names, r=rule: r in names)
+                for column in (listed, unknown)
             )
             share = proportion(fired, self.level, groups=groups)
-            row = {"rule": rule, "n_fired": share.hits, "n": share.n} | share.row("share", "share_")
+            row = {"rule": rule, "n_fired": share.hits, "n": share.n} | share.row(
+                "share", "share_"
+            )
             row["n_alone"] = int(listed.map(lambda names, r=rule: names == [r]).sum())
             table.append(row | {"n_not_evaluated": int(lacked.sum())})
         if not table:
@@ -123,13 +139,17 @@ class CostsAnalysis(Limited):
         tell.table("rules", rules, share="share")
         shown = rules[rules["n_fired"] > 0]
         if len(shown) > 1:
-            data = columns(shown, labels="rule", values="share", low="share_low", high="share_high")
+            data = columns(
+                shown, labels="rule", values="share", low="share_low", high="share_high"
+            )
             tell.draw("rules", "bars", **data, y_label="share")
 
     def _baseline(self, judged: RunEvidence) -> dict[str, float]:
         if self.baseline is None:
             return {quantity: np.nan for quantity in QUANTITIES} | {"calls": 1.0}
-        judgments = RunFolder.open(self.baseline, "`analysis.baseline`", [JOURNAL]).judgments
+        judgments = RunFolder.open(
+            self.baseline, "`analysis.baseline`", [JOURNAL]
+        ).judgments
         here, there = set(judged.frame["item_id"]), {j.item_id for j in judgments}
         if here != there:
             raise DataError(
@@ -142,8 +162,14 @@ class CostsAnalysis(Limited):
 
 def _names(rows: pd.DataFrame, column: str) -> pd.Series:
     """The comma-separated names in each row, as lists."""
-    texts = rows[column].fillna("").astype(str) if column in rows else pd.Series("", rows.index)
-    return texts.map(lambda text: [name.strip() for name in text.split(",") if name.strip()])
+    texts = (
+        rows[column].fillna("").astype(str)
+        if column in rows
+        else pd.Series("", rows.index)
+    )
+    return texts.map(
+        lambda text: [name.strip() for name in text.split(",") if name.strip()]
+    )
 
 
 def spent(judgments: Iterable[Judgment]) -> pd.DataFrame:
@@ -164,7 +190,8 @@ def spent(judgments: Iterable[Judgment]) -> pd.DataFrame:
     while len(parts[-1]) == HELD and (more := [*islice(rows, HELD)]):
         parts.append(pd.DataFrame(more, columns=names))
     return pd.concat(
-        [part.astype({"error": object, "usd": float}) for part in parts], ignore_index=True
+        [part.astype({"error": object, "usd": float}) for part in parts],
+        ignore_index=True,
     )
 
 
@@ -187,6 +214,9 @@ def per_item(rows: Any) -> dict[str, float]:
     rows = read(rows)
     fresh = (rows["cached"] == 0).to_numpy()
     means = {
-        name: float(rows[name].astype("float64")[fresh].mean(skipna=False)) for name in QUANTITIES
+        name: float(rows[name].astype("float64")[fresh].mean(skipna=False))
+        for name in QUANTITIES
     }
-    return means | {"calls": float((rows["calls"].astype("float64") + rows["cached"]).mean())}
+    return means | {
+        "calls": float((rows["calls"].astype("float64") + rows["cached"]).mean())
+    }

@@ -90,10 +90,15 @@ def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
         told.number(figure, name)
     facts = {"made": str(test.made), "answer": test.answer, "source": test.source}
     told.say("datasheet.answer", facts, subject=Subject.ASKED)
-    if not test.settings.get("model") or not view.table.settings.get(view.judge, {}).get("model"):
+    if not test.settings.get("model") or not view.table.settings.get(
+        view.judge, {}
+    ).get("model"):
         told.say("datasheet.same_judge")
     moving = [name for name, word in test.shown.items() if word == "effect"]
-    texts = [" ".join(parts) for parts in zip(*view.table.texts(view.first()["item"]), strict=True)]
+    texts = [
+        " ".join(parts)
+        for parts in zip(*view.table.texts(view.first()["item"]), strict=True)
+    ]
     texts = [text for text in texts if text.strip()]
     for cue in moving:
         if (moved := test.figures.get(CUE + cue)) is not None:
@@ -102,12 +107,18 @@ def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
 
 def _tell(cue: str, figure: Estimate, texts: list[str], told: Told) -> None:
     """Tell whether what moves the judge's scores is found in these texts."""
-    facts: dict[str, Any] = {"cue": cue, "total": len(texts), "up": int(figure.value > 0)}
+    facts: dict[str, Any] = {
+        "cue": cue,
+        "total": len(texts),
+        "up": int(figure.value > 0),
+    }
     facts |= {"moved": abs(figure.value), "interval": figure.interval}
     sign = _signs().get(cue)
     how: dict[str, Any] = {"subject": Subject.ASKED}
     if cue == LENGTH and texts:
-        low, high = np.quantile([len(text.split()) for text in texts], (0.1, 0.9)).round()
+        low, high = np.quantile(
+            [len(text.split()) for text in texts], (0.1, 0.9)
+        ).round()
         facts |= {"low": int(low), "high": int(high)}
         if high - low >= LONGER:
             told.say("datasheet.lengths", facts, weight=Weight.LIMITS, **how)
@@ -121,7 +132,9 @@ def _tell(cue: str, figure: Estimate, texts: list[str], told: Told) -> None:
         # What all of them have moves all alike, and no comparison.
         same = n == len(texts)
         key = "datasheet.in_all" if same else "datasheet.found"
-        told.say(key, facts, n=n, weight=Weight.QUALIFIES if same else Weight.LIMITS, **how)
+        told.say(
+            key, facts, n=n, weight=Weight.QUALIFIES if same else Weight.LIMITS, **how
+        )
     else:
         told.say("datasheet.absent", facts, **how)
 

@@ -100,7 +100,9 @@ class _Drift:
         given."""
         ruling = verdict(table, facts)
         found = ruling.finding
-        self.told.findings.append(found if subject is None else replace(found, subject=subject))
+        self.told.findings.append(
+            found if subject is None else replace(found, subject=subject)
+        )
         return ruling
 
 
@@ -149,7 +151,12 @@ def _compare(new: Evidence, old: Evidence, told: Told, options: CheckOptions) ->
         return
     old = _recoded(old, new)
     if new.kind == "ordered" and new.categories != old.categories:
-        told.lacks("drift", "drift.categories", new=list(new.categories), old=list(old.categories))
+        told.lacks(
+            "drift",
+            "drift.categories",
+            new=list(new.categories),
+            old=list(old.categories),
+        )
         return
     compared = list(_judges(new, old))
     if not compared:
@@ -190,7 +197,9 @@ def _recoded(old: Evidence, new: Evidence) -> Evidence:
     if set(old.categories) - set(new.categories) and old.kind == "ordered":
         return old
     names = list(dict.fromkeys([*new.categories, *old.categories]))
-    places = {float(n): float(names.index(name)) for n, name in enumerate(old.categories)}
+    places = {
+        float(n): float(names.index(name)) for n, name in enumerate(old.categories)
+    }
     return replace(
         old,
         verdicts=old.verdicts.assign(verdict=old.verdicts["verdict"].map(places)),
@@ -214,15 +223,24 @@ def _judges(new: Evidence, old: Evidence) -> Iterator[tuple[str, str, str]]:
 def _settings(new: Evidence, old: Evidence, now: str, before: str, told: Told) -> None:
     """Name what is known of the judge and differs: model, prompt, settings."""
     after, earlier = new.settings.get(now, {}), old.settings.get(before, {})
-    changed = [key for key in sorted(after.keys() & earlier.keys()) if after[key] != earlier[key]]
+    changed = [
+        key
+        for key in sorted(after.keys() & earlier.keys())
+        if after[key] != earlier[key]
+    ]
     if changed:
         told.say("drift.settings", judge=now, keys=changed)
 
 
-def _beside(new: Evidence, old: Evidence, now: str, before: str, criterion: str) -> pd.DataFrame:
+def _beside(
+    new: Evidence, old: Evidence, now: str, before: str, criterion: str
+) -> pd.DataFrame:
     """First verdicts of both on the items and orders that both judged: item, order, new, old,
     code."""
-    sides = [table.of(judge, criterion).first() for table, judge in ((new, now), (old, before))]
+    sides = [
+        table.of(judge, criterion).first()
+        for table, judge in ((new, now), (old, before))
+    ]
     one, other = (
         side.assign(order=side["order"].fillna("")).dropna(subset=["verdict"])[
             ["item", "order", "verdict"]
@@ -241,7 +259,8 @@ def _other_texts(new: Evidence, old: Evidence, items: pd.Series) -> pd.Series:
     for column in ("text", "text_1", "text_2"):
         if column in new.items and column in old.items:
             one, before = (
-                table.items[column].reindex(items).to_numpy(dtype=object) for table in (new, old)
+                table.items[column].reindex(items).to_numpy(dtype=object)
+                for table in (new, old)
             )
             known = pd.notna(one) & pd.notna(before)
             other |= pd.Series(known & (one != before), index=items.index)
@@ -250,7 +269,11 @@ def _other_texts(new: Evidence, old: Evidence, items: pd.Series) -> pd.Series:
 
 def _scaled(table: Evidence, values: Array) -> Array:
     """Places of ordered categories as a share of the scale; other values as they are."""
-    return values / max(len(table.categories) - 1, 1) if table.kind == "ordered" else values
+    return (
+        values / max(len(table.categories) - 1, 1)
+        if table.kind == "ordered"
+        else values
+    )
 
 
 class _Unchanged(NamedTuple):
@@ -271,7 +294,10 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         return _Unchanged()
     numbers = new.kind == "numeric"
     codes = pd.factorize(rows["code"])[0].astype(np.intp)
-    now, before = rows[NEW].to_numpy(dtype=np.float64), rows[OLD].to_numpy(dtype=np.float64)
+    now, before = (
+        rows[NEW].to_numpy(dtype=np.float64),
+        rows[OLD].to_numpy(dtype=np.float64),
+    )
     apart = np.abs(now - before) if numbers else (now != before).astype(np.float64)
     most = np.inf if reach is None else max(reach, float(apart.max()))
     change = means.interval(apart, options.level, groups=codes, bounds=(0, most))
@@ -303,11 +329,17 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     if shown.still:
         drift.lacks("asked", "drift.all_the_same", n=n)
     labels = next(
-        (t.labels for t in (new, drift.old) if (t.labels["criterion"] == drift.criterion).any()),
+        (
+            t.labels
+            for t in (new, drift.old)
+            if (t.labels["criterion"] == drift.criterion).any()
+        ),
         new.labels,
     )
     long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
-    agrees, _ = agreement_per_item(new, long, labels[labels["criterion"] == drift.criterion])
+    agrees, _ = agreement_per_item(
+        new, long, labels[labels["criterion"] == drift.criterion]
+    )
     if agrees.empty:
         return shown
     codes = rows.drop_duplicates("item").set_index("item")["code"].reindex(agrees.index)
@@ -342,7 +374,9 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
 
 def _labelled(table: Evidence, criterion: str) -> int:
     """How many items have a label on a criterion."""
-    labels = table.labels[table.labels["label"].notna() & (table.labels["criterion"] == criterion)]
+    labels = table.labels[
+        table.labels["label"].notna() & (table.labels["criterion"] == criterion)
+    ]
     return int(labels["item"].nunique())
 
 
@@ -359,9 +393,13 @@ def _apart(drift: _Drift) -> None:
 def difference(now: Estimate, before: Estimate) -> Estimate | None:
     """Tell by how much two independent figures differ, with the limits that missing verdicts leave;
     None where one of them has no limits."""
-    if not np.isfinite([now.value, *now.interval, before.value, *before.interval]).all():
+    if not np.isfinite(
+        [now.value, *now.interval, before.value, *before.interval]
+    ).all():
         return None
-    sides = [each.replace(low=each.worst_low, high=each.best_high) for each in (now, before)]
+    sides = [
+        each.replace(low=each.worst_low, high=each.best_high) for each in (now, before)
+    ]
     widest = compare.apart(*sides)
     return compare.apart(now, before).replace(worst=widest.low, best=widest.high)
 
@@ -383,7 +421,9 @@ class _Here(NamedTuple):
             change = difference(now.estimate, before)
         if now.estimate is None or before is None or change is None:
             values = {"judge": self.judge, "then": self.then}
-            self.told.lacks(f"drift.agreement{self.name}", f"drift.no_labels_{why}", **values)
+            self.told.lacks(
+                f"drift.agreement{self.name}", f"drift.no_labels_{why}", **values
+            )
             lacking = self.told.not_examined[f"drift.agreement{self.name}"]
             _untold(lacking, self.told, self.judge)
             return
@@ -429,8 +469,14 @@ def held_against(table: Evidence, card: EarlierFigures, level: float) -> Estimat
     verdict and coefficient. Raises DataError that says which of them differs."""
     name = f"agreement.{HEADLINES[card.kind]}"
     figure = card.figures.get(name)
-    own = {key: setting(value) for key, value in table.settings.get(card.judge, {}).items()}
-    other = [key for key in sorted(own.keys() & card.settings) if own[key] != card.settings[key]]
+    own = {
+        key: setting(value) for key, value in table.settings.get(card.judge, {}).items()
+    }
+    other = [
+        key
+        for key in sorted(own.keys() & card.settings)
+        if own[key] != card.settings[key]
+    ]
     why = ""
     if card.judge not in table.judges:
         why = f"it is about the judge {brief(card.judge)}, and here is {', '.join(table.judges)}"
@@ -458,15 +504,21 @@ def held_against(table: Evidence, card: EarlierFigures, level: float) -> Estimat
     return figure
 
 
-def _beside_card(new: Evidence, card: EarlierFigures, told: Told, options: CheckOptions) -> None:
+def _beside_card(
+    new: Evidence, card: EarlierFigures, told: Told, options: CheckOptions
+) -> None:
     """Tell whether the judge of a card agrees with people as it did then."""
     before = held_against(new, card, options.level)
     here = _Here(card.judge, then(card), told)
-    if unknown := sorted(card.settings.keys() - new.settings.get(card.judge, {}).keys()):
+    if unknown := sorted(
+        card.settings.keys() - new.settings.get(card.judge, {}).keys()
+    ):
         told.say("drift.card_settings", judge=card.judge, keys=unknown, then=here.then)
     for judge in new.judges:
         if judge != card.judge:
-            told.lacks(f"drift.{judge}", "drift.not_on_card", judge=judge, then=here.then)
+            told.lacks(
+                f"drift.{judge}", "drift.not_on_card", judge=judge, then=here.then
+            )
     digests = table_digests(new, card.judge, card.criterion)
     if (digests.verdicts, digests.labels) == (card.verdicts, card.labels):
         values = {"judge": card.judge, "then": here.then}
@@ -489,7 +541,10 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
         table.of(drift.judge, drift.criterion).consensus().reindex(rows["item"])
         for table in (new, drift.old)
     )
-    sides = [_scaled(new, side.to_numpy(np.float64)) for side in (rows[NEW], rows[OLD], *people)]
+    sides = [
+        _scaled(new, side.to_numpy(np.float64))
+        for side in (rows[NEW], rows[OLD], *people)
+    ]
     codes = pd.factorize(rows["code"])[0].astype(np.intp)
     labelled = ~(np.isnan(sides[2]) | np.isnan(sides[3]))
     enough = np.unique(codes[labelled]).size >= jackknife.FEWEST
@@ -508,7 +563,10 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
     if enough:
         labels = Paired(sides[2], sides[3], codes, reach).interval(options.level)
         apart = Paired(
-            sides[0] - sides[1], sides[2] - sides[3], codes, None if reach is None else 2 * reach
+            sides[0] - sides[1],
+            sides[2] - sides[3],
+            codes,
+            None if reach is None else 2 * reach,
         )
         beyond, told, within = (
             drift.figure("beyond_labels", apart),
@@ -527,14 +585,17 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
         within=within,
         changed=same.changed,
         unchanged=Finding(
-            "drift.same_still" if same.still else "drift.same_unknown", {"n": same.still}
+            "drift.same_still" if same.still else "drift.same_unknown",
+            {"n": same.still},
         ),
         grades=new.kind == "numeric",
     )
     drift.conclude(rules.DRIFT_OTHER_TEXTS, facts)
 
 
-def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> Study | None:
+def variance_of(
+    table: Evidence, criterion: str, told: Told, options: CheckOptions
+) -> Study | None:
     """Divide the variance of verdicts among items, judges and repeats, on the items that all judges
     judged as often.
 
@@ -560,29 +621,46 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
     judges = list(dict.fromkeys(wide.columns.get_level_values("judge")))
     repeats = min((wide[judge].shape[1] for judge in judges), default=0)
     cells = [
-        (judge, repeat) for judge in judges for repeat in sorted(wide[judge].columns)[:repeats]
+        (judge, repeat)
+        for judge in judges
+        for repeat in sorted(wide[judge].columns)[:repeats]
     ]
     complete = wide[cells].dropna()
     groups = table.items["group"].reindex(complete.index).to_numpy()
     if max(len(judges), repeats) < 2 or len(set(groups)) < FEWEST_GROUPS:
         told.lacks(
-            "variance", "drift.no_variance", n=len(complete), judges=len(judges), repeats=repeats
+            "variance",
+            "drift.no_variance",
+            n=len(complete),
+            judges=len(judges),
+            repeats=repeats,
         )
         return None
     scores = _scaled(table, complete.to_numpy(dtype=np.float64)).reshape(
         len(complete), len(judges), repeats
     )
     facets = [
-        name for name, size in zip(("judge", "repeat"), scores.shape[1:], strict=True) if size > 1
+        name
+        for name, size in zip(("judge", "repeat"), scores.shape[1:], strict=True)
+        if size > 1
     ]
     shape = (len(complete), *(size for size in scores.shape[1:] if size > 1))
     study = Study(scores.reshape(shape), facets, groups=groups, level=options.level)
-    parts = {"_".join(c.source): c.variance for c in study.components() if "repeat" not in c.source}
+    parts = {
+        "_".join(c.source): c.variance
+        for c in study.components()
+        if "repeat" not in c.source
+    }
     if repeats > 1:
         spread = scores.var(axis=2, ddof=1).mean(axis=1)
-        parts["repeat"] = means.interval(spread, options.level, groups=groups, bounds=(0, np.inf))
+        parts["repeat"] = means.interval(
+            spread, options.level, groups=groups, bounds=(0, np.inf)
+        )
     total = sum(part.value for part in parts.values())
-    shares = {name: part.value / total if total > 0 else np.nan for name, part in parts.items()}
+    shares = {
+        name: part.value / total if total > 0 else np.nan
+        for name, part in parts.items()
+    }
     for name, part in parts.items():
         told.number(part, f"variance.{name}")
     divided = pd.DataFrame(
@@ -590,8 +668,15 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
         for name, part in parts.items()
     )
     told.table("drift.variance", divided, share="share")
-    values: dict[str, Any] = {"n": len(complete), "judges": len(judges), "item": shares[ITEM]}
-    values |= {"judge": shares.get("judge", 0.0), "both": shares.get(f"{ITEM}_judge", 0.0)}
+    values: dict[str, Any] = {
+        "n": len(complete),
+        "judges": len(judges),
+        "item": shares[ITEM],
+    }
+    values |= {
+        "judge": shares.get("judge", 0.0),
+        "both": shares.get(f"{ITEM}_judge", 0.0),
+    }
     if repeats > 1:
         told.say("drift.variance", **values, repeats=repeats, repeat=shares["repeat"])
     else:

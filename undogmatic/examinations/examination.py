@@ -98,7 +98,11 @@ def _labels(view: JudgeView) -> Unmet | None:
 
 def _originals(view: JudgeView) -> Unmet | None:
     # Labels that are the judge's own show nothing of what it may be used for.
-    return Unmet("examination.copied_labels", of_all=COPIES) if view.once(people.copied) else None
+    return (
+        Unmet("examination.copied_labels", of_all=COPIES)
+        if view.once(people.copied)
+        else None
+    )
 
 
 def _pairs(view: JudgeView) -> Unmet | None:
@@ -109,7 +113,11 @@ def _pairs(view: JudgeView) -> Unmet | None:
 
 def _raters(view: JudgeView) -> Unmet | None:
     raters = [str(name) for name in view.pairs()["rater"].unique()]
-    return None if len(raters) > 1 else Unmet("examination.no_raters", {"rater": ", ".join(raters)})
+    return (
+        None
+        if len(raters) > 1
+        else Unmet("examination.no_raters", {"rater": ", ".join(raters)})
+    )
 
 
 def _texts(view: JudgeView) -> Unmet | None:
@@ -121,27 +129,41 @@ def _repeats(view: JudgeView) -> Unmet | None:
 
 
 def _order(view: JudgeView) -> Unmet | None:
-    return None if view.verdicts["order"].notna().any() else Unmet("examination.no_order")
+    return (
+        None if view.verdicts["order"].notna().any() else Unmet("examination.no_order")
+    )
 
 
 def _orders(view: JudgeView) -> Unmet | None:
     rows = view.first().dropna(subset=["verdict"])
-    given, swapped = (rows.loc[rows["order"] == order, "item"] for order in (AS_GIVEN, SWAPPED))
+    given, swapped = (
+        rows.loc[rows["order"] == order, "item"] for order in (AS_GIVEN, SWAPPED)
+    )
     return None if given.isin(swapped).any() else Unmet("examination.no_orders")
 
 
 def _confidence(view: JudgeView) -> Unmet | None:
-    return None if view.verdicts["confidence"].notna().any() else Unmet("examination.no_confidence")
+    return (
+        None
+        if view.verdicts["confidence"].notna().any()
+        else Unmet("examination.no_confidence")
+    )
 
 
 def _systems(view: JudgeView) -> Unmet | None:
     columns = {"system_1", "system_2"} if view.table.kind == "pairwise" else {"system"}
-    return None if columns <= set(view.table.items.columns) else Unmet("examination.no_systems")
+    return (
+        None
+        if columns <= set(view.table.items.columns)
+        else Unmet("examination.no_systems")
+    )
 
 
 def _judges(view: JudgeView) -> Unmet | None:
     verdicts = view.table.verdicts
-    judges_here = verdicts.loc[verdicts["criterion"] == view.criterion, "judge"].nunique()
+    judges_here = verdicts.loc[
+        verdicts["criterion"] == view.criterion, "judge"
+    ].nunique()
     return None if judges_here > 1 else Unmet("examination.no_judges")
 
 
@@ -166,7 +188,11 @@ def _injected(view: JudgeView) -> Unmet | None:
 
 
 def _instrument(view: JudgeView) -> Unmet | None:
-    return None if view.table.instrument is not None else Unmet("examination.no_instrument")
+    return (
+        None
+        if view.table.instrument is not None
+        else Unmet("examination.no_instrument")
+    )
 
 
 NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
@@ -229,7 +255,11 @@ class Lacking(NamedTuple):
 
 def lacking(examination: Examination, view: JudgeView) -> Lacking | None:
     """Say why an examination cannot be asked of this evidence; None where it can."""
-    unmet = {need: found for need in examination.needs if (found := NEEDS[need](view)) is not None}
+    unmet = {
+        need: found
+        for need in examination.needs
+        if (found := NEEDS[need](view)) is not None
+    }
     # That there are no labels is said once for all, whatever else they lack.
     for need, found in unmet.items():
         if found.of_all is not None:
@@ -238,7 +268,11 @@ def lacking(examination: Examination, view: JudgeView) -> Lacking | None:
     if kind not in kinds_read:
         what = kind if kind in examination.lacks else "kinds"
         return _said(
-            examination, what, Unmet("examination.other_kind"), kind=kind, kinds=list(kinds_read)
+            examination,
+            what,
+            Unmet("examination.other_kind"),
+            kind=kind,
+            kinds=list(kinds_read),
         )
     for need, found in unmet.items():
         return _said(examination, need, found)
@@ -247,7 +281,11 @@ def lacking(examination: Examination, view: JudgeView) -> Lacking | None:
     if groups < examination.fewest_groups:
         needed = examination.fewest_groups
         return _said(
-            examination, "groups", Unmet("examination.few_groups"), groups=groups, needed=needed
+            examination,
+            "groups",
+            Unmet("examination.few_groups"),
+            groups=groups,
+            needed=needed,
         )
     return None
 
@@ -262,7 +300,10 @@ def _said(examination: Examination, what: Any, unmet: Unmet, **more: Any) -> Lac
 
 
 def ask(
-    examinations: Sequence[Examination], view: JudgeView, options: CheckOptions, told: Told
+    examinations: Sequence[Examination],
+    view: JudgeView,
+    options: CheckOptions,
+    told: Told,
 ) -> list[Examination]:
     """Ask examinations one after the other, and add what each tells, or why it could not be asked.
 
@@ -318,15 +359,21 @@ def chosen(only: Sequence[str]) -> list[Examination]:
                 f"--only is {brief(name)}, which is no examination.{meant} There are:"
                 f" {', '.join(known)}."
             )
-    return [examination for examination in every if not only or examination.name in only]
+    return [
+        examination for examination in every if not only or examination.name in only
+    ]
 
 
 def others(asked: Sequence[Examination]) -> list[Examination]:
     """The examinations that are not among these."""
-    return [examination for examination in (*OURS, *installed()) if examination not in asked]
+    return [
+        examination for examination in (*OURS, *installed()) if examination not in asked
+    ]
 
 
-def leave_out(examinations: Sequence[Examination], view: JudgeView, told: Told) -> list[str]:
+def leave_out(
+    examinations: Sequence[Examination], view: JudgeView, told: Told
+) -> list[str]:
     """Say which examinations were not asked.
 
     Returns:
@@ -359,7 +406,9 @@ def _asked(examination: Examination, view: JudgeView, options: CheckOptions) -> 
     examination.examine(view, own, options)
     if own.name:
         own.tables = {f"{own.name}.{name}": table for name, table in own.tables.items()}
-        own.columns = {f"{own.name}.{name}": units for name, units in own.columns.items()}
+        own.columns = {
+            f"{own.name}.{name}": units for name, units in own.columns.items()
+        }
         own.drawings = [replace(figure, section=own.name) for figure in own.drawings]
     if not examination.decides:
         _hold_to_its_promise(examination, own)

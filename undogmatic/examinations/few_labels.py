@@ -122,13 +122,20 @@ class FewLabelsAnalysis(Limited):
         tell.say("maps_but_isotonic" if len(others) == 1 else "maps", told)
         treatment, baseline = contrast(self.treatment, self.baseline, rows)
         paired = (
-            rows[(rows["condition"] == c) & rows["pair_id"].notna()] for c in (treatment, baseline)
+            rows[(rows["condition"] == c) & rows["pair_id"].notna()]
+            for c in (treatment, baseline)
         )
-        both, (bottom, top) = pd.merge(*paired, on="pair_id", suffixes=("_a", "_b")), judged.scale
+        both, (bottom, top) = (
+            pd.merge(*paired, on="pair_id", suffixes=("_a", "_b")),
+            judged.scale,
+        )
         # A pair is labelled as one: its two texts carry the same probability.
         apart = both.rename(columns={"group_a": "group", f"{INCLUSION}_a": INCLUSION})
         apart = apart.assign(
-            **{name: both[f"{name}_a"] - both[f"{name}_b"] for name in ("score", "label")}
+            **{
+                name: both[f"{name}_a"] - both[f"{name}_b"]
+                for name in ("score", "label")
+            }
         )
         _, differences = self._estimates(apart, (bottom - top, top - bottom))
         if self.calibration in differences:
@@ -143,7 +150,9 @@ class FewLabelsAnalysis(Limited):
                 "n": one.n_items,
                 "labels": one.estimate.n,
             }
-            tell.say("difference", sides, one.estimate.values("estimate"), level=self.level)
+            tell.say(
+                "difference", sides, one.estimate.values("estimate"), level=self.level
+            )
         if INCLUSION not in rows:
             self._while_labelling(tell, rows, judged.scale)
         shown = {
@@ -151,12 +160,20 @@ class FewLabelsAnalysis(Limited):
             for name, effect in of_all.items()
         }
         shown["only_labels"] = mean.labels_only
-        data = {"labels": list(shown), "estimate": [effect.value for effect in shown.values()]}
-        data |= {
-            end: [getattr(effect, end) for effect in shown.values()] for end in ("low", "high")
+        data = {
+            "labels": list(shown),
+            "estimate": [effect.value for effect in shown.values()],
         }
-        tell.draw("estimates", "forest", **data, reference=mean.judge_mean, x_label="label")
-        tell.table("estimates", pd.DataFrame(table), estimate="score", labels_only="score")
+        data |= {
+            end: [getattr(effect, end) for effect in shown.values()]
+            for end in ("low", "high")
+        }
+        tell.draw(
+            "estimates", "forest", **data, reference=mean.judge_mean, x_label="label"
+        )
+        tell.table(
+            "estimates", pd.DataFrame(table), estimate="score", labels_only="score"
+        )
         return [tell.result(verdict(FEW_LABELS, replace(facts, mean=mean)).finding)]
 
     def _estimates(
@@ -164,7 +181,10 @@ class FewLabelsAnalysis(Limited):
     ) -> tuple[float, dict[Calibration, FewLabelsEstimate]]:
         """How many labelled groups there are in effect, and the estimate by each map that so many
         allow; none with too few labels."""
-        labelled, groups = np.flatnonzero(rows["label"].notna()), rows["group"].to_numpy()
+        labelled, groups = (
+            np.flatnonzero(rows["label"].notna()),
+            rows["group"].to_numpy(),
+        )
         if len(labelled) < FEWEST_LABELS:
             return 0.0, {}
         inclusion = numbers(rows, INCLUSION)[labelled] if INCLUSION in rows else None
@@ -180,9 +200,12 @@ class FewLabelsAnalysis(Limited):
             name: FEWEST_ISOTONIC if name == "isotonic" else FEWEST_EFFECTIVE
             for name in get_args(Calibration)
         }
-        allowed: list[Calibration] = [name for name, least in needed.items() if effective >= least]
+        allowed: list[Calibration] = [
+            name for name, least in needed.items() if effective >= least
+        ]
         return effective, {
-            name: few_labels.estimate_mean(*texts, calibration=name, **shared) for name in allowed
+            name: few_labels.estimate_mean(*texts, calibration=name, **shared)
+            for name in allowed
         }
 
     def _while_labelling(self, tell: Told, rows: pd.DataFrame, bounds: Bounds) -> None:
@@ -192,8 +215,15 @@ class FewLabelsAnalysis(Limited):
         Where every labelled group is labelled whole, groups were drawn and are the looks; else
         texts were.
         """
-        width = (bounds[1] - bounds[0]) / 10 if self.target_width is None else self.target_width
-        labelled, groups = np.flatnonzero(rows["label"].notna()), rows["group"].to_numpy()
+        width = (
+            (bounds[1] - bounds[0]) / 10
+            if self.target_width is None
+            else self.target_width
+        )
+        labelled, groups = (
+            np.flatnonzero(rows["label"].notna()),
+            rows["group"].to_numpy(),
+        )
         labels, shared = (
             numbers(rows, "label")[labelled],
             {
@@ -207,7 +237,9 @@ class FewLabelsAnalysis(Limited):
         if budget is None:
             tell.say("budget_unknown", labels=len(labelled), few=means.FEW)
         elif budget.with_judge is None:
-            tell.say("budget_beyond", width=width, n=budget.n_items, all=budget.width_if_all)
+            tell.say(
+                "budget_beyond", width=width, n=budget.n_items, all=budget.width_if_all
+            )
         else:
             tell.number(budget.with_judge, "needed", unit="count")
             counts = {
@@ -218,10 +250,14 @@ class FewLabelsAnalysis(Limited):
             tell.say("budget", counts, width=width)
         whole = np.isin(groups, groups[labelled]).sum() == len(labelled)
         names = groups if whole else np.arange(len(groups))
-        found = means.mean_so_far(labels, names[labelled], names, *bounds, level=self.level)
+        found = means.mean_so_far(
+            labels, names[labelled], names, *bounds, level=self.level
+        )
         if found is not None and found.estimate.n != found.n_total:
             counts = {"n": found.estimate.n, "total": found.n_total}
-            tell.say("whenever", counts, found.estimate.values("mean"), level=self.level)
+            tell.say(
+                "whenever", counts, found.estimate.values("mean"), level=self.level
+            )
 
 
 def _row(of: str, found: FewLabelsEstimate) -> dict[str, Any]:

@@ -16,7 +16,8 @@ _SAME = 1e-9  # of the range: what rounding may add
 _SHARES = re.compile(
     r"agreement\.(raw|sensitivity|specificity|ppv|npv|ppv_stated|npv_stated|ties|decided|adjacent"
     r"|answered|if_wrong|if_right)"
-    r"|alone\.(share|agreement)|position\.(agreement|correct_both|first)|repeats\.same|confidence\.brier"
+    r"|alone\.(share|agreement)|position\.(agreement|correct_both|first)"
+    r"|repeats\.same|confidence\.brier"
     r"|surface\.accuracy|people\.advantage|injected\.(recall|clean|equivalent|changed)(\..*)?"
     # Of a run, whatever analysis tells it.
     r"|.*\.(share|share_expected|auc|coverage|exact_match|in_band|success_rate)"
@@ -25,7 +26,8 @@ _COEFFICIENTS = re.compile(
     r"surface\.(agreement|foretold)|people\.(agreement|judge)|agreement\.ac1"
     r"|.*\.(kappa|[a-z]+_kappa|alpha|spearman|pearson|kendall|concordance|rank_biserial)"
 )
-_DIFFERENCES = re.compile(r"(surface\.increment|people\.difference)")  # of two coefficients
+# of two coefficients
+_DIFFERENCES = re.compile(r"(surface\.increment|people\.difference)")
 _ON_THE_SCALE = re.compile(r"agreement\.error|repeats\.change")
 _SIZES = re.compile(r"(.*\.)?instrument\.(cue\..*|worst)")
 """How far something moves scores, to whichever side: what counts is how far."""
@@ -63,7 +65,10 @@ def as_held(name: str, figure: Estimate) -> Estimate:
         least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
         return least, max(abs(low), abs(high))
 
-    (low, high), (worst, best) = sizes(*figure.interval), sizes(figure.worst_low, figure.best_high)
+    (low, high), (worst, best) = (
+        sizes(*figure.interval),
+        sizes(figure.worst_low, figure.best_high),
+    )
     held = figure.replace(value=abs(figure.value), low=low, high=high)
     lost = figure.worst is not None or figure.best is not None
     return held.replace(worst=worst, best=best) if lost else held
@@ -71,7 +76,9 @@ def as_held(name: str, figure: Estimate) -> Estimate:
 
 def cannot_fail(bound: float, above: bool, known: Range | None) -> bool:
     """Whether every figure of this range reaches the bound: lies above it, or else below it."""
-    return known is not None and (bound <= known.least if above else bound >= known.largest)
+    return known is not None and (
+        bound <= known.least if above else bound >= known.largest
+    )
 
 
 def is_interval(figure: Estimate, known: Range | None) -> str:
@@ -82,12 +89,18 @@ def is_interval(figure: Estimate, known: Range | None) -> str:
     ends = [figure.interval, (figure.worst_low, figure.best_high)]
     if not LEAST_LEVEL < figure.level < 1:
         return "level"
-    if not all(low <= high and low < math.inf and high > -math.inf for low, high in ends):
+    if not all(
+        low <= high and low < math.inf and high > -math.inf for low, high in ends
+    ):
         return "ends"
     if known is not None:
         room = _SAME * (known.largest - known.least)
         least, largest = known.least - room, known.largest + room
-        if not all(least <= end <= largest for end in (*ends[0], *ends[1]) if math.isfinite(end)):
+        if not all(
+            least <= end <= largest
+            for end in (*ends[0], *ends[1])
+            if math.isfinite(end)
+        ):
             return "range"
     return ""
 

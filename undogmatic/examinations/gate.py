@@ -32,8 +32,22 @@ from undogmatic.examinations.figure_range import (
     range_of,
 )
 from undogmatic.examinations.kinds import HEADLINES, agreement, label_command
-from undogmatic.examinations.ruling import Facts, Rule, Rules, Ruling, Values, always, verdict
-from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
+from undogmatic.examinations.ruling import (
+    Facts,
+    Rule,
+    Rules,
+    Ruling,
+    Values,
+    always,
+    verdict,
+)
+from undogmatic.records.card import (
+    Digests,
+    TrustCard,
+    read_card,
+    setting,
+    table_digests,
+)
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.records import Record, first_problem
 from undogmatic.records.results import Finding, Standing
@@ -55,9 +69,12 @@ OUTCOMES: Mapping[Standing | None, str] = {
 }
 INSTRUMENT = "instrument."
 """How the figures of an instrument test begin, which come from its own texts and no labels."""
-OLDEST = 3650  # days, for which a card may be at most: an age beyond that could not fail
+# days, for which a card may be at most: an age beyond that could not fail
+OLDEST = 3650
 _DIGEST = Field(
-    default=None, pattern="^[0-9a-f]{8,64}$", description="SHA-256 in hex, or its beginning"
+    default=None,
+    pattern="^[0-9a-f]{8,64}$",
+    description="SHA-256 in hex, or its beginning",
 )
 
 
@@ -104,10 +121,18 @@ STANDS: Rules[StandsFacts] = Rules(
             "pass",
             "supported",
             lambda f: f.standing == "supported",
-            lambda f: _stands(f) | {"in_order": f.in_order, "limits": f.limits, "within": f.within},
+            lambda f: (
+                _stands(f)
+                | {"in_order": f.in_order, "limits": f.limits, "within": f.within}
+            ),
         ),
         Rule("fail", "refuted", lambda f: f.standing == "refuted", _stands),
-        Rule("undecided", "undecided", always, lambda f: _stands(f) | {"settle": f.settle}),
+        Rule(
+            "undecided",
+            "undecided",
+            always,
+            lambda f: _stands(f) | {"settle": f.settle},
+        ),
     ),
 )
 RUN_STANDS = replace(STANDS, prefix="gate.of_run_")
@@ -178,7 +203,12 @@ def _before_and_now(facts: ChangeFacts) -> Values:
 DRIFT: Rules[ChangeFacts] = Rules(
     "gate.drift_",
     (
-        Rule("fail", "refuted", lambda f: f.change.against(0) == "against", _before_and_now),
+        Rule(
+            "fail",
+            "refuted",
+            lambda f: f.change.against(0) == "against",
+            _before_and_now,
+        ),
         Rule("undecided", "undecided", lambda f: f.change.high < 0, _before_and_now),
         Rule("pass", "supported", always, _before_and_now),
     ),
@@ -197,7 +227,12 @@ GATE: Rules[GateResult] = Rules(
         Rule("broken", None, lambda f: f.why, lambda f: {"why": f.why}),
         Rule("void", None, lambda f: f.count("void"), _counts("void")),
         Rule("fail", "refuted", lambda f: f.count("fail"), _counts("fail")),
-        Rule("undecided", "undecided", lambda f: f.count("undecided"), _counts("undecided")),
+        Rule(
+            "undecided",
+            "undecided",
+            lambda f: f.count("undecided"),
+            _counts("undecided"),
+        ),
         Rule("pass", "supported", always, _counts("pass")),
     ),
 )
@@ -222,7 +257,11 @@ class Threshold(Record):
     def _asks_something(self) -> Self:
         if self.at_least is None and self.at_most is None:
             raise ValueError("it sets neither at_least nor at_most")
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+        if (
+            self.at_least is not None
+            and self.at_most is not None
+            and self.at_least > self.at_most
+        ):
             raise ValueError("at_least lies above at_most, so nothing can meet it")
         return self
 
@@ -259,7 +298,9 @@ class GateConfig(Record):
 def read_gate(path: Path) -> GateConfig:
     """What a YAML file demands, at its top or under `gate`. Raises ConfigError, DataError."""
     told = read_yaml(path)
-    block = told["gate"] if isinstance(told, Mapping) and set(told) == {"gate"} else told
+    block = (
+        told["gate"] if isinstance(told, Mapping) and set(told) == {"gate"} else told
+    )
     if block is not None and not isinstance(block, Mapping):
         raise ConfigError(f"{path}: it must hold settings, e.g. {EXAMPLE}")
     try:
@@ -307,7 +348,8 @@ class Gated:
     # language -> what a point of the score is called
     units: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[Path, ...] = ()  # the files with the words of its figures
-    source: str = "FILE"  # what the card was made from: its first file, or a run's folder
+    # what the card was made from: its first file, or a run's folder
+    source: str = "FILE"
     # the name of a card's judge, and the criterion
     known: Mapping[str, str] = field(default_factory=dict)
     # name of a standing -> the figure that sums it up
@@ -315,7 +357,8 @@ class Gated:
     items_labelled: int = 0  # items with verdict and label of a card
     limits: tuple[str, ...] = ()  # what limits the use of a card's judge, in sentences
     in_order: bool = (
-        False  # whether a card says that the order may be believed, and nothing of the grades
+        # whether a card says that the order may be believed, and nothing of the grades
+        False
     )
     span: float | None = (
         None  # how far apart two values of the scale may lie, where they are numbers
@@ -326,8 +369,10 @@ class Gated:
     span_of_test: float | None = None
     # names of figures that an instrument test did not examine
     not_examined: frozenset[str] = frozenset()
-    unasked: tuple[str, ...] = ()  # examinations that a card says to be left out (`TrustCard`)
-    odd: frozenset[str] = frozenset()  # the figures whose value lies outside their own interval
+    # examinations that a card says to be left out (`TrustCard`)
+    unasked: tuple[str, ...] = ()
+    # the figures whose value lies outside their own interval
+    odd: frozenset[str] = frozenset()
 
     def range(self, name: str) -> Range | None:
         """What the figure of this name can be; None where that is not known."""
@@ -343,10 +388,18 @@ class Gated:
         """The clause that says from how many items the interval of a figure comes, and at which
         level."""
         figure = self.figures[name]
-        assert figure is not None, "figures without an interval are not held against anything"
-        values: dict[str, Any] = {"n": figure.n, "groups": figure.n_groups, "level": figure.level}
+        assert figure is not None, (
+            "figures without an interval are not held against anything"
+        )
+        values: dict[str, Any] = {
+            "n": figure.n,
+            "groups": figure.n_groups,
+            "level": figure.level,
+        }
         if self.is_run or name.startswith(INSTRUMENT):
-            return Finding("gate.counted_run" if figure.n else "gate.counted_unknown", values)
+            return Finding(
+                "gate.counted_run" if figure.n else "gate.counted_unknown", values
+            )
         whole = figure.interval == (figure.worst_low, figure.best_high)
         items, labels = (
             self.items_labelled,
@@ -354,7 +407,8 @@ class Gated:
         )
         what = "labels" if labels else "items" if figure.n == items else "either"
         values["counts"] = Finding(
-            f"gate.counts_{what}", {"n": figure.n, "groups": figure.n_groups, "items": items}
+            f"gate.counts_{what}",
+            {"n": figure.n, "groups": figure.n_groups, "items": items},
         )
         return Finding("gate.counted" if whole else "gate.counted_missing", values)
 
@@ -371,7 +425,10 @@ def of_card(card: TrustCard) -> Gated:
         card.made,
         card.expires,
     )
-    source, headline = next(iter(card.data.files), "FILE"), f"agreement.{HEADLINES[card.data.kind]}"
+    source, headline = (
+        next(iter(card.data.files), "FILE"),
+        f"agreement.{HEADLINES[card.data.kind]}",
+    )
     more: dict[str, Any] = {"source": source, "headline": {card.judge: headline}}
     more["known"] = {"name": setting(card.judge), "criterion": setting(card.criterion)}
     more |= {
@@ -392,7 +449,9 @@ def of_card(card: TrustCard) -> Gated:
 
 def _odd(figures: Mapping[str, Estimate | None]) -> frozenset[str]:
     return frozenset(
-        name for name, each in figures.items() if each is not None and not holds_its_value(each)
+        name
+        for name, each in figures.items()
+        if each is not None and not holds_its_value(each)
     )
 
 
@@ -404,10 +463,18 @@ def of_run(path: str) -> Gated:
     figures: dict[str, Estimate | None] = {}
     told: Mapping[str, Unit] = facts.get("units") or {}
     for name, value in metrics.items():
-        low, high = metrics.get(f"{name}_low", -math.inf), metrics.get(f"{name}_high", math.inf)
-        limited = not math.isnan(value) and not {f"{name}_low", f"{name}_high"}.isdisjoint(metrics)
+        low, high = (
+            metrics.get(f"{name}_low", -math.inf),
+            metrics.get(f"{name}_high", math.inf),
+        )
+        limited = not math.isnan(value) and not {
+            f"{name}_low",
+            f"{name}_high",
+        }.isdisjoint(metrics)
         n, groups = (_of_analysis(metrics, name, what) for what in ("judged", "groups"))
-        estimate = Estimate(value, low, high, n_groups=groups, n=n, unit=told.get(name, ""))
+        estimate = Estimate(
+            value, low, high, n_groups=groups, n=n, unit=told.get(name, "")
+        )
         figures[name] = as_held(name, estimate) if limited else None
     settings = {**facts.get("choices", {}), "model_name": facts.get("model", "")}
     made = _day_of(facts.get("ended") or facts.get("started") or 0, path)
@@ -421,7 +488,9 @@ def of_run(path: str) -> Gated:
         if isinstance(own, dict)
     }
     bound = (known, "", digest, digest, made)
-    texts = tuple(text for text in map(texts_noted, facts.get("texts", ())) if text.is_file())
+    texts = tuple(
+        text for text in map(texts_noted, facts.get("texts", ())) if text.is_file()
+    )
     shown = str(facts.get("headline", ""))
     headline = {name: shown for name in standings if shown.startswith(f"{name}.")}
     more: dict[str, Any] = {
@@ -431,7 +500,10 @@ def of_run(path: str) -> Gated:
         "source": path,
         "headline": headline,
     }
-    more |= {"span": _span_of(folder.noted(COMPOSED, "rubric", "scale")), "odd": _odd(figures)}
+    more |= {
+        "span": _span_of(folder.noted(COMPOSED, "rubric", "scale")),
+        "odd": _odd(figures),
+    }
     return Gated(str(facts.get("name", path)), figures, standings, *bound, **more)
 
 
@@ -462,7 +534,14 @@ def _of_analysis(metrics: Mapping[str, float], name: str, what: str) -> int:
     parts = name.split(".")
     beginnings = (".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1))
     return int(
-        next((metrics[key] for each in beginnings if (key := f"{each}.{what}") in metrics), 0)
+        next(
+            (
+                metrics[key]
+                for each in beginnings
+                if (key := f"{each}.{what}") in metrics
+            ),
+            0,
+        )
     )
 
 
@@ -533,7 +612,9 @@ class GateResult:
 
 def broken(name: str, why: object) -> GateResult:
     """The result where card, run or gate cannot be read."""
-    return GateResult(name, [Held("readable", "void", Finding("gate.broken", {"why": str(why)}))])
+    return GateResult(
+        name, [Held("readable", "void", Finding("gate.broken", {"why": str(why)}))]
+    )
 
 
 def hold(
@@ -556,7 +637,13 @@ def hold(
     """
     given = [*config.judge.items(), *(settings or {}).items()]
     held = [
-        *_voids(gated, config, given, digests, today or datetime.datetime.now(datetime.UTC).date())
+        *_voids(
+            gated,
+            config,
+            given,
+            digests,
+            today or datetime.datetime.now(datetime.UTC).date(),
+        )
     ]
     if config.standing is not None:
         standings = gated.standings or {gated.name: "undecided"}
@@ -569,9 +656,15 @@ def hold(
         if (figure := gated.figures.get(name)) is None:
             key = "gate.no_interval" if name in gated.figures else "gate.no_figure"
             key = "gate.not_examined" if name in gated.not_examined else key
-            known = [other for other, limited in gated.figures.items() if limited is not None]
+            known = [
+                other for other, limited in gated.figures.items() if limited is not None
+            ]
             held.append(
-                Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"}))
+                Held(
+                    name,
+                    "void",
+                    Finding(key, {"figure": name, "known": ", ".join(known) or "—"}),
+                )
             )
             continue
         if void := [*_senseless(name, threshold, figure, gated)]:
@@ -584,7 +677,10 @@ def hold(
             held.append(_ruled(name, verdict(PROMISED, promise), figure))
             continue
         shown = figure.replace(low=figure.worst_low, high=figure.best_high)
-        for demand, bound in ((AT_LEAST, threshold.at_least), (AT_MOST, threshold.at_most)):
+        for demand, bound in (
+            (AT_LEAST, threshold.at_least),
+            (AT_MOST, threshold.at_most),
+        ):
             if bound is not None:
                 limit = LimitFacts(name, shown, bound, demand is AT_LEAST, gated)
                 held.append(_ruled(name, verdict(demand, limit), figure))
@@ -593,13 +689,22 @@ def hold(
     return GateResult(gated.name, held, notes, gated.units, gated.texts)
 
 
-def _senseless(name: str, threshold: Threshold, figure: Estimate, gated: Gated) -> Iterator[Held]:
+def _senseless(
+    name: str, threshold: Threshold, figure: Estimate, gated: Gated
+) -> Iterator[Held]:
     """Why a figure cannot be held against its limits: they could not fail, or its interval is
     none."""
     known = gated.range(name)
     ends = {} if known is None else {"least": known.least, "largest": known.largest}
-    for key, bound in (("at_least", threshold.at_least), ("at_most", threshold.at_most)):
-        if known is not None and bound is not None and cannot_fail(bound, key == "at_least", known):
+    for key, bound in (
+        ("at_least", threshold.at_least),
+        ("at_most", threshold.at_most),
+    ):
+        if (
+            known is not None
+            and bound is not None
+            and cannot_fail(bound, key == "at_least", known)
+        ):
             share = 0.75 if key == "at_least" else 0.5
             example = known.least + share * (known.largest - known.least)
             values = {"figure": name, "limit": key, "bound": bound, "example": example}
@@ -612,7 +717,12 @@ def _senseless(name: str, threshold: Threshold, figure: Estimate, gated: Gated) 
             if wrong == "range"
             else figure
         )
-        values = {"figure": name, **shown.values("value"), "level": figure.level, "again": again}
+        values = {
+            "figure": name,
+            **shown.values("value"),
+            "level": figure.level,
+            "again": again,
+        }
         yield Held(name, "void", Finding(f"gate.odd_{wrong}", values | ends))
 
 
@@ -625,12 +735,19 @@ def _notes(gated: Gated, compared: set[str], standing: bool) -> Iterator[Finding
             yield Finding(key, {"name": name})
     if not gated.is_run and not gated.settings:
         yield Finding("gate.note_name_only", {"judge": gated.name})
-    elif not gated.is_run and (left := [key for key in gated.settings if key not in compared]):
-        yield Finding("gate.note_not_compared", {"keys": ", ".join(left), "option": left[0]})
+    elif not gated.is_run and (
+        left := [key for key in gated.settings if key not in compared]
+    ):
+        yield Finding(
+            "gate.note_not_compared", {"keys": ", ".join(left), "option": left[0]}
+        )
 
 
 def examine(
-    target: Path, config: Path | None, settings: Mapping[str, Any], data: Sequence[Path] = ()
+    target: Path,
+    config: Path | None,
+    settings: Mapping[str, Any],
+    data: Sequence[Path] = (),
 ) -> tuple[GateResult, str]:
     """Hold a card's file or a run's folder against a gate's file (None: the one here), and say in
     which language to tell of it. `data`: the labels and items as they are now. Raises ConfigError,
@@ -646,7 +763,9 @@ def examine(
                 "--data is given for a run, which is its own data. Leave it out, or name a card."
             )
         run = of_run(str(target))
-        drifted = [_void("drift", "gate.drift_of_run")] if demanded.drift is not None else []
+        drifted = (
+            [_void("drift", "gate.drift_of_run")] if demanded.drift is not None else []
+        )
         return hold(run, demanded, settings, drifted=drifted), "en"
     card = read_card(target)
     digests = None
@@ -657,12 +776,15 @@ def examine(
         digests = table_digests(table, card.judge, card.criterion)
         settings = {**table.settings.get(card.judge, {}), **settings}
     gated = of_card(card)
-    beside = [*data, target.parent / gated.source]  # the card knows only the file's name
+    # the card knows only the file's name
+    beside = [*data, target.parent / gated.source]
     source = next((str(path) for path in beside if path.exists()), gated.source)
     drifted = []
     if demanded.drift is not None:
         drifted = [_drifted(card, target, demands.parent / demanded.drift)]
-    held = hold(replace(gated, source=source), demanded, settings, digests, drifted=drifted)
+    held = hold(
+        replace(gated, source=source), demanded, settings, digests, drifted=drifted
+    )
     return held, card.language
 
 
@@ -718,7 +840,10 @@ class StandsFacts:
         figure = self.gated.headline.get(self.name, "")
         if (found := self.gated.figures.get(figure)) is None:
             return []
-        values = found.values("value") | {"figure": figure, "counted": self.gated.counted(figure)}
+        values = found.values("value") | {
+            "figure": figure,
+            "counted": self.gated.counted(figure),
+        }
         return [Finding("gate.by", values)]
 
     @property
@@ -729,7 +854,9 @@ class StandsFacts:
     @property
     def within(self) -> list[Finding]:
         """The clause that says how many limits there are."""
-        return [Finding("gate.within", {"n": n})] if (n := len(self.gated.limits)) else []
+        return (
+            [Finding("gate.within", {"n": n})] if (n := len(self.gated.limits)) else []
+        )
 
     @property
     def limits(self) -> list[Finding]:
@@ -740,12 +867,18 @@ class StandsFacts:
             if len(limits) > 1
             else "".join(limits)
         )
-        return [Finding("gate.limits", {"n": len(limits), "listed": listed})] if limits else []
+        return (
+            [Finding("gate.limits", {"n": len(limits), "listed": listed})]
+            if limits
+            else []
+        )
 
     @property
     def settle(self) -> Finding:
         """What says more of it."""
-        return Finding("gate.settle_of_run") if self.gated.is_run else _settle(self.gated)
+        return (
+            Finding("gate.settle_of_run") if self.gated.is_run else _settle(self.gated)
+        )
 
 
 @dataclass(frozen=True)
@@ -767,7 +900,11 @@ class LimitFacts:
     def settle(self) -> Finding:
         """How many more items would settle what is undecided, and the command."""
         e = self.gated.figures[self.figure]
-        if e is None or e.n_groups == 0 or not all(map(math.isfinite, (e.value, *e.interval))):
+        if (
+            e is None
+            or e.n_groups == 0
+            or not all(map(math.isfinite, (e.value, *e.interval)))
+        ):
             return Finding("gate.settle_unknown")
         held = limits.hold(e, self.bound)
         if held.outcome == "missing":
@@ -779,18 +916,32 @@ class LimitFacts:
                 Finding("gate.close_equal", {"bound": self.bound}),
             )
             if math.isfinite(needed):
-                digits = {"needed": round(needed, 1 - int(math.log10(needed))), "there": e.n_groups}
+                digits = {
+                    "needed": round(needed, 1 - int(math.log10(needed))),
+                    "there": e.n_groups,
+                }
                 why = Finding(
                     "gate.close_needed",
                     {**digits, "bound": self.bound, "texts": int(self.gated.is_run)},
                 )
-            values = {"why": why, "bound": self.bound, "above": int(self.above), "shown": shown}
+            values = {
+                "why": why,
+                "bound": self.bound,
+                "above": int(self.above),
+                "shown": shown,
+            }
             return Finding("gate.settle_close", values)
         if self.figure.startswith(INSTRUMENT):
             return Finding("gate.settle_instrument", {"needed": more + e.n_groups})
         passes = (e.value > self.bound) == self.above
-        values = {"more": more, "passes": int(passes), "label": label_command(self.gated.source)}
-        return Finding("gate.settle_run" if self.gated.is_run else "gate.settle_labels", values)
+        values = {
+            "more": more,
+            "passes": int(passes),
+            "label": label_command(self.gated.source),
+        }
+        return Finding(
+            "gate.settle_run" if self.gated.is_run else "gate.settle_labels", values
+        )
 
 
 def _settle(card: Gated) -> Finding:
@@ -825,15 +976,26 @@ def _good(name: str, key: str, **values: Any) -> Held:
     return Held(name, "pass", Finding(key, values))
 
 
-def _void_by_itself(gated: Gated, config: GateConfig, today: datetime.date) -> Iterator[Held]:
+def _void_by_itself(
+    gated: Gated, config: GateConfig, today: datetime.date
+) -> Iterator[Held]:
     """Say that the card is of another time, or not of a whole check, or of an unfinished run."""
     age = (today - gated.made).days
     if age < 0 and (not gated.is_run or config.max_age_days is not None):
-        yield _void("date", "gate.of_the_future", date=str(gated.made), today=str(today))
+        yield _void(
+            "date", "gate.of_the_future", date=str(gated.made), today=str(today)
+        )
     if gated.expires is not None and gated.expires < gated.made:
-        yield _void("expiry", "gate.expires_before", date=str(gated.expires), made=str(gated.made))
+        yield _void(
+            "expiry",
+            "gate.expires_before",
+            date=str(gated.expires),
+            made=str(gated.made),
+        )
     if gated.unasked:
-        yield _void("whole", "gate.unasked", names=list(gated.unasked), n=len(gated.unasked))
+        yield _void(
+            "whole", "gate.unasked", names=list(gated.unasked), n=len(gated.unasked)
+        )
     if gated.status != "finished":
         yield _void("finished", "gate.unfinished", status=gated.status)
     if gated.expires is not None and today > gated.expires:
@@ -845,7 +1007,9 @@ def _void_by_itself(gated: Gated, config: GateConfig, today: datetime.date) -> I
             yield _good("age", "gate.young", age=age, most=config.max_age_days)
 
 
-def _void_for_settings(gated: Gated, given: Sequence[tuple[str, Any]]) -> Iterator[Held]:
+def _void_for_settings(
+    gated: Gated, given: Sequence[tuple[str, Any]]
+) -> Iterator[Held]:
     """Say of each setting of the judge that runs now whether the card's judge had it."""
     for option, value in given:
         now = setting(value)
@@ -859,7 +1023,9 @@ def _void_for_settings(gated: Gated, given: Sequence[tuple[str, Any]]) -> Iterat
             yield _void(name, "gate.setting_unknown", option=option, now=now)
 
 
-def _void_for_digests(gated: Gated, config: GateConfig, digests: Digests | None) -> Iterator[Held]:
+def _void_for_digests(
+    gated: Gated, config: GateConfig, digests: Digests | None
+) -> Iterator[Held]:
     """Say whether verdicts, labels and items are those that the card is bound to."""
     ways = {
         "verdicts": ("gate.verdicts_same", "gate.verdicts_differ"),
@@ -869,7 +1035,9 @@ def _void_for_digests(gated: Gated, config: GateConfig, digests: Digests | None)
     for what, (same, differ) in ways.items():
         bound = getattr(gated, what)
         # A digest may be demanded by the gate's file, and be that of the data as they are now.
-        for wanted in filter(None, (getattr(config, what, None), getattr(digests, what, None))):
+        for wanted in filter(
+            None, (getattr(config, what, None), getattr(digests, what, None))
+        ):
             if bound.startswith(wanted):
                 yield _good(what, same, then=bound[:12])
             else:

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from undogmatic.examinations.ruling import Ruling, verdict
-from undogmatic.examinations.ruling.improvement import IMPROVEMENT, Gain, ImprovementFacts
+from undogmatic.examinations.ruling.improvement import (
+    IMPROVEMENT,
+    Gain,
+    ImprovementFacts,
+)
 from undogmatic.examinations.truth import Margin
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import checks, claims, jackknife, quality
@@ -97,7 +101,10 @@ def improvement(
             upper = (rows["label"] > rows["label"].median()).to_numpy()
         ends = {AFTER: np.where(upper, low, high), BEFORE: np.where(upper, high, low)}
         worst = rows.assign(
-            **{side: rows[side].fillna(pd.Series(end, rows.index)) for side, end in ends.items()}
+            **{
+                side: rows[side].fillna(pd.Series(end, rows.index))
+                for side, end in ends.items()
+            }
         )
         if _ruling(earned, worst, rng, level, target).key != ruling.key:
             ruling = verdict(ruling.rules, replace(ruling.facts, turned=True))
@@ -119,8 +126,12 @@ def improvement(
     )
     rows = table.to_dict("records")
     if gain is not None:
-        estimate = gain.gain.replace(low=math.nan, high=math.nan) if unchanged else gain.gain
-        numbers = {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
+        estimate = (
+            gain.gain.replace(low=math.nan, high=math.nan) if unchanged else gain.gain
+        )
+        numbers = {
+            name: getattr(gain, name) for name in ("before", "after", "p", "detectable")
+        }
         values |= (
             numbers
             | estimate.values("gain")
@@ -166,12 +177,16 @@ def improvement(
         tell.say("detectable", values)
     if values["left_out"]:
         tell.say("left_out", values)
-    sentence = Finding(f"improvement.verdict_{ruling.key}", values, ruling.finding.answer)
+    sentence = Finding(
+        f"improvement.verdict_{ruling.key}", values, ruling.finding.answer
+    )
     headline, texts = (
         None if gain is None else "improvement.gain",
         (Path(__file__).with_name("improvement.texts.yaml"),),
     )
-    return tell.result(sentence, ruling.standing, headline=headline, relative=True, texts=texts)
+    return tell.result(
+        sentence, ruling.standing, headline=headline, relative=True, texts=texts
+    )
 
 
 def level_of(alpha: float, looks: int) -> float:
@@ -195,7 +210,9 @@ def _ruling(
 ) -> Ruling[ImprovementFacts]:
     few = complete["group"].nunique() < claims.fewest_pairs(alpha)
     gain = (
-        None if few else (_ranked if earned.ranks else _mean)(earned, complete, rng, alpha, target)
+        None
+        if few
+        else (_ranked if earned.ranks else _mean)(earned, complete, rng, alpha, target)
     )
     identical = bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy()))
     facts = ImprovementFacts(
@@ -209,7 +226,11 @@ def _ruling(
 
 
 def _mean(
-    earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float
+    earned: Measured,
+    rows: pd.DataFrame,
+    rng: np.random.Generator,
+    alpha: float,
+    target: float,
 ) -> Gain:
     """The gain of a metric that is a mean over texts or pairs."""
     margin = earned.margin.value
@@ -218,7 +239,8 @@ def _mean(
     assert claimed is not None, "there are as many groups as a verdict needs"
     p = differences.p_beyond(margin)
     before, after = (
-        float(rows[side].mean()) * (-1 if earned.falls else 1) for side in (BEFORE, AFTER)
+        float(rows[side].mean()) * (-1 if earned.falls else 1)
+        for side in (BEFORE, AFTER)
     )
     reach, se = (
         (claimed.estimate.high - claimed.estimate.low) / 2,
@@ -234,7 +256,9 @@ def _mean(
             else margin + BOTH * distance
         )
         detectable = (
-            detectable if detectable <= earned.ends[1] - float(rows[BEFORE].mean()) else None
+            detectable
+            if detectable <= earned.ends[1] - float(rows[BEFORE].mean())
+            else None
         )
     return Gain(claimed.outcome, before, after, claimed.estimate, p, detectable)
 
@@ -299,7 +323,11 @@ def _variance(concordance: float, two: bool) -> float:
 
 
 def _ranked(
-    earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float
+    earned: Measured,
+    rows: pd.DataFrame,
+    rng: np.random.Generator,
+    alpha: float,
+    target: float,
 ) -> Gain:
     """The gain of a metric that ranks texts: the difference of two concordances, by leaving out
     groups."""
@@ -311,7 +339,8 @@ def _ranked(
 
     seed = rng.integers(2**32)  # both sides leave out the same groups
     old, new = (
-        jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1)
+        jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes)
+        for side in (0, 1)
     )
     gain = new.nearly_mean(1 - alpha, (-1.0, 1.0), less=old)
     margin = earned.margin.value
@@ -326,5 +355,10 @@ def _ranked(
     distance = reach * (1 + float(special.ndtri(target)) / quantile)
     detectable = _of_ranks(distance, margin, old, new) if reach > 0 else None
     return Gain(
-        "open" if outcome == "within" else outcome, old.estimate, new.estimate, gain, p, detectable
+        "open" if outcome == "within" else outcome,
+        old.estimate,
+        new.estimate,
+        gain,
+        p,
+        detectable,
     )

@@ -83,7 +83,10 @@ def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
         return _last[0][1]
     varied = _varied(items)
     tied = np.flatnonzero(_tied(items, varied))
-    found = groups([items[place] for place in tied.tolist()], varied), len(items) - len(tied)
+    found = (
+        groups([items[place] for place in tied.tolist()], varied),
+        len(items) - len(tied),
+    )
     _last[:] = [(weakref.ref(items), found)]
     return found
 
@@ -101,18 +104,24 @@ def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
     for name in (None, *varied) if len(varied) > 1 else (None,):
         forms[name] = _Forms()
     for place, item in enumerate(items):
-        tied[place] = item.pair is not None or item.id in parents or item.parent is not None
+        tied[place] = (
+            item.pair is not None or item.id in parents or item.parent is not None
+        )
         typed = item.metadata.get(TYPED_GROUP)
         for key in TOGETHER if typed is None else (TYPED_GROUP,):
             value = item.metadata.get(key) or None
-            for each in value if isinstance(value, list) else [] if value is None else [value]:
+            for each in (
+                value if isinstance(value, list) else [] if value is None else [value]
+            ):
                 before = first.setdefault((key, str(each)), place)
                 tied[[before, place]] |= before != place
         for name, form in forms.items():
             if typed is not None:  # whatever else is alike
                 form.add(f"{place}")
                 continue
-            form.add(item.inputs.get(name, "") if name is not None else _whole(item, varied))
+            form.add(
+                item.inputs.get(name, "") if name is not None else _whole(item, varied)
+            )
     for name, form in forms.items():
         values, places, signatures = form.found()
         order = np.argsort(values, kind="stable")
@@ -121,9 +130,12 @@ def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
             tied[order[1:][same]] = tied[order[:-1][same]] = True
         for band in range(BANDS if len(places) > 1 else 0):
             parts = (
-                np.frombuffer(part, np.uint32).reshape(-1, SIGNATURE) for part in signatures.parts()
+                np.frombuffer(part, np.uint32).reshape(-1, SIGNATURE)
+                for part in signatures.parts()
             )
-            one, other = fallen_together(np.concatenate([banded(part, band) for part in parts]))
+            one, other = fallen_together(
+                np.concatenate([banded(part, band) for part in parts])
+            )
             open_ = ~(tied[places[one]] & tied[places[other]])
             one, other = one[open_], other[open_]
             for start in range(0, len(one), _PAIRS):
@@ -186,7 +198,9 @@ def _varied(items: Sequence[Item]) -> list[str]:
     first, differ = dict[str, str | None](), dict[str, bool]()
     for n, item in enumerate(items):
         for name in [name for name in item.inputs if name not in first]:
-            first[name], differ[name] = (item.inputs[name], False) if n == 0 else (None, True)
+            first[name], differ[name] = (
+                (item.inputs[name], False) if n == 0 else (None, True)
+            )
         for name, text in first.items():
             differ[name] = differ[name] or item.inputs.get(name) != text
     return [name for name in first if differ[name]] or list(first)
@@ -208,36 +222,55 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
     for place, item in enumerate(items):
         typed = item.metadata.get(TYPED_GROUP)
         if typed is not None:  # what somebody named is final
-            designed.append([(TYPED_GROUP, str(typed)) if typed else ("parent", item.id)])
+            designed.append(
+                [(TYPED_GROUP, str(typed)) if typed else ("parent", item.id)]
+            )
             copied[place] = []
             continue
         marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
         for key in TOGETHER:  # a text may be about two precedents
             value = item.metadata.get(key)
-            marks += [(key, each) for each in (value if isinstance(value, list) else [value])]
-        designed.append([(kind, str(value)) for kind, value in marks if value is not None])
+            marks += [
+                (key, each) for each in (value if isinstance(value, list) else [value])
+            ]
+        designed.append(
+            [(kind, str(value)) for kind, value in marks if value is not None]
+        )
     apart = heads_of(designed)
-    together = heads_of([[*own, *more] for own, more in zip(designed, copied, strict=True)])
+    together = heads_of(
+        [[*own, *more] for own, more in zip(designed, copied, strict=True)]
+    )
     members: dict[Mark, list[int]] = {}
     for place, head in enumerate(together):
         members.setdefault(head, []).append(place)
-    sides = {(mark, head) for marks, head in zip(copied, apart, strict=True) for mark in marks}
+    sides = {
+        (mark, head)
+        for marks, head in zip(copied, apart, strict=True)
+        for mark in marks
+    }
     crossing = {mark for mark, n in Counter(mark for mark, _ in sides).items() if n > 1}
     in_order = []
     for places in members.values():
         times = Counter(
-            mark for place in places for mark in dict.fromkeys([*designed[place], *copied[place]])
+            mark
+            for place in places
+            for mark in dict.fromkeys([*designed[place], *copied[place]])
         )
         ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
         likenesses = [place for place in places if crossing & {*copied[place]}]
         firsts = {*{apart[place]: place for place in reversed(likenesses)}.values()}
         likenesses.sort(key=lambda place: place not in firsts)
-        alike, ids = (tuple(items[place].id for place in chosen) for chosen in (likenesses, places))
+        alike, ids = (
+            tuple(items[place].id for place in chosen)
+            for chosen in (likenesses, places)
+        )
         first = items[places[0]]
         # Texts of one pair that somebody put into two groups are two groups.
         pair = None if TYPED_GROUP in first.metadata else first.pair
         in_order.append(
-            Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike)
+            Group(
+                f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike
+            )
         )
     return in_order
 
@@ -246,7 +279,9 @@ def _copied(items: Sequence[Item], given: Sequence[str] | None) -> list[list[Mar
     varied = _varied(items) if given is None else given
     bare = {name: _bare([item.inputs.get(name) for item in items]) for name in varied}
     shown = zip(*bare.values(), strict=True) if bare else ((),) * len(items)
-    wholes = ["\n\n".join(text for text in texts if text is not None) for texts in shown]
+    wholes = [
+        "\n\n".join(text for text in texts if text is not None) for texts in shown
+    ]
     marks: list[list[Mark]] = [[("copies", place)] for place in copies(tuple(wholes))]
     for name in varied if len(varied) > 1 else ():
         texts = tuple(text or "" for text in bare[name])
@@ -274,10 +309,18 @@ def units(items: Sequence[Item]) -> Told:
     n_groups = len(all_groups) + alone
     copied = [group for group in all_groups if group.copied]
     tell, n_copied = Told(NAME), sum(len(group.copied) for group in copied)
-    for name, value in (("texts", len(items)), ("groups", n_groups), ("copies", n_copied)):
+    for name, value in (
+        ("texts", len(items)),
+        ("groups", n_groups),
+        ("copies", n_copied),
+    ):
         tell.number(value, name, unit="count")
     values = {"texts": len(items), "groups": n_groups}
-    typed = {bool(item.metadata[TYPED_GROUP]) for item in items if TYPED_GROUP in item.metadata}
+    typed = {
+        bool(item.metadata[TYPED_GROUP])
+        for item in items
+        if TYPED_GROUP in item.metadata
+    }
     if typed and any(EDITED in item.metadata for item in items):
         tell.say("edited", values)
     elif typed:  # which texts are alike makes no difference then
@@ -300,7 +343,8 @@ def units(items: Sequence[Item]) -> Told:
             else next((t for t in group.ties if t not in ("copies", "pair")), "pair")
         )
         texts = ", ".join(group.ids[:MOST_NAMED])
-        unit = group.name.partition(" ")[2]  # of "pair p3" or "item test-1" the name alone
+        # of "pair p3" or "item test-1" the name alone
+        unit = group.name.partition(" ")[2]
         largest += (
             [{"unit": unit, "n": len(group.ids), "tied_by": tie, "texts": texts}]
             if tie != "pair"
@@ -333,15 +377,21 @@ def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
     """The results of all analyses of a run, none of which supports a judge by labels of items that
     were chosen for a review queue rather than drawn, or by labels that were given with its score in
     view; `frame` has the run's rows."""
-    if not any(each.name in OF_LABELS and each.standing == "supported" for each in results):
+    if not any(
+        each.name in OF_LABELS and each.standing == "supported" for each in results
+    ):
         return list(results)
     labelled = np.asarray(frame["label"].notna())
     told = {
-        name: pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)[labelled]
+        name: pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)[
+            labelled
+        ]
         for name in (PROBABILITY, IN_VIEW)
         if (column := f"metadata.{name}") in frame
     }
-    probabilities, in_view = (told.get(name, np.array([])) for name in (PROBABILITY, IN_VIEW))
+    probabilities, in_view = (
+        told.get(name, np.array([])) for name in (PROBABILITY, IN_VIEW)
+    )
     facts = ChosenFacts(
         chosen=chosen(probabilities.tolist()),
         certain=int((probabilities == 1).sum()),
@@ -352,7 +402,9 @@ def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
         return list(results)
     ruling = verdict(CHOSEN, facts)
     return [
-        _overruled(r, ruling) if r.name in OF_LABELS and r.standing == "supported" else r
+        _overruled(r, ruling)
+        if r.name in OF_LABELS and r.standing == "supported"
+        else r
         for r in results
     ]
 
@@ -360,7 +412,9 @@ def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
 def _overruled(result: Told, ruling: Ruling[Facts]) -> Told:
     """The result with this verdict in place of its own; what tests no claim tests none
     afterwards."""
-    return replace(result, verdict=ruling.finding, standing=result.standing and ruling.standing)
+    return replace(
+        result, verdict=ruling.finding, standing=result.standing and ruling.standing
+    )
 
 
 class Failed(NamedTuple):
@@ -388,7 +442,9 @@ class Failed(NamedTuple):
         return self.total > 0 and self.n > allowed * self.total
 
 
-def too_many_failed(results: Sequence[Told], failed: Failed, allowed: float) -> list[Told]:
+def too_many_failed(
+    results: Sequence[Told], failed: Failed, allowed: float
+) -> list[Told]:
     """The results of all analyses of a run, `units` first, without a verdict other than that more
     judgments failed than the share `allowed` (`engine.max_failures`), where they did; the first
     result says so if none has one.
@@ -405,7 +461,9 @@ def too_many_failed(results: Sequence[Told], failed: Failed, allowed: float) -> 
         advice=f"advice_{failed.reason}",
     )
     ruling = verdict(FAILED, facts)
-    first = next((result for result in results if result.verdict is not None), results[0])
+    first = next(
+        (result for result in results if result.verdict is not None), results[0]
+    )
     return [
         _overruled(each, ruling) if each is first or each.verdict is not None else each
         for each in results

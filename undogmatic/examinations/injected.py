@@ -16,7 +16,13 @@ import pandas as pd
 
 from undogmatic.examinations.truth import Bounded, bounded
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import CLEAN, DEFECT, EQUIVALENT, JudgeView, counts_silence
+from undogmatic.records.evidence import (
+    CLEAN,
+    DEFECT,
+    EQUIVALENT,
+    JudgeView,
+    counts_silence,
+)
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import FigureData, Finding, Subject, Told, Weight
 from undogmatic.stats import compare, ranking
@@ -63,7 +69,9 @@ class Planted:
     def of(self, kind: str) -> pd.DataFrame:
         """The items of a kind; of DEFECT all with a defect."""
         kinds = self.rows["kind"]
-        return self.rows[kinds.str.startswith(DEFECT) if kind == DEFECT else kinds == kind]
+        return self.rows[
+            kinds.str.startswith(DEFECT) if kind == DEFECT else kinds == kind
+        ]
 
     @property
     def defects(self) -> list[str]:
@@ -85,7 +93,9 @@ class Planted:
         known = alarms.notna()
         if not known.any():
             return None
-        found = proportion(alarms[known], level, groups=rows.loc[known, "group"].tolist())
+        found = proportion(
+            alarms[known], level, groups=rows.loc[known, "group"].tolist()
+        )
         if known.all():
             return found
         thought = (
@@ -95,7 +105,9 @@ class Planted:
         worst, best = thought
         return found.replace(worst=worst.low, best=best.high)
 
-    def held(self, rows: pd.DataFrame, level: float, margin: float = 0.0) -> Bounded | None:
+    def held(
+        self, rows: pd.DataFrame, level: float, margin: float = 0.0
+    ) -> Bounded | None:
         """How much worse the items are than their parents, against a margin; None where fewer than
         two groups tell it."""
         paired = rows[rows["parent"].notna()]
@@ -105,7 +117,10 @@ class Planted:
         if len(set(paired.loc[judged, "group"])) < 2:
             return None
         low, high = self.ends
-        ends = [self._thought(paired, first, then) for first, then in ((low, high), (high, low))]
+        ends = [
+            self._thought(paired, first, then)
+            for first, then in ((low, high), (high, low))
+        ]
         return bounded(further, ends, margin, level, groups, (-self.span, self.span))
 
     def _thought(self, paired: pd.DataFrame, after: float, before: float) -> Array:
@@ -123,14 +138,20 @@ class Planted:
             return None
         if self.scores:
             sides = known["worse"].to_numpy(), clean["worse"].to_numpy()
-            named = {"groups_a": known[groups].tolist(), "groups_b": clean[groups].tolist()}
+            named = {
+                "groups_a": known[groups].tolist(),
+                "groups_b": clean[groups].tolist(),
+            }
             area = ranking.auc(*sides, level, **named)
             low, high = area.low - HALF, area.high - HALF
             return area.replace(value=area.value - HALF, low=low, high=high)
         one, other = (self.share(side, level) for side in (rows, self.of(CLEAN)))
         if one is None or other is None:
             return None
-        ends = [side.replace(low=side.worst_low, high=side.best_high) for side in (one, other)]
+        ends = [
+            side.replace(low=side.worst_low, high=side.best_high)
+            for side in (one, other)
+        ]
         return compare.apart(*ends).replace(n=one.n + other.n, n_groups=one.n_groups)
 
     def difference(self, rows: pd.DataFrame, level: float) -> Estimate | None:
@@ -220,7 +241,9 @@ def _ends(view: JudgeView, verdicts: pd.Series) -> tuple[float, float]:
     return min(low, float(known.min())), max(high, float(known.max()))
 
 
-def _parents(rows: pd.DataFrame, items: pd.DataFrame) -> tuple[pd.Series, tuple[int, str], int]:
+def _parents(
+    rows: pd.DataFrame, items: pd.DataFrame
+) -> tuple[pd.Series, tuple[int, str], int]:
     """The parent of each copy: the one that it names, else the only clean item of its group; how
     many name one that is not there, with the first of them, and how many name none and have one."""
     copies = rows["kind"] != CLEAN
@@ -230,7 +253,9 @@ def _parents(rows: pd.DataFrame, items: pd.DataFrame) -> tuple[pd.Series, tuple[
     able = items.index[~items["injected"].astype(str).str.startswith(DEFECT)]
     there = named.isin(able)
     lost = named[named.notna() & ~there]
-    clean = rows.index[~copies].to_series().groupby(rows.loc[~copies, "group"].to_numpy())
+    clean = (
+        rows.index[~copies].to_series().groupby(rows.loc[~copies, "group"].to_numpy())
+    )
     only = clean.first()[clean.size() == 1] if len(clean) else pd.Series(dtype=object)
     own = rows["group"].map(only).where(copies & named.isna()).astype(object)
     found = named.where(there, None).where(named.notna(), own)
@@ -251,7 +276,11 @@ def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
     _tell_equivalent(here, told, options)
     _tell_lacking(here, kinds, told)
     if here.scores:
-        told.say("injected.direction", high=int(options.worse == "high"), weight=Weight.DETAIL)
+        told.say(
+            "injected.direction",
+            high=int(options.worse == "high"),
+            weight=Weight.DETAIL,
+        )
 
 
 def _kinds(here: Planted, level: float) -> list[Kind]:
@@ -260,10 +289,14 @@ def _kinds(here: Planted, level: float) -> list[Kind]:
     missed = step_down(
         list(rows), lambda kind, alpha: here.is_missed(rows[kind], 1 - alpha), 1 - level
     )
-    seen = step_down(list(rows), lambda kind, alpha: here.is_seen(rows[kind], 1 - alpha), 1 - level)
+    seen = step_down(
+        list(rows), lambda kind, alpha: here.is_seen(rows[kind], 1 - alpha), 1 - level
+    )
     found = []
     for kind, own in rows.items():
-        word: Word = "missed" if missed[kind].shown else "seen" if seen[kind].shown else "open"
+        word: Word = (
+            "missed" if missed[kind].shown else "seen" if seen[kind].shown else "open"
+        )
         share, difference = here.share(own, level), here.difference(own, level)
         found.append(Kind(kind.removeprefix(DEFECT), len(own), share, difference, word))
 
@@ -274,7 +307,9 @@ def _kinds(here: Planted, level: float) -> list[Kind]:
     return sorted(found, key=place)
 
 
-def _tell_first(view: JudgeView, here: Planted, told: Told, options: CheckOptions) -> None:
+def _tell_first(
+    view: JudgeView, here: Planted, told: Told, options: CheckOptions
+) -> None:
     """Tell in one sentence what share of the defects it sees, and how often it raises a false
     alarm."""
     level, defects = options.level, here.of(DEFECT)
@@ -294,7 +329,12 @@ def _tell_first(view: JudgeView, here: Planted, told: Told, options: CheckOption
         if share is not None:
             own = share.values("share") | {"n": share.n, "scores": int(here.scores)}
             clauses[name] = Finding(f"injected.of_{name}", own)
-    values = {"judge": view.judge, "level": level, "kinds": len(here.defects), **clauses}
+    values = {
+        "judge": view.judge,
+        "level": level,
+        "kinds": len(here.defects),
+        **clauses,
+    }
     further = Finding("injected.further", {"margin": here.margin})
     values |= {"further": further if here.margin else []}
     how: dict[str, Any] = {"subject": Subject.ASKED, "weight": Weight.DETAIL}
@@ -313,19 +353,29 @@ def _tell_first(view: JudgeView, here: Planted, told: Told, options: CheckOption
 
 def _in_order(apart: Estimate) -> Estimate:
     """How often one is worse than a clean one, of how much more often than half that is."""
-    return apart.replace(value=apart.value + HALF, low=apart.low + HALF, high=apart.high + HALF)
+    return apart.replace(
+        value=apart.value + HALF, low=apart.low + HALF, high=apart.high + HALF
+    )
 
 
-def _tell_kinds(here: Planted, kinds: list[Kind], told: Told, options: CheckOptions) -> None:
+def _tell_kinds(
+    here: Planted, kinds: list[Kind], told: Told, options: CheckOptions
+) -> None:
     """Tell what it sees of each kind of defect, and which it is shown to miss."""
-    unit: Any = "amount" if any(each.share for each in kinds) and here.scores else "share"
+    unit: Any = (
+        "amount" if any(each.share for each in kinds) and here.scores else "share"
+    )
     rows, said = [], []
     for each in kinds:
         told.number(each.share, "injected.recall", each.name, unit="share")
         told.number(each.difference, "injected.difference", each.name, unit=unit)
         row: dict[str, Any] = {"planted": each.name, "n": each.n, "outcome": each.word}
         row |= {} if each.share is None else each.share.row("recall", "recall_")
-        row |= {} if each.difference is None else each.difference.row("difference", "difference_")
+        row |= (
+            {}
+            if each.difference is None
+            else each.difference.row("difference", "difference_")
+        )
         rows.append(row)
         own = each.share
         if own is None and here.scores and each.difference is not None:
@@ -340,7 +390,12 @@ def _tell_kinds(here: Planted, kinds: list[Kind], told: Told, options: CheckOpti
     if len(said) > 1:
         told.say("injected.by_kind", each=said[:MOST_NAMED], more=more, **how)
     if missed := [each.name for each in kinds if each.word == "missed"]:
-        facts = {"kinds": missed, "n": len(missed), "level": options.level, "margin": here.margin}
+        facts = {
+            "kinds": missed,
+            "n": len(missed),
+            "level": options.level,
+            "margin": here.margin,
+        }
         key = "injected.missed_scores" if here.scores else "injected.missed"
         told.say(key, facts, weight=Weight.LIMITS)
     _draw(kinds, told)
@@ -375,7 +430,9 @@ def _tell_equivalent(here: Planted, told: Told, options: CheckOptions) -> None:
     both = paired.dropna(subset=["worse", "before"])
     if both.empty:
         return
-    turned = ((both["worse"] - both["before"]).abs() > here.margin).to_numpy(dtype=float)
+    turned = ((both["worse"] - both["before"]).abs() > here.margin).to_numpy(
+        dtype=float
+    )
     changed = proportion(turned, options.level, groups=both["group"].tolist())
     told.number(changed, "injected.changed", unit="share")
     told.say(
@@ -398,7 +455,9 @@ def _tell_equivalent(here: Planted, told: Told, options: CheckOptions) -> None:
         key = "injected.moved_scores" if here.scores else "injected.moved"
         weight = Weight.LIMITS if limits else Weight.QUALIFIES
         worse = int(held.judged.outcome == "beyond")
-        told.say(key, facts, worse=worse, n=len(paired), margin=here.margin, weight=weight)
+        told.say(
+            key, facts, worse=worse, n=len(paired), margin=here.margin, weight=weight
+        )
 
 
 def _tell_lacking(here: Planted, kinds: list[Kind], told: Told) -> None:

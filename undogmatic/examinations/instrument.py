@@ -75,7 +75,9 @@ class _Copies(NamedTuple):
     @property
     def judged_groups(self) -> list[str]:
         """The groups of these."""
-        return [group for group, has in zip(self.groups, self.judged, strict=True) if has]
+        return [
+            group for group, has in zip(self.groups, self.judged, strict=True) if has
+        ]
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,9 @@ class InstrumentAnalysis(Limited):
             middle=sum(judged.scale) / 2,
         )
         ruling = verdict(INSTRUMENT, facts)
-        headline = next((name for name in tell.numbers if name == "instrument.worst"), None)
+        headline = next(
+            (name for name in tell.numbers if name == "instrument.worst"), None
+        )
         return [tell.result(*ruling.decided, headline=headline)]
 
     def _cues(
@@ -156,20 +160,31 @@ class InstrumentAnalysis(Limited):
         copies = {name: _copies(judged, name) for name in names if name != AGAIN}
         if blanks := _blanks(judged):
             copies[BLANK] = blanks
-        asked = {cue: own for cue, own in copies.items() if len(set(own.judged_groups)) > 1}
+        asked = {
+            cue: own for cue, own in copies.items() if len(set(own.judged_groups)) > 1
+        }
 
         @cache
         def held(cue: str, alpha: float) -> Bounded:
             own = asked[cue]
             ends = (0.0 if cue == BLANK else -margin.span, margin.span)
             return bounded(
-                own.differences, own.ends, margin.value, 1 - alpha, own.groups, bounds=ends
+                own.differences,
+                own.ends,
+                margin.value,
+                1 - alpha,
+                own.groups,
+                bounds=ends,
             )
 
         def shows(outcomes: tuple[str, ...], cue: str, alpha: float) -> bool:
             each = held(cue, alpha)
             # What failed judgments could turn is not shown.
-            return each.judged.outcome in outcomes and each.sure and margin.allows(outcomes[0])
+            return (
+                each.judged.outcome in outcomes
+                and each.sure
+                and margin.allows(outcomes[0])
+            )
 
         found = {
             word: step_down(list(asked), partial(shows, outcomes), 1 - self.level)
@@ -181,11 +196,16 @@ class InstrumentAnalysis(Limited):
             estimate, needed = None, None
             if cue in asked:
                 word = next((name for name in found if found[name][cue].shown), "open")
-                last = held(cue, found["effect" if word == "open" else word][cue].alpha).judged
+                last = held(
+                    cue, found["effect" if word == "open" else word][cue].alpha
+                ).judged
                 estimate, needed = last.estimate, last.n_needed
-                if word == "no_effect":  # the interval by which two one-sided tests decide
+                # the interval by which two one-sided tests decide
+                if word == "no_effect":
                     level = 1 - 2 * (1 - estimate.level)
-                    estimate = estimate.replace(low=last.inner[0], high=last.inner[1], level=level)
+                    estimate = estimate.replace(
+                        low=last.inner[0], high=last.inner[1], level=level
+                    )
                 estimate = estimate.replace(unit="amount")
             moved.append(Moved(cue, word, estimate, needed, asked=cue in ways))
         moved.sort(key=_rank)
@@ -195,7 +215,11 @@ class InstrumentAnalysis(Limited):
         return moved, dark
 
     def _tell_cues(
-        self, tell: Told, moved: list[Moved], copies: Mapping[str, _Copies], margin: Margin
+        self,
+        tell: Told,
+        moved: list[Moved],
+        copies: Mapping[str, _Copies],
+        margin: Margin,
     ) -> None:
         rows = list[dict[str, Any]]()
         for each in moved:
@@ -203,33 +227,49 @@ class InstrumentAnalysis(Limited):
             own = copies[each.cue]
             row: dict[str, Any] = {"cue": each.cue, "n": int(own.judged.sum())}
             row |= {"outcome": each.word, "failed": int((~own.judged).sum())}
-            rows.append(row | ({} if each.estimate is None else each.estimate.row("difference")))
+            rows.append(
+                row | ({} if each.estimate is None else each.estimate.row("difference"))
+            )
         known = [each for each in moved if each.estimate is not None]
         if unasked := [each.cue for each in moved if each.estimate is None]:
             tell.say("not_judged", cues=unasked)
         if not known:
             return
-        estimates: list[Estimate] = [each.estimate for each in known if each.estimate is not None]
-        tell.number(max(estimates, key=lambda each: abs(each.value)), "worst", unit="amount")
+        estimates: list[Estimate] = [
+            each.estimate for each in known if each.estimate is not None
+        ]
+        tell.number(
+            max(estimates, key=lambda each: abs(each.value)), "worst", unit="amount"
+        )
         words: list[Word] = ["effect", "no_effect", "open"]
-        counts: dict[str, int] = {word: sum(each.word == word for each in moved) for word in words}
+        counts: dict[str, int] = {
+            word: sum(each.word == word for each in moved) for word in words
+        }
         for word, n in counts.items():
             tell.number(n, word, unit="count")
-        tell.say("cues", counts, total=len(moved), margin=margin.value, level=self.level)
+        tell.say(
+            "cues", counts, total=len(moved), margin=margin.value, level=self.level
+        )
         table = pd.DataFrame(rows)
         units: Any = {"difference": "amount"}
         tell.table("cues", table, **units)
         drawn = table[table["difference"].notna()]
-        data = columns(drawn, labels="cue", estimate="difference", low="low", high="high")
+        data = columns(
+            drawn, labels="cue", estimate="difference", low="low", high="high"
+        )
         band = [-margin.value, margin.value]
-        tell.draw("cues", "forest", **data, reference=0.0, within=band, x_label="difference")
+        tell.draw(
+            "cues", "forest", **data, reference=0.0, within=band, x_label="difference"
+        )
 
     def _ways(self, tell: Told, judged: RunEvidence, margin: Margin) -> Unsteady | None:
         """How many verdicts survive another way of asking; the way that the fewest survive, where
         they are shown to be less than `STEADY`."""
         names = dict.fromkeys(map(_name, _edits(judged, "same", "asked")))
         copies = {name: _copies(judged, name) for name in names}
-        copies = {name: own for name, own in copies.items() if len(set(own.judged_groups)) > 1}
+        copies = {
+            name: own for name, own in copies.items() if len(set(own.judged_groups)) > 1
+        }
         if not copies:
             tell.say("no_ways")
             return None
@@ -238,14 +278,22 @@ class InstrumentAnalysis(Limited):
         for way, own in copies.items():
             seen = own.differences[own.judged]
             stays = (np.abs(seen) <= margin.value + 1e-9).astype(float)
-            share = means.interval(stays, level, groups=own.judged_groups, bounds=(0, 1))
+            share = means.interval(
+                stays, level, groups=own.judged_groups, bounds=(0, 1)
+            )
             spread = float(np.sqrt(np.mean(seen**2) / 2))
             tell.number(share, "stays", way, unit="share")
-            rows.append({"way": way, "n": seen.size, **share.row("stays"), "spread": spread})
+            rows.append(
+                {"way": way, "n": seen.size, **share.row("stays"), "spread": spread}
+            )
             if share.high < STEADY:
                 unsteady.append(Unsteady(way, share))
         spreads = {row["way"]: row["spread"] for row in rows}
-        tell.say("ways", ways=len([way for way in copies if way != AGAIN]), margin=margin.value)
+        tell.say(
+            "ways",
+            ways=len([way for way in copies if way != AGAIN]),
+            margin=margin.value,
+        )
         if AGAIN in spreads:
             tell.number(spreads[AGAIN], "spread", "again", unit="amount")
         if AGAIN in spreads and "words" in spreads:
@@ -264,20 +312,35 @@ class InstrumentAnalysis(Limited):
         if column not in rows:
             return
         rows = rows.set_index("item_id")
-        copies = rows[rows[EDIT].astype(str).str.startswith("cue.") & rows[column].notna()]
+        copies = rows[
+            rows[EDIT].astype(str).str.startswith("cue.") & rows[column].notna()
+        ]
         before = copies[ORIGINAL].map(rows["score"])
         moved = copies[(copies["score"] - before).abs() > margin.value]
         if moved.empty:
             return
         cues = [_name(str(edit)) for edit in moved[EDIT]]
         plain = moved[ORIGINAL].map(rows[column])
-        named = [cue in str(said).split() for cue, said in zip(cues, moved[column], strict=True)]
-        anyway = [cue in str(said).split() for cue, said in zip(cues, plain, strict=True)]
+        named = [
+            cue in str(said).split()
+            for cue, said in zip(cues, moved[column], strict=True)
+        ]
+        anyway = [
+            cue in str(said).split() for cue, said in zip(cues, plain, strict=True)
+        ]
         share = means.interval(
-            np.array(named, dtype=float), self.level, groups=[*moved["group"]], bounds=(0, 1)
+            np.array(named, dtype=float),
+            self.level,
+            groups=[*moved["group"]],
+            bounds=(0, 1),
         )
         tell.number(share, "reasons", "named", unit="share")
-        tell.say("reasons", share.values("named"), n=len(moved), anyway=float(np.mean(anyway)))
+        tell.say(
+            "reasons",
+            share.values("named"),
+            n=len(moved),
+            anyway=float(np.mean(anyway)),
+        )
 
     def _compare(self, tell: Told, judged: RunEvidence, folder: str) -> None:
         """What moves this judge and another one differently, on the copies that both judged."""
@@ -297,7 +360,8 @@ class InstrumentAnalysis(Limited):
             known = own.judged & there.judged
             if (
                 cue != AGAIN
-                and len({g for g, has in zip(own.groups, known, strict=True) if has}) > 1
+                and len({g for g, has in zip(own.groups, known, strict=True) if has})
+                > 1
             ):
                 both[cue] = (own, there)
         if not both:
@@ -309,9 +373,13 @@ class InstrumentAnalysis(Limited):
             own, there = both[cue]
             apart = own.differences - there.differences
             known = ~np.isnan(apart)
-            groups = [group for group, has in zip(own.groups, known, strict=True) if has]
+            groups = [
+                group for group, has in zip(own.groups, known, strict=True) if has
+            ]
             span = 2 * (judged.scale[1] - judged.scale[0])
-            return means.interval(apart[known], 1 - alpha, groups=groups, bounds=(-span, span))
+            return means.interval(
+                apart[known], 1 - alpha, groups=groups, bounds=(-span, span)
+            )
 
         def shows(cue: str, alpha: float) -> bool:
             found = apart(cue, alpha)
@@ -321,13 +389,23 @@ class InstrumentAnalysis(Limited):
         rows = []
         for cue, (own, there) in both.items():
             found = apart(cue, shown[cue].alpha)
-            row: dict[str, Any] = {"cue": cue, "here": float(np.nanmean(own.differences))}
+            row: dict[str, Any] = {
+                "cue": cue,
+                "here": float(np.nanmean(own.differences)),
+            }
             row |= {"there": float(np.nanmean(there.differences)), **found.row("apart")}
             rows.append(row | {"differs": shown[cue].shown})
         rows.sort(key=lambda row: (not row["differs"], -abs(row["apart"])))
         differing = [row["cue"] for row in rows if row["differs"]]
-        told = {"n": len(differing), "total": len(both), "other": other.name, "cues": differing}
-        tell.number(len(differing), "against", "differ", unit="count", beside_headline=True)
+        told = {
+            "n": len(differing),
+            "total": len(both),
+            "other": other.name,
+            "cues": differing,
+        }
+        tell.number(
+            len(differing), "against", "differ", unit="count", beside_headline=True
+        )
         tell.say("against" if differing else "against_same", told, level=self.level)
         table = pd.DataFrame(rows)
         units: Any = {"here": "amount", "there": "amount", "apart": "amount"}
@@ -343,14 +421,18 @@ class InstrumentAnalysis(Limited):
             by_step.setdefault(int(number), []).append(own)
             seen = own.differences[own.judged]
             mean = float(seen.mean()) if seen.size else np.nan
-            rows.append({"kind": kind, "step": int(number), "n": seen.size, "fall": mean})
+            rows.append(
+                {"kind": kind, "step": int(number), "n": seen.size, "fall": mean}
+            )
         ends = (-margin.span, margin.span)
         falls = {}
         for step, several in sorted(by_step.items()):
             values = np.concatenate([own.differences[own.judged] for own in several])
             groups = [group for own in several for group in own.judged_groups]
             if len(set(groups)) > 1:
-                falls[step] = claim(values, 0.0, alpha=1 - self.level, groups=groups, bounds=ends)
+                falls[step] = claim(
+                    values, 0.0, alpha=1 - self.level, groups=groups, bounds=ends
+                )
         if not falls:
             return None
         # From the most defects on, each at the whole level: the first that is not seen ends it.
@@ -365,7 +447,10 @@ class InstrumentAnalysis(Limited):
             tell.number(fall.estimate, "ladder", f"fall_{step}", unit="amount")
         tell.number(right, "ladder", "right_orders", unit="share", beside_headline=True)
         tell.number(smallest, "ladder", "smallest", unit="count")
-        told = {"steps": list(falls), "falls": [fall.estimate.value for fall in falls.values()]}
+        told = {
+            "steps": list(falls),
+            "falls": [fall.estimate.value for fall in falls.values()],
+        }
         tell.say("ladder", told, right.values("right"))
         if smallest is not None:
             tell.say("smallest", n=smallest)
@@ -393,13 +478,19 @@ class InstrumentAnalysis(Limited):
         shares, groups = [], []
         for original, by_step in versions.items():
             ranked = [score for _, score in sorted(by_step.items())]
-            pairs = [(b > a) + (b == a) / 2 for n, a in enumerate(ranked) for b in ranked[n + 1 :]]
+            pairs = [
+                (b > a) + (b == a) / 2
+                for n, a in enumerate(ranked)
+                for b in ranked[n + 1 :]
+            ]
             if pairs:
                 shares.append(float(np.mean(pairs)))
                 groups.append(group_of[original])
         return means.interval(shares, self.level, groups=groups, bounds=(0, 1))
 
-    def _dark(self, tell: Told, judged: RunEvidence, nothing: Moved | None) -> float | None:
+    def _dark(
+        self, tell: Told, judged: RunEvidence, nothing: Moved | None
+    ) -> float | None:
         """What the judge says where there is nothing to judge; the mean score of empty pages, of
         which `nothing` says how far above the lowest score they are shown to be."""
         rows = judged.first()
@@ -417,7 +508,10 @@ class InstrumentAnalysis(Limited):
         ]
         units: Any = {"abstained": "share", "mean": "score"}
         tell.table("dark", pd.DataFrame(table), **units)
-        mean, abstained = float(rows["score"].mean()), float(rows["error"].notna().mean())
+        mean, abstained = (
+            float(rows["score"].mean()),
+            float(rows["error"].notna().mean()),
+        )
         tell.number(abstained, "dark", "abstained", unit="share")
         if np.isnan(mean):
             tell.say("dark_abstains", n=len(rows))
@@ -474,7 +568,11 @@ def _copies(judged: RunEvidence, edit: str, sign: int = 1) -> _Copies:
     before = own[ORIGINAL].map(scores).to_numpy(dtype=np.float64)
     low, high = judged.scale
     # One that has no score may have any.
-    downs = np.where(np.isnan(after), low, after) - np.where(np.isnan(before), high, before)
-    ups = np.where(np.isnan(after), high, after) - np.where(np.isnan(before), low, before)
+    downs = np.where(np.isnan(after), low, after) - np.where(
+        np.isnan(before), high, before
+    )
+    ups = np.where(np.isnan(after), high, after) - np.where(
+        np.isnan(before), low, before
+    )
     ends = (downs, ups) if sign > 0 else (-ups, -downs)
     return _Copies(sign * (after - before), ends, own["group"].tolist())

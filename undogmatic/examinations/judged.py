@@ -52,12 +52,19 @@ class Judgments(pd.DataFrame):
         if how is None or "error" not in self:
             return scrub(str(shown))
         errors = self["error"].dropna().value_counts()
-        failed = ", ".join(f"{n} {html.escape(str(kind))}" for kind, n in errors.items())
-        facts: dict[str, Any] = {name: html.escape(str(value)) for name, value in how.items()}
-        facts["failed"] = (
-            failed and f" <b>Not judged: {failed}.</b> They have no score; `message` says why."
+        failed = ", ".join(
+            f"{n} {html.escape(str(kind))}" for kind, n in errors.items()
         )
-        about = _HTML.format(**facts, judged=len(self) - int(errors.sum()), total=len(self))
+        facts: dict[str, Any] = {
+            name: html.escape(str(value)) for name, value in how.items()
+        }
+        facts["failed"] = (
+            failed
+            and f" <b>Not judged: {failed}.</b> They have no score; `message` says why."
+        )
+        about = _HTML.format(
+            **facts, judged=len(self) - int(errors.sum()), total=len(self)
+        )
         return scrub(f"<div>{about}{shown}</div>")
 
 
@@ -72,7 +79,9 @@ def judged(
     were judged."""
     frame = whole(tabulate(items, judgments, repeats, expected))
     outcomes = {j.key: j.outcome for j in judgments}
-    keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
+    keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(
+        index=False, name=None
+    )
     told = [outcomes.get(key) for key in keys]
     words = {
         name: [getattr(outcome, name, None) for outcome in told]

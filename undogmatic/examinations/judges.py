@@ -62,9 +62,16 @@ def tell(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> 
     if agreement.shape[1] < 2:
         told.lacks("judges", "judges.no_labels", judges=judges)
         return
-    groups = pd.factorize(table.items["group"].reindex(agreement.index))[0].astype(np.intp)
+    groups = pd.factorize(table.items["group"].reindex(agreement.index))[0].astype(
+        np.intp
+    )
     if np.unique(groups).size < jackknife.FEWEST:
-        told.lacks("judges", "judges.few", groups=int(groups.max()) + 1, needed=jackknife.FEWEST)
+        told.lacks(
+            "judges",
+            "judges.few",
+            groups=int(groups.max()) + 1,
+            needed=jackknife.FEWEST,
+        )
         return
     _compare(table.kind, agreement, groups, reach_of(table, criterion), told, options)
     _errors(errors, groups, table.kind in ("numeric", "ordered"), told, options)
@@ -72,15 +79,21 @@ def tell(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> 
 
 def _without_twins(rows: pd.DataFrame, told: Told) -> pd.DataFrame:
     """Name judges that gave the same verdicts under two names, and keep the first of them."""
-    wide = rows.pivot(index=["item", "order"], columns="judge", values="verdict").reset_index(
-        drop=True
-    )
+    wide = rows.pivot(
+        index=["item", "order"], columns="judge", values="verdict"
+    ).reset_index(drop=True)
     first = compare.twins({str(judge): wide[judge] for judge in rows["judge"].unique()})
     for judge in dict.fromkeys(first.values()):
         names = [name for name, twin in first.items() if twin == judge]
         if len(names) > 1:
             n = rows.loc[rows["judge"] == judge, "item"].nunique()
-            told.say("judges.twins", weight=Weight.LIMITS, judges=names, count=len(names), n=n)
+            told.say(
+                "judges.twins",
+                weight=Weight.LIMITS,
+                judges=names,
+                count=len(names),
+                n=n,
+            )
     return rows[rows["judge"].isin(set(first.values()))]
 
 
@@ -103,7 +116,10 @@ def agreement_per_item(
         error = (error != 0).astype(float)
         agrees = 1 - error
     per_item = (
-        both[["item", "judge"]].assign(agrees=agrees, error=error).groupby(["item", "judge"]).mean()
+        both[["item", "judge"]]
+        .assign(agrees=agrees, error=error)
+        .groupby(["item", "judge"])
+        .mean()
     )
     return per_item["agrees"].unstack("judge"), per_item["error"].unstack("judge")
 
@@ -127,15 +143,19 @@ def _compare(
 ) -> None:
     """Compare every two judges on the items that both judged, the one that agrees more first."""
     order = [
-        str(judge) for judge in agreement.mean().sort_values(ascending=False, kind="stable").index
+        str(judge)
+        for judge in agreement.mean().sort_values(ascending=False, kind="stable").index
     ]
     best = order[0]
     columns = {judge: agreement[judge].to_numpy(dtype=np.float64) for judge in order}
     pairs = list(itertools.combinations(order, 2))
-    paired = [Paired(columns[one], columns[other], groups, reach) for one, other in pairs]
+    paired = [
+        Paired(columns[one], columns[other], groups, reach) for one, other in pairs
+    ]
     neighbours = set(itertools.pairwise(order))
     kept = [
-        len(pairs) <= MOST_COMPARED or names[0] == best or names in neighbours for names in pairs
+        len(pairs) <= MOST_COMPARED or names[0] == best or names in neighbours
+        for names in pairs
     ]
     # All hypotheses are corrected for; an interval takes longer than a test, and is made only where
     # it is shown.
@@ -164,17 +184,23 @@ def _compare(
     ]
     ends = None if reach is None else (-reach, 0.0) if kind == "numeric" else (0.0, 1.0)
     means_of = {
-        judge: _mean(column, groups, ends, options.level) for judge, column in columns.items()
+        judge: _mean(column, groups, ends, options.level)
+        for judge, column in columns.items()
     }
     listed = pd.DataFrame(
-        {"judge": judge, "n": mean.n} | mean.row("agreement") for judge, mean in means_of.items()
+        {"judge": judge, "n": mean.n} | mean.row("agreement")
+        for judge, mean in means_of.items()
     )
-    different = [(one.facts.left, one.facts.right) for one in rulings if one.key == "better"]
+    different = [
+        (one.facts.left, one.facts.right) for one in rulings if one.key == "better"
+    ]
     if all(kept) and (letters := compare.letter_display(order, different)):
         listed["letters"] = listed["judge"].map(letters)
     told.tables["judges.judges"] = listed
     said = family.table.assign(shown=[ruling.key for ruling in rulings])[kept]
-    told.table("judges.pairs", said.drop(columns=["measure", "needed"]), p="p", p_holm="p")
+    told.table(
+        "judges.pairs", said.drop(columns=["measure", "needed"]), p="p", p_holm="p"
+    )
     if len(order) > 2:
         than: dict[str, list[str]] = {
             "worse": [other for one, other in different if one == best],
@@ -185,7 +211,9 @@ def _compare(
             if one.key in ("equivalent", "identical") and best in sides:
                 than["equal"].append(sides[1 - sides.index(best)])
         than["open"] = [
-            judge for judge in order if judge not in (best, *than["worse"], *than["equal"])
+            judge
+            for judge in order
+            if judge not in (best, *than["worse"], *than["equal"])
         ]
         worse, others = len(than["worse"]), len(order) - 1
         shown = [
@@ -230,11 +258,17 @@ def _compare(
             told.findings.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
-def _by(best: str, judge: str, by: Mapping[tuple[str, str], JudgePairFacts]) -> dict[str, Any]:
+def _by(
+    best: str, judge: str, by: Mapping[tuple[str, str], JudgePairFacts]
+) -> dict[str, Any]:
     """By how much the best judge agrees better with people than another, for a sentence."""
     sign, found = (1, by[best, judge]) if (best, judge) in by else (-1, by[judge, best])
     ends = sorted(sign * end for end in found.interval)
-    return {"judge": judge, "difference": sign * found.difference, "interval": tuple(ends)}
+    return {
+        "judge": judge,
+        "difference": sign * found.difference,
+        "interval": tuple(ends),
+    }
 
 
 def _comparison(
@@ -248,22 +282,34 @@ def _comparison(
     p = pair.p if pair.n_units >= jackknife.FEWEST else None
     if p is None or not shown:
         return Comparison(
-            left, right, MEASURE, sign * pair.difference, pair.n, p, lambda _: compare.UNKNOWN
+            left,
+            right,
+            MEASURE,
+            sign * pair.difference,
+            pair.n,
+            p,
+            lambda _: compare.UNKNOWN,
         )
 
     def limits(alpha: float) -> Apart:
         outer = pair.interval(1 - alpha)
         outcome = outer.against(0.0)
-        if margin is not None and pair.interval(1 - 2 * alpha).against(margin) == "within":
+        if (
+            margin is not None
+            and pair.interval(1 - 2 * alpha).against(margin) == "within"
+        ):
             outcome = "within"
         return Apart(
-            (outer if sign > 0 else -outer).interval, "beyond" if outcome == "against" else outcome
+            (outer if sign > 0 else -outer).interval,
+            "beyond" if outcome == "against" else outcome,
         )
 
     return Comparison(left, right, MEASURE, sign * pair.difference, pair.n, p, limits)
 
 
-def _mean(column: Array, groups: Index, ends: means.Bounds | None, level: float) -> Estimate:
+def _mean(
+    column: Array, groups: Index, ends: means.Bounds | None, level: float
+) -> Estimate:
     known = ~np.isnan(column)
     units = means.sums(column[known], groups[known])
     if units.total.size < 2:
@@ -273,17 +319,26 @@ def _mean(column: Array, groups: Index, ends: means.Bounds | None, level: float)
     return means.of_sums(units, level, ends).replace(n=int(known.sum()))
 
 
-def _flattery(agreement: pd.DataFrame, groups: Index, options: CheckOptions) -> float | None:
+def _flattery(
+    agreement: pd.DataFrame, groups: Index, options: CheckOptions
+) -> float | None:
     """By how much the best of the judges looks better than it is for having been chosen as the
     best."""
     known = agreement.notna().all(axis=1).to_numpy()
-    if np.unique(groups[known]).size < jackknife.FEWEST or known.sum() > MOST_FOR_FLATTERY:
+    if (
+        np.unique(groups[known]).size < jackknife.FEWEST
+        or known.sum() > MOST_FOR_FLATTERY
+    ):
         return None
     return compare.flattery(agreement[known].to_numpy().T, groups[known], options.rng())
 
 
 def _errors(
-    errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, options: CheckOptions
+    errors: pd.DataFrame,
+    groups: Index,
+    amounts: bool,
+    told: Told,
+    options: CheckOptions,
 ) -> None:
     """Tell which errors the judges share, on the items that all of them judged."""
     known = errors.notna().all(axis=1).to_numpy()

@@ -37,7 +37,8 @@ FAMILIES = {
     "Nova": "nova",
 }
 _NAMED = {
-    family: re.compile(rf"(?<![a-z])({names})(?![a-z])") for family, names in FAMILIES.items()
+    family: re.compile(rf"(?<![a-z])({names})(?![a-z])")
+    for family, names in FAMILIES.items()
 }
 
 
@@ -76,7 +77,11 @@ def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
     said |= found.values("preference")
     what = "chosen" if own.table.kind == "pairwise" else "rated"
     # Two one-sided tests: the interval of level 1 - 2 (1 - level) within the margin.
-    inner = None if options.margin is None else measure(own, family, columns, 2 * options.level - 1)
+    inner = (
+        None
+        if options.margin is None
+        else measure(own, family, columns, 2 * options.level - 1)
+    )
     if (
         options.margin is not None
         and inner is not None
@@ -91,7 +96,9 @@ def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
         told.say("kin.open", weight=Weight.QUALIFIES, **said)
 
 
-def _families(own: JudgeView, items: pd.Series, columns: list[str]) -> NDArray[np.object_]:
+def _families(
+    own: JudgeView, items: pd.Series, columns: list[str]
+) -> NDArray[np.object_]:
     """Family of the maker of every item's output, or of both, shape (n, 1 or 2)."""
     makers = own.table.items[columns]
     known = {
@@ -103,19 +110,27 @@ def _families(own: JudgeView, items: pd.Series, columns: list[str]) -> NDArray[n
     return made.where(made.notna(), None).reindex(items).to_numpy(dtype=object)
 
 
-def _rated(own: JudgeView, family: str, columns: list[str], level: float) -> Estimate | None:
+def _rated(
+    own: JudgeView, family: str, columns: list[str], level: float
+) -> Estimate | None:
     """Mean of verdict minus label on outputs of its own family, less that on those of other known
     families; infinite where either has too few labels, None where either is not there."""
     pairs = own.pairs()
     pairs = pairs.assign(off=pairs["verdict"] - pairs["label"])
-    by_item = pairs.groupby("item", sort=False).agg(off=("off", "mean"), code=("code", "first"))
+    by_item = pairs.groupby("item", sort=False).agg(
+        off=("off", "mean"), code=("code", "first")
+    )
     made = _families(own, by_item.index.to_series(), columns)[:, 0]
     sides = [made == family, (made != family) & pd.notna(made)]
     if not all(side.any() for side in sides):
         return None
     off, nothing = by_item["off"].to_numpy(np.float64), np.full(len(by_item), np.nan)
     judged = Judged(
-        nothing, off, nothing, by_item["code"].to_numpy(), int(by_item["code"].max()) + 1
+        nothing,
+        off,
+        nothing,
+        by_item["code"].to_numpy(),
+        int(by_item["code"].max()) + 1,
     )
     found = corrected.difference(
         *(corrected.mean(judged.of(side), "all", level=level) for side in sides)
@@ -123,7 +138,9 @@ def _rated(own: JudgeView, family: str, columns: list[str], level: float) -> Est
     return _unlimited(level, len(by_item)) if found is None else found
 
 
-def _chosen(own: JudgeView, family: str, columns: list[str], level: float) -> Estimate | None:
+def _chosen(
+    own: JudgeView, family: str, columns: list[str], level: float
+) -> Estimate | None:
     """How much more often than people the judge chooses the output of its own family, where one of
     the two is; ties of either are left out."""
     pairs = own.pairs()
@@ -136,7 +153,9 @@ def _chosen(own: JudgeView, family: str, columns: list[str], level: float) -> Es
     if not kept.any():
         return None
     pairs, kin = pairs[kept], np.where(made[kept][:, 0], 0.0, 1.0)
-    more = (pairs["verdict"] == kin).astype(float) - (pairs["label"] == kin).astype(float)
+    more = (pairs["verdict"] == kin).astype(float) - (pairs["label"] == kin).astype(
+        float
+    )
     by_item = (
         pd.DataFrame({"more": more, "code": pairs["code"], "item": pairs["item"]})
         .groupby("item")
@@ -144,7 +163,9 @@ def _chosen(own: JudgeView, family: str, columns: list[str], level: float) -> Es
     )
     if by_item["code"].nunique() < corrected.FEWEST:
         return _unlimited(level, len(by_item))
-    return means.interval(by_item["more"], level, groups=by_item["code"], bounds=(-1, 1))
+    return means.interval(
+        by_item["more"], level, groups=by_item["code"], bounds=(-1, 1)
+    )
 
 
 def _unlimited(level: float, n: int) -> Estimate:

@@ -119,7 +119,9 @@ def agreement(own: JudgeView, options: CheckOptions) -> Agreement:
         len(every[every["verdict"].isna()].drop_duplicates(["item", "order"]))
         + own.table.unaccounted
     )
-    constant, one_label = (len(pairs) > 0 and pairs[c].nunique() == 1 for c in ("verdict", "label"))
+    constant, one_label = (
+        len(pairs) > 0 and pairs[c].nunique() == 1 for c in ("verdict", "label")
+    )
     one_class = one_label and not (kind == "pairwise" and _in_both_orders(pairs))
     groups = int(pairs["code"].nunique())
     why = None
@@ -154,7 +156,11 @@ def _rarer(own: JudgeView, pairs: pd.DataFrame) -> Rarer | None:
     """The rarer label of two categories; None of any other kind, and of choices, whose numbering
     means nothing."""
     names = own.table.categories
-    if len(names) != 2 or own.table.kind not in ("pass_fail", "unordered") or pairs.empty:
+    if (
+        len(names) != 2
+        or own.table.kind not in ("pass_fail", "unordered")
+        or pairs.empty
+    ):
         return None
     second = float((pairs["label"] == 1).groupby(pairs["item"]).mean().sum())
     of = int(pairs["item"].nunique())
@@ -172,13 +178,16 @@ def _in_both_orders(rows: pd.DataFrame) -> bool:
 def _costs(own: JudgeView) -> np.ndarray:
     """How far categories disagree in the headline."""
     return rated.costs(
-        len(own.table.categories), "quadratic" if own.table.kind == "ordered" else "none"
+        len(own.table.categories),
+        "quadratic" if own.table.kind == "ordered" else "none",
     )
 
 
 def _parts(own: JudgeView) -> Parts:
     """The headline of categories."""
-    return (rated.mirrored_kappa if own.table.kind == "pairwise" else rated.kappa)(_costs(own))
+    return (rated.mirrored_kappa if own.table.kind == "pairwise" else rated.kappa)(
+        _costs(own)
+    )
 
 
 def _bounded(
@@ -211,7 +220,9 @@ def _bounded_coefficient(
             ).coefficient(k, parts)
             for fill in (pd.Series(farthest, whole.index), label)
         )
-        assert against is not None and with_it is not None, "further pairs add no certainty"
+        assert against is not None and with_it is not None, (
+            "further pairs add no certainty"
+        )
         worst, best = min(worst, against.low), max(best, with_it.high)
     return estimate.replace(worst=worst, best=best)
 
@@ -230,13 +241,19 @@ def _bounded_order(
         )
         groups = whole["code"].to_numpy()
         one = limits.order(
-            scores, labels, options.rng(), groups=groups, level=options.level, weights=weights
+            scores,
+            labels,
+            options.rng(),
+            groups=groups,
+            level=options.level,
+            weights=weights,
         )
         if one is None:
             return None
         found.append(one)
     return found[0].replace(
-        worst=min(one.worst_low for one in found), best=max(one.best_high for one in found)
+        worst=min(one.worst_low for one in found),
+        best=max(one.best_high for one in found),
     )
 
 
@@ -258,7 +275,11 @@ def _with_unread(own: JudgeView, every: pd.DataFrame) -> list[pd.DataFrame]:
         frequent = [float(label) for label in every["label"].value_counts().index]
         ends = [
             *frequent,
-            *(c for c in map(float, range(len(own.table.categories))) if c not in frequent),
+            *(
+                c
+                for c in map(float, range(len(own.table.categories)))
+                if c not in frequent
+            ),
         ][:2]
     else:
         ends = (
@@ -269,10 +290,15 @@ def _with_unread(own: JudgeView, every: pd.DataFrame) -> list[pd.DataFrame]:
     alike = labels[np.arange(n) * len(labels) // n]
     size = -(-every["item"].nunique() // every["code"].nunique())
     code = int(every["code"].max()) + 1 + np.arange(n) // size
-    unread = pd.DataFrame({"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n))
+    unread = pd.DataFrame(
+        {"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n)
+    )
     return [
         pd.concat(
-            [every[["verdict", "label", "weight", "code"]], unread.assign(label=thought)],
+            [
+                every[["verdict", "label", "weight", "code"]],
+                unread.assign(label=thought),
+            ],
             ignore_index=True,
         )
         for thought in (alike, np.resize(ends, n))
@@ -299,7 +325,9 @@ def _examine_agreement(own: JudgeView, told: Told, options: CheckOptions) -> Non
     _BY_KIND[own.table.kind](own, told, options, own.pairs())
 
 
-def _tell_answered(own: JudgeView, told: Told, options: CheckOptions, found: Agreement) -> None:
+def _tell_answered(
+    own: JudgeView, told: Told, options: CheckOptions, found: Agreement
+) -> None:
     """The risk and the coverage of a judge that abstains: which share of the labels it answers, how
     often it is right there, and how often it would be if it were wrong, or right, on all others.
     """
@@ -309,12 +337,17 @@ def _tell_answered(own: JudgeView, told: Told, options: CheckOptions, found: Agr
     if not abstains or answers.all() or not answers.any():
         return
     # What is missing is neither right nor wrong: its place among the numbers is never looked at.
-    use = beside_labels(every.assign(verdict=every["verdict"].fillna(-1.0)), options.level)
+    use = beside_labels(
+        every.assign(verdict=every["verdict"].fillna(-1.0)), options.level
+    )
     share = _share(own, use, answers)
     told.number(share, "agreement.answered", unit="share")
     if share is None:
         return
-    counts = {"n": int(every.loc[answers, "item"].nunique()), "of": int(every["item"].nunique())}
+    counts = {
+        "n": int(every.loc[answers, "item"].nunique()),
+        "of": int(every["item"].nunique()),
+    }
     facts: dict[str, Any] = share.values("share") | counts | {"level": options.level}
     right = answers & (use.verdicts == use.labels)
     ends = [_share(own, use, flags) for flags in (right, right | ~answers)]
@@ -324,7 +357,9 @@ def _tell_answered(own: JudgeView, told: Told, options: CheckOptions, found: Agr
         return
     for name, end in zip(("if_wrong", "if_right"), ends, strict=True):
         told.number(end, f"agreement.{name}", unit="share")
-        facts |= {} if end is None else {name: end.value, f"{name}_interval": end.interval}
+        facts |= (
+            {} if end is None else {name: end.value, f"{name}_interval": end.interval}
+        )
     facts |= {"right": raw.value, "right_interval": raw.interval}
     told.say("kinds.answered", weight=Weight.QUALIFIES, **facts)
 
@@ -340,13 +375,22 @@ def _examine_left_out(own: JudgeView, told: Told, options: CheckOptions) -> None
 
 
 def _tell_headline(
-    own: JudgeView, told: Told, options: CheckOptions, agreement: Agreement, estimate: Estimate
+    own: JudgeView,
+    told: Told,
+    options: CheckOptions,
+    agreement: Agreement,
+    estimate: Estimate,
 ) -> None:
     """The headline, what missing verdicts could make of it, and how many labels would settle what
     it leaves open."""
     told.number(estimate, f"agreement.{agreement.name}", subject=Subject.HEADLINE)
     least = options.least_of(own.table.kind)
-    counts = {"n": agreement.n, "groups": agreement.groups, "least": least, "level": options.level}
+    counts = {
+        "n": agreement.n,
+        "groups": agreement.groups,
+        "least": least,
+        "level": options.level,
+    }
     held, settle = limits.hold(estimate, least), None
     if (
         held.outcome == "open"
@@ -388,7 +432,11 @@ def _tell_headline(
 def _tell_unread(own: JudgeView, told: Told, agreement: Agreement) -> None:
     """How many rows could not be read, and what they could make of the headline: this limits every
     use of a judge."""
-    values: dict[str, Any] = {"n": own.table.unread, "rows": own.table.rows, "could": []}
+    values: dict[str, Any] = {
+        "n": own.table.unread,
+        "rows": own.table.rows,
+        "could": [],
+    }
     if agreement.estimate is not None and agreement.missing == own.table.unaccounted:
         bounds = agreement.estimate.worst_low, agreement.estimate.best_high
         values["could"] = [
@@ -444,7 +492,9 @@ def _tell_categories(
     _tell_confusion(own, told, pairs, options)
 
 
-def _tell_confusion(own: JudgeView, told: Told, pairs: pd.DataFrame, options: CheckOptions) -> None:
+def _tell_confusion(
+    own: JudgeView, told: Told, pairs: pd.DataFrame, options: CheckOptions
+) -> None:
     """Labels against verdicts, in items."""
     names = own.table.categories
     counts = beside_labels(pairs, options.level).table(len(names)).T
@@ -454,7 +504,9 @@ def _tell_confusion(own: JudgeView, told: Told, pairs: pd.DataFrame, options: Ch
     told.tables["kinds.confusion"] = table
 
 
-def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_pass_fail(
+    own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame
+) -> None:
     """Sensitivity and specificity, and predictive values at the labels' prevalence and at the
     stated one."""
     _tell_categories(own, told, options, pairs)
@@ -462,8 +514,13 @@ def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd
     said, true = use.verdicts == 1, use.labels == 1
     prevalence = use.mean(true.astype(float), _UNIT)
     rates = {"sensitivity": (said, true), "specificity": (~said, ~true)}
-    found = {name: _share(own, use, right, among) for name, (right, among) in rates.items()}
-    found |= {"ppv": _share(own, use, true, said), "npv": _share(own, use, ~true, ~said)}
+    found = {
+        name: _share(own, use, right, among) for name, (right, among) in rates.items()
+    }
+    found |= {
+        "ppv": _share(own, use, true, said),
+        "npv": _share(own, use, ~true, ~said),
+    }
     for name, estimate in found.items():
         told.number(estimate, f"agreement.{name}", unit="share")
     passes, fails = found["sensitivity"], found["specificity"]
@@ -492,7 +549,10 @@ def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd
     if ppv is not None and npv is not None:
         stated = ppv.values("ppv", "ppv_") | npv.values("npv", "npv_")
         told.say(
-            "kinds.rates_stated", weight=Weight.DETAIL, **stated, prevalence=options.prevalence
+            "kinds.rates_stated",
+            weight=Weight.DETAIL,
+            **stated,
+            prevalence=options.prevalence,
         )
 
 
@@ -504,10 +564,16 @@ def _share(
     among = np.ones(flags.shape, dtype=bool) if among is None else among
     found = use.mean((flags & among).astype(float), _UNIT, size=among.astype(float))
     known = float(use.weights[among].sum())
-    return None if found is None else lost.mixed(found, known, own.table.unaccounted, _UNIT)
+    return (
+        None
+        if found is None
+        else lost.mixed(found, known, own.table.unaccounted, _UNIT)
+    )
 
 
-def _tell_choices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_choices(
+    own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame
+) -> None:
     """Ties, counted apart; the confusion matrix of choices."""
     _tell_confusion(own, told, pairs, options)
     if TIE in own.table.categories:
@@ -517,15 +583,23 @@ def _tell_choices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
         told.number(ties, "agreement.ties", unit="share")
         told.number(decided, "agreement.decided", unit="share")
         if ties is not None and decided is not None:
-            told.say("kinds.ties", **ties.values("share"), **decided.values("decided", "decided_"))
+            told.say(
+                "kinds.ties",
+                **ties.values("share"),
+                **decided.values("decided", "decided_"),
+            )
 
 
-def _tell_ordered(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_ordered(
+    own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame
+) -> None:
     """Linear weights, Krippendorff's alpha, categories next to each other; the confusion matrix."""
     _tell_confusion(own, told, pairs, options)
     use, k = beside_labels(pairs, options.level), len(own.table.categories)
     told.number(
-        _bounded_coefficient(own, pairs, rated.kappa(rated.costs(k, "linear")), options),
+        _bounded_coefficient(
+            own, pairs, rated.kappa(rated.costs(k, "linear")), options
+        ),
         "agreement.linear_kappa",
     )
     alpha = rated.ordinal_alpha(float(use.weights.sum()))
@@ -536,7 +610,9 @@ def _tell_ordered(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
         told.say("kinds.adjacent", weight=Weight.DETAIL, **adjacent.values("share"))
 
 
-def _tell_numeric(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_numeric(
+    own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame
+) -> None:
     """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the
     verdict."""
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
@@ -549,19 +625,29 @@ def _tell_numeric(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
     for name, number in numbers.items():
         found = number(use)
         for whole in (
-            _with_unread(own, pairs) if found is not None and own.table.unaccounted else ()
+            _with_unread(own, pairs)
+            if found is not None and own.table.unaccounted
+            else ()
         ):
-            far = whole["label"].map(lambda label: low if label > (low + high) / 2 else high)
+            far = whole["label"].map(
+                lambda label: low if label > (low + high) / 2 else high
+            )
             for fill in (far, whole["label"]):
                 moved = number(
                     beside_labels(
-                        whole.assign(verdict=whole["verdict"].fillna(fill)), options.level
+                        whole.assign(verdict=whole["verdict"].fillna(fill)),
+                        options.level,
                     )
                 )
                 if moved is not None and found is not None:
-                    ends = min(found.worst_low, moved.low), max(found.best_high, moved.high)
+                    ends = (
+                        min(found.worst_low, moved.low),
+                        max(found.best_high, moved.high),
+                    )
                     found = found.replace(worst=ends[0], best=ends[1])
-        told.number(found, f"agreement.{name}", unit="amount" if name == "error" else "")
+        told.number(
+            found, f"agreement.{name}", unit="amount" if name == "error" else ""
+        )
     fifths = (
         pd.qcut(use.verdicts, 5, labels=False, duplicates="drop")
         if pairs["verdict"].nunique() > 1
@@ -569,11 +655,15 @@ def _tell_numeric(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
     )
     rows = []
     for fifth in np.unique(fifths):
-        among = np.asarray(np.broadcast_to(fifths, use.verdicts.shape) == fifth, dtype=np.float64)
+        among = np.asarray(
+            np.broadcast_to(fifths, use.verdicts.shape) == fifth, dtype=np.float64
+        )
         label = use.mean(use.labels * among, _ends(own, pairs), size=among)
         if label is not None:
             verdict = float(np.average(use.verdicts, weights=use.weights * among))
-            rows.append({"n": label.n, "mean_verdict": verdict, **label.row("mean_label")})
+            rows.append(
+                {"n": label.n, "mean_verdict": verdict, **label.row("mean_label")}
+            )
     told.tables["kinds.fifths"] = pd.DataFrame(rows)
 
 
@@ -594,7 +684,9 @@ def _examine_grades(own: JudgeView, told: Told, options: CheckOptions) -> None:
     _tell_grades(own, told, options, own.once(agreement, options))
 
 
-def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreed: Agreement) -> None:
+def _tell_grades(
+    own: JudgeView, told: Told, options: CheckOptions, agreed: Agreement
+) -> None:
     """Tell whether grades are too high or too low on average, or over the scale, where the order
     may be right."""
     pairs = own.pairs()
@@ -610,7 +702,9 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreed: Agre
     told.number(rated.drift(use, span), "agreement.drift", unit="amount")
     if bias is None or not span or agreed.groups < FEWEST_GROUPS:
         return
-    order = agreed.estimate is not None and agreed.estimate.low > options.least_of("numeric")
+    order = agreed.estimate is not None and agreed.estimate.low > options.least_of(
+        "numeric"
+    )
     matters = somewhere = options.margin
     if matters is None or somewhere is None:
         matters, somewhere = ON_AVERAGE * usual(span), usual(span)
@@ -631,7 +725,9 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreed: Agre
     off = -bias if bias.value < 0 else bias
     digits = 1 if span >= 20 else 2  # as scores are written
     ends = off.values("off") | {"level": options.level, "digits": digits}
-    values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", ends)
+    values["off"] = Finding(
+        "kinds.off_lower" if bias.value < 0 else "kinds.off_higher", ends
+    )
     held_to = {
         "limit": somewhere,
         "usual": int(options.margin is None),
@@ -640,24 +736,37 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreed: Agre
     values["along"] = _along(along, held_to | {"digits": digits})
     settle = None
     if key == "grades":
-        found = rated.conversion(use, own.table.scale or (-np.inf, np.inf), options.rng())
+        found = rated.conversion(
+            use, own.table.scale or (-np.inf, np.inf), options.rng()
+        )
         written = None if found is None else found.conversion.rounded(span, digits)
-        values |= {"conversion": written, "since": [], "convert": Finding("kinds.convert_none")}
+        values |= {
+            "conversion": written,
+            "since": [],
+            "convert": Finding("kinds.convert_none"),
+        }
         values["above"] = bias.value >= 0
         if found is not None and written is not None:
             values["convert"] = _formula(found, written, span, digits, own)
             settle = Finding("kinds.settle_convert")
     subject = Subject.GRADES if key == "grades" else None
-    told.say(f"kinds.grades_{key}", weight=weight, settle=settle, subject=subject, **values)
+    told.say(
+        f"kinds.grades_{key}", weight=weight, settle=settle, subject=subject, **values
+    )
 
 
 def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:
     """What one person said in place of verdicts, beside what another said of the same items; None
     where too few items have labels of two people."""
     once = pairs.drop_duplicates(["item", "rater"])
-    item, rater = (pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater"))
+    item, rater = (
+        pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater")
+    )
     found = annotators.rater_pairs(item, rater, options.rng())
-    label, codes = once["label"].to_numpy(dtype=np.float64), once["code"].to_numpy(dtype=np.intp)
+    label, codes = (
+        once["label"].to_numpy(dtype=np.float64),
+        once["code"].to_numpy(dtype=np.intp),
+    )
     if np.unique(codes[found.first]).size < FEWEST:
         return None
     one, other = (
@@ -681,32 +790,50 @@ def _along(found: Bands, values: dict[str, Any]) -> Finding:
         key = "kinds.too_low" if band.off.value < 0 else "kinds.too_high"
         said.append(
             Finding(
-                key, off.values("off") | {"digits": values["digits"], "where": Finding(where, ends)}
+                key,
+                off.values("off")
+                | {"digits": values["digits"], "where": Finding(where, ends)},
             )
         )
     return Finding("kinds.along_off", values | {"bands": said})
 
 
-def _formula(found: Gain, written: Conversion, span: float, digits: int, own: JudgeView) -> Finding:
+def _formula(
+    found: Gain, written: Conversion, span: float, digits: int, own: JudgeView
+) -> Finding:
     """The sentence that says how a grade is converted, and how much nearer to people's that brings
     it."""
-    values: dict[str, Any] = {"before": found.before, "after": found.after, "digits": digits}
+    values: dict[str, Any] = {
+        "before": found.before,
+        "after": found.after,
+        "digits": digits,
+    }
     if isinstance(written, Curve):
         knots = zip(written.grades, written.people, strict=True)
         values["knots"] = [
-            Finding("kinds.curve_point", {"grade": grade, "people": people, "digits": digits})
+            Finding(
+                "kinds.curve_point",
+                {"grade": grade, "people": people, "digits": digits},
+            )
             for grade, people in knots
         ]
         return Finding("kinds.convert_curve", values | {"simpler": found.simpler})
-    values |= {"slope": written.slope, "shift": abs(written.shift), "adds": int(written.shift > 0)}
+    values |= {
+        "slope": written.slope,
+        "shift": abs(written.shift),
+        "adds": int(written.shift > 0),
+    }
     values |= {"decimals": written.decimals(span, digits), "ends": []}
     cut = converted(own, written).verdicts["verdict"]
     grades = written.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     if own.table.scale is not None and not np.allclose(cut, grades, equal_nan=True):
         values["ends"] = Finding(
-            "kinds.convert_ends", dict(zip(("low", "high"), own.table.scale, strict=True))
+            "kinds.convert_ends",
+            dict(zip(("low", "high"), own.table.scale, strict=True)),
         )
-    return Finding("kinds.convert_shift" if written.slope == 1 else "kinds.convert_line", values)
+    return Finding(
+        "kinds.convert_shift" if written.slope == 1 else "kinds.convert_line", values
+    )
 
 
 def converted(own: JudgeView, conversion: Conversion) -> JudgeView:
@@ -779,9 +906,10 @@ def _examine_slices(own: JudgeView, told: Told, options: CheckOptions) -> None:
     small: list[str] = []
     for column in own.table.items.columns:
         name = str(column).removeprefix(SLICE)
-        if not (str(column).startswith(SLICE) or column == "system") or {name, str(column)} & set(
-            options.ignore
-        ):
+        if not (str(column).startswith(SLICE) or column == "system") or {
+            name,
+            str(column),
+        } & set(options.ignore):
             continue
         own_values = own.table.items[column].reindex(pairs["item"]).to_numpy()
         codes, levels = pd.factorize(own_values)
@@ -814,13 +942,21 @@ def _examine_slices(own: JudgeView, told: Told, options: CheckOptions) -> None:
         return
     table = pd.DataFrame(rows)
     table["p_holm"] = holm(table["p"])
-    table = table.sort_values("value", ascending=not numeric, kind="stable").reset_index(drop=True)
+    table = table.sort_values(
+        "value", ascending=not numeric, kind="stable"
+    ).reset_index(drop=True)
     told.table("kinds.slices", table, p="p", p_holm="p")
     # A difference of less than a hundredth (of the scale) changes nothing, however surely it is
     # there.
     least = 0.01 * (_span(own, pairs) if numeric else 1.0)
-    further = table["value"] - table["others"] if numeric else table["others"] - table["value"]
-    for row in table[(further >= least) & (table["p_holm"] < 1 - options.level)].to_dict("records"):
+    further = (
+        table["value"] - table["others"]
+        if numeric
+        else table["others"] - table["value"]
+    )
+    for row in table[
+        (further >= least) & (table["p_holm"] < 1 - options.level)
+    ].to_dict("records"):
         told.say(
             "kinds.slice_error" if numeric else "kinds.slice_agreement",
             weight=Weight.LIMITS,
@@ -833,17 +969,26 @@ def _examine_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how often the judge says the same again."""
     rows, again = own.verdicts[own.verdicts["verdict"].notna()], own.again()
     keys = ["item", "order"]
-    weights = 1 / again.groupby(keys, dropna=False)["repeat"].transform("size").to_numpy(
-        dtype=np.float64
+    weights = 1 / again.groupby(keys, dropna=False)["repeat"].transform(
+        "size"
+    ).to_numpy(dtype=np.float64)
+    one, other = (
+        again[c].to_numpy(dtype=np.float64) for c in ("verdict_first", "verdict")
     )
-    one, other = (again[c].to_numpy(dtype=np.float64) for c in ("verdict_first", "verdict"))
-    use = Rated(one, other, weights, again["code"].to_numpy(dtype=np.intp), options.level)
+    use = Rated(
+        one, other, weights, again["code"].to_numpy(dtype=np.intp), options.level
+    )
     counts: dict[str, Any] = {"n": int(again["item"].nunique()), "level": options.level}
     if own.table.kind != "numeric":
         same = use.mean((one == other).astype(float), _UNIT)
         told.number(same, "repeats.same", unit="share")
         if same is not None:
-            told.say("kinds.repeats", weight=Weight.QUALIFIES, **same.values("share"), **counts)
+            told.say(
+                "kinds.repeats",
+                weight=Weight.QUALIFIES,
+                **same.values("share"),
+                **counts,
+            )
         return
     span = max(
         float(np.ptp(np.concatenate([one, other]))),

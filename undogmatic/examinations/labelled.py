@@ -9,7 +9,15 @@ import pandas as pd
 from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
 from undogmatic.examinations import of_run
-from undogmatic.examinations.base import FEWEST_DRAWN, Limited, Share, columns, count, need, too_few
+from undogmatic.examinations.base import (
+    FEWEST_DRAWN,
+    Limited,
+    Share,
+    columns,
+    count,
+    need,
+    too_few,
+)
 from undogmatic.examinations.check_figures import figures_of
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import check_scale, units
@@ -62,16 +70,22 @@ class LabelledAnalysis(Limited):
         self.check(judged)
         chosen, left_out = self._chosen(judged)
         asked = {
-            name: getattr(self, name) for name in CheckOptions.model_fields if name in vars(self)
+            name: getattr(self, name)
+            for name in CheckOptions.model_fields
+            if name in vars(self)
         }
         asked |= {"margin": self.margin or None, "ignore": tuple(self.ignore)}
-        usual = {name: field.default for name, field in CheckOptions.model_fields.items()}
+        usual = {
+            name: field.default for name, field in CheckOptions.model_fields.items()
+        }
         # What is as usual is not stated: sentences say of it that it is the default.
         stated = {name: value for name, value in asked.items() if value != usual[name]}
         options = CheckOptions(**stated)
         parts = chosen.parts()
         return [
-            each if each.verdict is None else self._beside(each, parts[each.part], left_out)
+            each
+            if each.verdict is None
+            else self._beside(each, parts[each.part], left_out)
             for each in of_run.answers(self.name, chosen, options)
         ]
 
@@ -79,7 +93,9 @@ class LabelledAnalysis(Limited):
         """The run without the texts of other conditions, and how many labelled texts these are."""
         if self.prefix is None:
             return judged, 0
-        begins = judged.frame["condition"].map(lambda name: str(name).startswith(str(self.prefix)))
+        begins = judged.frame["condition"].map(
+            lambda name: str(name).startswith(str(self.prefix))
+        )
         labelled = judged.frame["label"].notna()
         if not (begins & labelled).any():
             return judged, 0
@@ -104,7 +120,9 @@ class LabelledAnalysis(Limited):
         if self._promise_broken(tell, rows):
             values = {"verdict": tell.verdict} | dict(tell.findings[-1].values)
             answer = tell.answer.answer
-            tell = replace(tell, verdict=Finding("labelled.verdict_promise", values, answer))
+            tell = replace(
+                tell, verdict=Finding("labelled.verdict_promise", values, answer)
+            )
         if len(rows) < FEWEST_DRAWN:
             tell.findings.append(too_few("scatter", len(rows)))
         elif tell.evidence.kind == "numeric":
@@ -158,7 +176,9 @@ def _draw(tell: Told, ends: tuple[float, float], rows: pd.DataFrame) -> None:
     tell.draw("scatter", "scatter", **data, **axes)
 
 
-def _tell_calibration(tell: Told, ends: tuple[float, float], rows: pd.DataFrame) -> None:
+def _tell_calibration(
+    tell: Told, ends: tuple[float, float], rows: pd.DataFrame
+) -> None:
     """Tell what calibration changed, on the texts that have a score from before it."""
     both = rows[rows["raw_score"].notna()]
     if both.empty or (both["raw_score"] == both["score"]).all():
@@ -186,8 +206,15 @@ def _tell_calibration(tell: Told, ends: tuple[float, float], rows: pd.DataFrame)
     for name in ("mae", "bias", "rmse"):
         tell.number(raw[name], f"raw_{name}", unit="amount")
     tell.number(raw["spearman"], "raw_spearman")
-    orders = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
-    tell.say("calibrated", orders, n=len(both), before=raw["mae"], after=calibrated["mae"])
+    orders = {
+        "spearman_before": raw["spearman"],
+        "spearman_after": calibrated["spearman"],
+    }
+    tell.say(
+        "calibrated", orders, n=len(both), before=raw["mae"], after=calibrated["mae"]
+    )
     if len(both) >= FEWEST_DRAWN:
-        data = columns(both, raw="raw_score", calibrated="score", label="label", ids="item_id")
+        data = columns(
+            both, raw="raw_score", calibrated="score", label="label", ids="item_id"
+        )
         tell.draw("calibration", "calibration", **data, limits=ends)

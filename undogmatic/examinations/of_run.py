@@ -87,7 +87,9 @@ def answers(name: str, judged: RunEvidence, options: CheckOptions) -> list[Told]
 
 def words(name: str) -> tuple[Path, ...]:
     """The files with the words of an analysis of this name that asks what a check asks."""
-    own_words = (Path(__file__).with_name(f"{part}.texts.yaml") for part in (name, *PARTS))
+    own_words = (
+        Path(__file__).with_name(f"{part}.texts.yaml") for part in (name, *PARTS)
+    )
     return (*own_words, OF_TABLES, *examination.texts())
 
 
@@ -124,7 +126,11 @@ def evidence_of(judged: RunEvidence) -> Evidence:
         margin=margin_of(judged.rubric).stated if numeric else None,
         problems=[*faulty, *_stand_alone(judged)],
     )
-    return known if judged.graded is None or not numeric else _in_grades(known, judged.graded)
+    return (
+        known
+        if judged.graded is None or not numeric
+        else _in_grades(known, judged.graded)
+    )
 
 
 def _in_grades(evidence: Evidence, graded: OwnScale) -> Evidence:
@@ -149,14 +155,18 @@ def _of_two(judged: RunEvidence) -> Evidence:
     ends of the scale occur."""
     values, labels = judged.verdicts["verdict"], judged.labels["label"]
     categories = judged.categories
-    if judged.kind == "numeric" and {*values.dropna(), *labels.dropna()} <= {*judged.scale}:
+    if judged.kind == "numeric" and {*values.dropna(), *labels.dropna()} <= {
+        *judged.scale
+    }:
         categories = ("fail", "pass")
     if len(categories) != 2:
         return judged.changed()
     passes = judged.scale[judged.sign < 0]
     if judged.kind != "numeric" and judged.sign > 0:
         categories = categories[::-1]
-    verdicts, said = ((own == passes).astype(float).where(own.notna()) for own in (values, labels))
+    verdicts, said = (
+        (own == passes).astype(float).where(own.notna()) for own in (values, labels)
+    )
     return judged.changed(
         kind="pass_fail",
         categories=categories,
@@ -178,5 +188,7 @@ def _counted(judged: RunEvidence) -> dict[str, NDArray[np.float64]]:
     if models is not None:
         said = models(texts).T
         for place, values in enumerate(said, 1):
-            counted[f"fitted_model {place}" if len(said) > 1 else "fitted_model"] = values
+            counted[f"fitted_model {place}" if len(said) > 1 else "fitted_model"] = (
+                values
+            )
     return {COUNTED + name: values for name, values in counted.items()}

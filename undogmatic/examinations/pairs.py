@@ -26,7 +26,9 @@ class Pairs:
 
     def complete(self, *conditions: str) -> pd.Index:
         """Ids of the pairs that have a score in every one of `conditions`."""
-        scored = (self.sides[condition]["score"].dropna().index for condition in conditions)
+        scored = (
+            self.sides[condition]["score"].dropna().index for condition in conditions
+        )
         return functools.reduce(lambda kept, more: kept[kept.isin(more)], scored)
 
     def between(self, a: str, b: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -36,7 +38,9 @@ class Pairs:
 
     def failed(self, *conditions: str) -> int:
         """How many texts of these conditions have no score."""
-        return sum(int(self.sides[condition]["score"].isna().sum()) for condition in conditions)
+        return sum(
+            int(self.sides[condition]["score"].isna().sum()) for condition in conditions
+        )
 
     def filled(self, condition: str, here: float, elsewhere: float) -> "Pairs":
         """The same pairs with every failed judgment of a condition given one score, and those of
@@ -44,7 +48,9 @@ class Pairs:
         sides = self.sides.items()
         return Pairs(
             {
-                c: s.assign(score=s["score"].fillna(here if c == condition else elsewhere))
+                c: s.assign(
+                    score=s["score"].fillna(here if c == condition else elsewhere)
+                )
                 for c, s in sides
             }
         )
@@ -64,7 +70,9 @@ def listed(names: Names | None) -> list[str]:
     return [] if names is None else [names] if isinstance(names, str) else list(names)
 
 
-def contrast(treatments: Names, baselines: Names, rows: pd.DataFrame) -> tuple[str, str]:
+def contrast(
+    treatments: Names, baselines: Names, rows: pd.DataFrame
+) -> tuple[str, str]:
     """The treatment and the baseline that count: the first combination that stands together in a
     pair.
 
@@ -83,13 +91,18 @@ def contrast(treatments: Names, baselines: Names, rows: pd.DataFrame) -> tuple[s
         if len(first) == len(second)
         else itertools.product(first, second)
     )
-    pairs_of = {c: set(own.dropna()) for c, own in rows.groupby("condition", sort=False)["pair_id"]}
+    pairs_of = {
+        c: set(own.dropna())
+        for c, own in rows.groupby("condition", sort=False)["pair_id"]
+    }
     known = [(a, b) for a, b in possible if a in pairs_of and b in pairs_of]
     together = [(a, b) for a, b in known if pairs_of[a] & pairs_of[b]]
     return (together or known or possible)[0]
 
 
-def match(judged: RunEvidence, needed: Sequence[str], optional: Sequence[str] = ()) -> Pairs:
+def match(
+    judged: RunEvidence, needed: Sequence[str], optional: Sequence[str] = ()
+) -> Pairs:
     """Arrange the first repeat by pair: rows of the conditions that every pair must have and of
     those that it may have.
 
@@ -108,7 +121,10 @@ def match(judged: RunEvidence, needed: Sequence[str], optional: Sequence[str] = 
         )
     refuse_twice(rows)
     ids = rows["pair_id"].drop_duplicates()
-    sides = {c: rows[rows["condition"] == c].set_index("pair_id") for c in [*needed, *optional]}
+    sides = {
+        c: rows[rows["condition"] == c].set_index("pair_id")
+        for c in [*needed, *optional]
+    }
     for condition in needed:
         missing = ids[~ids.isin(sides[condition].index)]
         if len(missing):
@@ -118,13 +134,17 @@ def match(judged: RunEvidence, needed: Sequence[str], optional: Sequence[str] = 
                 " cut it off)."
             )
     order = pd.Index(ids)
-    return Pairs({c: side.loc[order[order.isin(side.index)]] for c, side in sides.items()})
+    return Pairs(
+        {c: side.loc[order[order.isin(side.index)]] for c, side in sides.items()}
+    )
 
 
 def refuse_twice(rows: pd.DataFrame) -> None:
     """Raise DataError where a pair has a condition twice: which of the two texts would be
     compared?"""
-    twice = rows[rows["pair_id"].notna() & rows.duplicated(["pair_id", "condition"], keep=False)]
+    twice = rows[
+        rows["pair_id"].notna() & rows.duplicated(["pair_id", "condition"], keep=False)
+    ]
     if len(twice):
         pair, condition = twice.iloc[0][["pair_id", "condition"]]
         raise DataError(

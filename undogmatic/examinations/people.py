@@ -14,13 +14,25 @@ from scipy import special
 
 from undogmatic.examinations.ruling import people as rules
 from undogmatic.examinations.ruling import verdict
-from undogmatic.examinations.ruling.people import AnnotatorFacts, CeilingFacts, CopyFacts
+from undogmatic.examinations.ruling.people import (
+    AnnotatorFacts,
+    CeilingFacts,
+    CopyFacts,
+)
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView, Kind
 from undogmatic.records.examination import Examination
 from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.results import Finding, Told, Weight
-from undogmatic.stats import agreement, annotators, jackknife, lost, means, paired, variance
+from undogmatic.stats import (
+    agreement,
+    annotators,
+    jackknife,
+    lost,
+    means,
+    paired,
+    variance,
+)
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
 
@@ -42,7 +54,14 @@ own."""
 MANY_STEPS, FEW_STEPS = 10, 3
 """Grades with more steps than the first are a fine scale, with no more than the second are as good
 as categories."""
-CREDIBLE = {"category": 0.99, "even": 0.975, "grade": 0.95, "fine": 0.8, "split": 0.9, "alone": 0.6}
+CREDIBLE = {
+    "category": 0.99,
+    "even": 0.975,
+    "grade": 0.95,
+    "fine": 0.8,
+    "split": 0.9,
+    "alone": 0.6,
+}
 """On what share of items two who judge for themselves may well say exactly the same: on nearly all
 of easy items that pass or fail, on fewer where FEWEST_OTHERS of them are not the most frequent
 (`even`), and of grades, and of grades on a fine scale; on fewer where
@@ -56,8 +75,11 @@ def _examine_labels(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how the labelled items were chosen, and whose labels are another's or the judge's."""
     labelled = set(own.labels.loc[own.labels["label"].notna(), "item"])
     rest = set(own.verdicts["item"]) - labelled
-    if own.table.selection == "unknown" and labelled and rest:  # without a rest nothing was chosen
-        told.say("people.selection_unknown", settle=Finding("people.settle_selection", {}))
+    # without a rest nothing was chosen
+    if own.table.selection == "unknown" and labelled and rest:
+        told.say(
+            "people.selection_unknown", settle=Finding("people.settle_selection", {})
+        )
     _chosen(own, labelled, bool(rest), told)
     rows = own.pairs()
     if len(rows):
@@ -123,7 +145,9 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
     what was declared says so: what is found on them does not hold for all items."""
     items = own.table.items
     if (column := f"{SLICE}{PROBABILITY}") in items:
-        known = pd.to_numeric(items.loc[items.index.isin(labelled), column], errors="coerce")
+        known = pd.to_numeric(
+            items.loc[items.index.isin(labelled), column], errors="coerce"
+        )
         if chosen(known.tolist()):
             certain = int((known == 1).sum())
             told.say(
@@ -133,17 +157,30 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
                 labels=int(known.notna().sum()),
             )
     elif own.table.selection == "by_verdict" and rest and len(own.table.judges) > 1:
-        told.say("people.by_whose_verdict", weight=Weight.LIMITS, n=len(own.table.judges))
+        told.say(
+            "people.by_whose_verdict", weight=Weight.LIMITS, n=len(own.table.judges)
+        )
     elif own.stands_for is not None:
         told.say("people.weighted", n=len(own.stands_for))
     elif own.table.selection == "probabilities" and rest and "probability" in items:
         told_of = items.loc[items.index.isin(labelled), "probability"]
         if told_of.nunique() > 1:
             told.say("people.unequal", weight=Weight.LIMITS)
-    if own.table.selection == "by_verdict" and (lacking := own.unlabelled_verdicts) and labelled:
+    if (
+        own.table.selection == "by_verdict"
+        and (lacking := own.unlabelled_verdicts)
+        and labelled
+    ):
         names = own.table.categories
-        shown = [names[int(verdict)] if names else f"{verdict:g}" for verdict in lacking]
-        told.say("people.none_of_verdict", weight=Weight.LIMITS, verdicts=shown[:5], n=len(shown))
+        shown = [
+            names[int(verdict)] if names else f"{verdict:g}" for verdict in lacking
+        ]
+        told.say(
+            "people.none_of_verdict",
+            weight=Weight.LIMITS,
+            verdicts=shown[:5],
+            n=len(shown),
+        )
 
 
 def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
@@ -152,7 +189,9 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
     coded = _coded(own)
     unit = coded.groupby(["item", "order"], sort=False, dropna=False).ngroup()
     rows = coded.assign(unit=unit)
-    pairs = annotators.rater_pairs(_codes(rows["unit"]), _codes(rows["rater_code"]), options.rng())
+    pairs = annotators.rater_pairs(
+        _codes(rows["unit"]), _codes(rows["rater_code"]), options.rng()
+    )
     labels, verdicts = rows["label"].to_numpy(), rows["verdict"].to_numpy()
     n = int(rows["item"].iloc[pairs.first].nunique())
     groups, names = pd.factorize(rows["code"].iloc[pairs.first])
@@ -168,9 +207,9 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
     thought = list(_with_lost(own, sides, pairs.pair, codes, n, options))
     found = Ceiling(
         *(
-            lost.widened(part, (None if case is None else case[place] for case in thought)).replace(
-                n=n
-            )
+            lost.widened(
+                part, (None if case is None else case[place] for case in thought)
+            ).replace(n=n)
             for place, part in enumerate(found)
         )
     )
@@ -178,9 +217,13 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))
         margin = margin / (high - low)
-    raters = int(rows["rater"].iloc[np.concatenate([pairs.first, pairs.second])].nunique())
+    raters = int(
+        rows["rater"].iloc[np.concatenate([pairs.first, pairs.second])].nunique()
+    )
     measure = MEASURES.get(kind, "kappa")
-    return CeilingFacts(found, measure, margin, raters, n, len(names), kind == "numeric")
+    return CeilingFacts(
+        found, measure, margin, raters, n, len(names), kind == "numeric"
+    )
 
 
 def _compared(
@@ -194,15 +237,30 @@ def _compared(
     # which output is the first means nothing: every choice stands with its mirror image
     if kind == "pairwise":
         mirrored = np.where(sides < TIE_PLACE, 1 - sides, sides)
-        sides, pair, codes = np.hstack([sides, mirrored]), np.tile(pair, 2), np.tile(codes, 2)
+        sides, pair, codes = (
+            np.hstack([sides, mirrored]),
+            np.tile(pair, 2),
+            np.tile(codes, 2),
+        )
     one, other, judge = sides
     return annotators.ceiling(
-        one, other, judge, pair, codes, nominal=kind not in MEASURES, level=options.level
+        one,
+        other,
+        judge,
+        pair,
+        codes,
+        nominal=kind not in MEASURES,
+        level=options.level,
     )
 
 
 def _with_lost(
-    own: JudgeView, sides: Array, pair: Index, codes: Index, n_items: int, options: CheckOptions
+    own: JudgeView,
+    sides: Array,
+    pair: Index,
+    codes: Index,
+    n_items: int,
+    options: CheckOptions,
 ) -> Iterator[Ceiling | None]:
     """The same with what may have stood in rows that could not be read, each as many pairs of
     people as a row that was read: all say the same; people do, and the judge does not; people do
@@ -220,19 +278,29 @@ def _with_lost(
     pairs, units = np.concatenate([pair, np.resize(pair, n)]), lost.units(codes, n)
     for same, far in lost.labels(sides[0], ends, n):
         for of_lost in ((same, same, same), (same, same, far), (same, far, same)):
-            yield _compared(kind, np.hstack([sides, np.stack(of_lost)]), pairs, units, options)
+            yield _compared(
+                kind, np.hstack([sides, np.stack(of_lost)]), pairs, units, options
+            )
 
 
 def _annotator(
-    own: JudgeView, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions
+    own: JudgeView,
+    once: pd.DataFrame,
+    raters: list[str],
+    told: Told,
+    options: CheckOptions,
 ) -> None:
     nominal = own.table.kind not in MEASURES
     # of scores, a margin in their units is no share of items
     margin = options.margin if nominal else None
     given = {"epsilon": options.epsilon, "stated": margin, "usual": annotators.EPSILON}
-    source, epsilon = next((name, value) for name, value in given.items() if value is not None)
+    source, epsilon = next(
+        (name, value) for name, value in given.items() if value is not None
+    )
     labels = once["label"].to_numpy()
-    unit, rater, code = (_codes(once[column]) for column in ("unit", "rater_code", "code"))
+    unit, rater, code = (
+        _codes(once[column]) for column in ("unit", "rater_code", "code")
+    )
 
     def test(verdicts: Array) -> AlternativeAnnotator | None:
         return annotators.alternative_annotator(
@@ -271,7 +339,9 @@ def _annotator(
         source=source,
         won=won,
         raters=len(found.raters),
-        ties=Finding("people.annotator_ties", counts) if found.won_without != won else [],
+        ties=Finding("people.annotator_ties", counts)
+        if found.won_without != won
+        else [],
     )
     told.findings.append(verdict(rules.ANNOTATOR, facts).finding)
     told.number(
@@ -280,7 +350,12 @@ def _annotator(
         unit="share",
     )
     beside_each = pd.DataFrame(
-        {"rater": raters[one.rater], "n": one.n, "advantage_share": one.advantage, "won": one.won}
+        {
+            "rater": raters[one.rater],
+            "n": one.n,
+            "advantage_share": one.advantage,
+            "won": one.won,
+        }
         | one.behind.row("behind")
         | {"p": one.p_adjusted}
         for one in found.raters
@@ -294,7 +369,9 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
     equal = [each for each in found if each.of_judge and each.sign is None]
     if equal:
         together = replace(
-            equal[0], n=min(each.n for each in equal), raters=[each.one for each in equal]
+            equal[0],
+            n=min(each.n for each in equal),
+            raters=[each.one for each in equal],
         )
         told.findings.append(verdict(rules.COPY, together).finding)
     for each in found:
@@ -302,15 +379,23 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
             told.findings.append(verdict(rules.COPY, each).finding)
     labels = rows.drop_duplicates(["item", "rater"])
     most = labels["rater"].value_counts().head(50).index
-    wide = labels[labels["rater"].isin(most)].pivot(index="item", columns="rater", values="label")
+    wide = labels[labels["rater"].isin(most)].pivot(
+        index="item", columns="rater", values="label"
+    )
     for n, one in enumerate(wide.columns):
         for other in wide.columns[n + 1 :]:
             both = wide[[one, other]].dropna()
             if not len(both) or not _same(both[one], both[other]).all():
                 continue
             rest = wide.drop(columns=[one, other]).reindex(both.index)
-            units = labels.drop_duplicates("item").set_index("item")["code"].reindex(both.index)
-            facts = _same_of_all(own.table.kind, str(one), str(other), both[one], units, rest)
+            units = (
+                labels.drop_duplicates("item")
+                .set_index("item")["code"]
+                .reindex(both.index)
+            )
+            facts = _same_of_all(
+                own.table.kind, str(one), str(other), both[one], units, rest
+            )
             if facts is not None:
                 told.findings.append(verdict(rules.COPY, facts).finding)
 
@@ -326,10 +411,12 @@ def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyFacts]:
     same = _same(rows["label"], rows["verdict"]).groupby(rows["rater"]).all()
     for rater in same.index[same]:
         own = rows[rows["rater"] == rater].drop_duplicates("item").set_index("item")
-        others = rows[(rows["rater"] != rater) & rows["item"].isin(own.index)].drop_duplicates(
-            ["item", "rater"]
+        others = rows[
+            (rows["rater"] != rater) & rows["item"].isin(own.index)
+        ].drop_duplicates(["item", "rater"])
+        rest = others.pivot(index="item", columns="rater", values="label").reindex(
+            own.index
         )
-        rest = others.pivot(index="item", columns="rater", values="label").reindex(own.index)
         facts = _same_of_all(
             kind, str(rater), judge, own["label"], own["code"], rest, of_judge=True
         )
@@ -373,9 +460,16 @@ def _same_of_all(
     even = {"category": CREDIBLE["even"]} if others >= FEWEST_OTHERS else {}
     credible = CREDIBLE | even
     sign = next(
-        (name for name, n in shown.items() if n >= agreement.fewest_equal(credible[name])), None
+        (
+            name
+            for name, n in shown.items()
+            if n >= agreement.fewest_equal(credible[name])
+        ),
+        None,
     )
-    return CopyFacts(one, other, len(said), of_judge, sign, steps, shown[sign] if sign else 0)
+    return CopyFacts(
+        one, other, len(said), of_judge, sign, steps, shown[sign] if sign else 0
+    )
 
 
 def _grades(kind: Kind, steps: float) -> str:
@@ -402,13 +496,24 @@ def made_from(kind: Kind, pairs: pd.DataFrame) -> Copied | None:
         for _, own in pairs.groupby("rater"):
             fewer, more = sorted(own[["verdict", "label"]].nunique())
             steps = max(agreement.steps(own[column]) for column in ("verdict", "label"))
-            enough = len(own) >= FEWEST_IN_STEP and fewer >= FEWEST_STEPS and more > FEWEST_SAME
-            ends = own.groupby("label")["verdict"].agg(["min", "max"])  # by rising label
-            in_step = (ends["max"].cummax().to_numpy()[:-1] <= ends["min"].to_numpy()[1:]).all()
+            enough = (
+                len(own) >= FEWEST_IN_STEP
+                and fewer >= FEWEST_STEPS
+                and more > FEWEST_SAME
+            )
+            # by rising label
+            ends = own.groupby("label")["verdict"].agg(["min", "max"])
+            in_step = (
+                ends["max"].cummax().to_numpy()[:-1] <= ends["min"].to_numpy()[1:]
+            ).all()
             if enough and in_step and steps > MANY_STEPS:
                 return "in_step"
     by_item = pairs.drop_duplicates(["item", "rater"]).groupby("item")
-    said, labels, units = by_item["verdict"].first(), by_item["label"], by_item["code"].first()
+    said, labels, units = (
+        by_item["verdict"].first(),
+        by_item["label"],
+        by_item["code"].first(),
+    )
     apart = labels.nunique() > 1
     grades = _grades(kind, agreement.steps(said)) if len(said) else "category"
     enough = units.nunique() >= agreement.fewest_equal(CREDIBLE[grades])
@@ -418,23 +523,37 @@ def made_from(kind: Kind, pairs: pd.DataFrame) -> Copied | None:
     if kind in ("numeric", "ordered"):
         rounding = 0.5 * 10.0 ** -min(_decimals(said), 9) + 1e-9
         same = any(
-            ((said - middle).abs() <= rounding).all() for middle in (labels.mean(), labels.median())
+            ((said - middle).abs() <= rounding).all()
+            for middle in (labels.mean(), labels.median())
         )
     else:
-        votes = pairs.groupby(["item", "label"])["rater"].nunique().unstack(fill_value=0)
+        votes = (
+            pairs.groupby(["item", "label"])["rater"].nunique().unstack(fill_value=0)
+        )
         most = votes.max(axis=1)
         same = all(
-            votes.at[item, value] == most[item] for item, value in said.items() if value in votes
+            votes.at[item, value] == most[item]
+            for item, value in said.items()
+            if value in votes
         ) and (said.isin(votes.columns).all())
     return "consensus" if same else None
 
 
 def _decimals(values: pd.Series) -> int:
     """With how many decimals values are written."""
-    return next((n for n in range(9) if np.allclose(values.round(n), values, rtol=0, atol=1e-9)), 9)
+    return next(
+        (
+            n
+            for n in range(9)
+            if np.allclose(values.round(n), values, rtol=0, atol=1e-9)
+        ),
+        9,
+    )
 
 
-def _strictness(once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:
+def _strictness(
+    once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions
+) -> None:
     """Name raters whose labels of the items that others labelled too are lower or higher than
     theirs."""
     table = _apart(once, options)
@@ -467,7 +586,9 @@ def _strictness(once: pd.DataFrame, raters: list[str], told: Told, options: Chec
                 **values,
             )
         else:
-            told.say("people.higher", apart=float(first["apart"]), interval=ends, **values)
+            told.say(
+                "people.higher", apart=float(first["apart"]), interval=ends, **values
+            )
         named = named[named["rater"] != first["rater"]]
         table = _apart(named, options)
 
@@ -492,7 +613,9 @@ def _apart(once: pd.DataFrame, options: CheckOptions) -> pd.DataFrame:
                 else np.inf * abs(estimate.value)
             )
             p_values.append(
-                min(1.0, 2 * float(special.stdtr(estimate.df, -t))) if estimate.value else 1.0
+                min(1.0, 2 * float(special.stdtr(estimate.df, -t)))
+                if estimate.value
+                else 1.0
             )
     return (
         pd.DataFrame(found).assign(p_holm=paired.holm(p_values))
@@ -506,7 +629,9 @@ def _consistency(once: pd.DataFrame, told: Told, options: CheckOptions) -> None:
     items."""
     wide = once.pivot(index="item", columns="rater", values="label")
     crossed = wide.loc[:, wide.notna().mean() >= 0.5].dropna()
-    codes = once.drop_duplicates("item").set_index("item")["code"].reindex(crossed.index)
+    codes = (
+        once.drop_duplicates("item").set_index("item")["code"].reindex(crossed.index)
+    )
     if crossed.shape[1] < 2 or codes.nunique() < variance.FEWEST_FOR_LIMITS:
         return
     study = variance.Study(

@@ -56,7 +56,9 @@ def check_plan(plan: Plan, analysis: Analysis, judged: RunEvidence, seed: int) -
                 if _testable(hypothesis.model_copy(update={"test": name}), metrics)
             ]
             close = difflib.get_close_matches(hypothesis.test, known, 1)
-            kind = "a p-value" if hypothesis.null is None else "a number with an interval"
+            kind = (
+                "a p-value" if hypothesis.null is None else "a number with an interval"
+            )
             hint = f" Did you mean {close[0]}?" if close else ""
             raise ConfigError(
                 f"`plan.hypotheses[{n}].test` is {hypothesis.test!r}, and analysis={analysis.name}"
@@ -80,7 +82,11 @@ def of_plan(plan: Plan, results: Sequence[Told], level: float, digest: str) -> T
     rows = [_tested(each, metrics, level) for each in plan.hypotheses]
     adjusted = holm([1.0 if row["p"] is None else row["p"] for row in rows])
     for row, p_holm in zip(rows, adjusted, strict=True):
-        against, beyond, row["p_holm"] = row.pop("against"), row.pop("beyond"), float(p_holm)
+        against, beyond, row["p_holm"] = (
+            row.pop("against"),
+            row.pop("beyond"),
+            float(p_holm),
+        )
         shown = row["p"] is not None and p_holm < plan.alpha and beyond
         row["shown"] = "refuted" if against else "supported" if shown else "undecided"
     names: dict[str, list[str]] = {}
@@ -124,7 +130,9 @@ def _testable(hypothesis: Hypothesis, metrics: Mapping[str, float]) -> bool:
     return all(f"{hypothesis.test}{end}" in metrics for end in ("", "_low", "_high"))
 
 
-def _tested(hypothesis: Hypothesis, metrics: Mapping[str, float], level: float) -> dict[str, Any]:
+def _tested(
+    hypothesis: Hypothesis, metrics: Mapping[str, float], level: float
+) -> dict[str, Any]:
     """A row of the table: estimate, limits and p-value; `against` and `beyond`: whether the
     interval lies wholly on the other side, or on the expected one."""
     row: dict[str, Any] = {
@@ -151,12 +159,18 @@ def _tested(hypothesis: Hypothesis, metrics: Mapping[str, float], level: float) 
         hypothesis.below is not None and up
     )
     row["beyond"] = (
-        up if hypothesis.above is not None else down if hypothesis.below is not None else up or down
+        up
+        if hypothesis.above is not None
+        else down
+        if hypothesis.below is not None
+        else up or down
     )
     # At which level the limit would touch the bound, with normal limits of the interval's width on
     # that side: one-sided for `above` and `below`, two-sided for `differs`.
     upward = (
-        value > hypothesis.null if hypothesis.differs is not None else hypothesis.above is not None
+        value > hypothesis.null
+        if hypothesis.differs is not None
+        else hypothesis.above is not None
     )
     width = (value - low if upward else high - value) / special.ndtri((1 + level) / 2)
     distance = value - hypothesis.null if upward else hypothesis.null - value
@@ -188,7 +202,16 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
     if not any(rows["error"].isin(OPEN).any() for rows in in_parts(frame, ["error"])):
         return None
     first = frame[frame["repeat"] == 0][
-        ["item_id", "judge", "criterion", "pair_id", "group", "condition", "score", "error"]
+        [
+            "item_id",
+            "judge",
+            "criterion",
+            "pair_id",
+            "group",
+            "condition",
+            "score",
+            "error",
+        ]
     ]
     asked = turns(
         first["item_id"].tolist(),

@@ -22,7 +22,9 @@ def beside_labels(pairs: pd.DataFrame, level: float) -> Rated:
     verdicts, labels, weights = (
         pairs[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight")
     )
-    return Rated(verdicts, labels, weights, pairs["code"].to_numpy(dtype=np.intp), level)
+    return Rated(
+        verdicts, labels, weights, pairs["code"].to_numpy(dtype=np.intp), level
+    )
 
 
 def first(own: JudgeView, level: float) -> Estimate | None:
@@ -49,7 +51,9 @@ def _choices(own: JudgeView) -> pd.DataFrame:
     both = rows.groupby("item", sort=False)["order"].transform("nunique") == 2
     rows = rows[both] if both.any() else rows
     first = own.table.categories.index(FIRST)
-    return rows.assign(chose_first=(rows["verdict"] == first) == (rows["order"] == AS_GIVEN))
+    return rows.assign(
+        chose_first=(rows["verdict"] == first) == (rows["order"] == AS_GIVEN)
+    )
 
 
 def _both_orders(own: JudgeView, level: float) -> tuple[Rated, Rated]:
@@ -61,13 +65,19 @@ def _both_orders(own: JudgeView, level: float) -> tuple[Rated, Rated]:
     given, swapped = (
         rows[rows["order"] == order].set_index("item") for order in (AS_GIVEN, SWAPPED)
     )
-    shown = given[["verdict", "code"]].join(swapped["verdict"].rename("other"), how="inner")
-    first, second, codes = (shown[column].to_numpy() for column in ("verdict", "other", "code"))
+    shown = given[["verdict", "code"]].join(
+        swapped["verdict"].rename("other"), how="inner"
+    )
+    first, second, codes = (
+        shown[column].to_numpy() for column in ("verdict", "other", "code")
+    )
     pairs = own.pairs()
     pairs = pairs.assign(right=(pairs["verdict"] == pairs["label"]).astype(float))[
         pairs["item"].isin(shown.index)
     ]
-    by_rater = pairs.groupby(["item", "rater"], sort=False)[["right", "code", "weight"]].min()
+    by_rater = pairs.groupby(["item", "rater"], sort=False)[
+        ["right", "code", "weight"]
+    ].min()
     right, weights, of_both = (
         by_rater[column].to_numpy() for column in ("right", "weight", "code")
     )
@@ -84,7 +94,9 @@ def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
     shown = _choices(own)
     shown_first = _of_first(shown, options.level)
     told.number(agree, "position.agreement", unit="share")
-    told.number(between.coefficient(k, rated.kappa(rated.costs(k, "none"))), "position.kappa")
+    told.number(
+        between.coefficient(k, rated.kappa(rated.costs(k, "none"))), "position.kappa"
+    )
     told.number(both.mean(both.verdicts, _UNIT), "position.correct_both", unit="share")
     told.number(shown_first, "position.first", unit="share")
     if shown_first is None or agree is None:

@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 from pydantic import NonNegativeFloat
 
-from undogmatic.examinations.base import Limited, Runs, Share, Unsuited, family_level, from_cache
+from undogmatic.examinations.base import (
+    Limited,
+    Runs,
+    Share,
+    Unsuited,
+    family_level,
+    from_cache,
+)
 from undogmatic.examinations.ruling import Ruling, verdict
 from undogmatic.examinations.ruling.reliability import (
     AGREEMENT,
@@ -19,7 +26,14 @@ from undogmatic.examinations.ruling.reliability import (
     RepeatsFacts,
 )
 from undogmatic.examinations.run_evidence import RunEvidence
-from undogmatic.examinations.truth import Margin, bounded, check_order, margin_of, read_runs, units
+from undogmatic.examinations.truth import (
+    Margin,
+    bounded,
+    check_order,
+    margin_of,
+    read_runs,
+    units,
+)
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import agreement, checks, limits, rated
 from undogmatic.stats.agreement import back_to_back
@@ -36,7 +50,9 @@ _REPEATED = ("pearson", "spearman")
 _CORRELATIONS: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
 _COEFFICIENTS = (*_CORRELATIONS, "kappa")
 _UNITS: dict[str, Unit] = dict.fromkeys(("exact_match", "cached_share"), "share")
-_UNITS |= dict.fromkeys(("max_difference", "mean_abs_difference", "sd_within"), "amount")
+_UNITS |= dict.fromkeys(
+    ("max_difference", "mean_abs_difference", "sd_within"), "amount"
+)
 """Of the numbers of repeats, of those that have one."""
 
 
@@ -75,14 +91,19 @@ class ReliabilityAnalysis(Limited):
         self.check(judged)
         tell = Told(self.name)
         repeats = self._repeats(tell, judged)
-        again = Finding("reliability.again_unasked", {}) if repeats is None else repeats.finding
+        again = (
+            Finding("reliability.again_unasked", {})
+            if repeats is None
+            else repeats.finding
+        )
         ruling: Ruling[AgreementFacts] | Ruling[RepeatsFacts] | None
         ruling = self._agreement(tell, judged, again) or repeats
         assert ruling is not None, "there are repeats or other runs"
         wanted = ("reliability.alpha", "reliability.repeat.exact_match")
         return [
             tell.result(
-                *ruling.decided, headline=next((key for key in wanted if key in tell.metrics), None)
+                *ruling.decided,
+                headline=next((key for key in wanted if key in tell.metrics), None),
             )
         ]
 
@@ -97,16 +118,29 @@ class ReliabilityAnalysis(Limited):
         results = []
         for repeat in judged.repeats:
             both = scores[[0, repeat]].dropna()
-            again = frame[(frame["repeat"] == repeat) & frame["item_id"].isin(both.index)]
+            again = frame[
+                (frame["repeat"] == repeat) & frame["item_id"].isin(both.index)
+            ]
             n_cached = int(from_cache(again).sum())
             if len(both) < len(scores):
-                tell.say("repeat_left_out", repeat=repeat + 1, n=len(scores) - len(both))
+                tell.say(
+                    "repeat_left_out", repeat=repeat + 1, n=len(scores) - len(both)
+                )
             if len(both) < FEWEST_ITEMS:
-                tell.say("repeat_too_few", repeat=repeat + 1, n=len(both), needed=FEWEST_ITEMS)
+                tell.say(
+                    "repeat_too_few",
+                    repeat=repeat + 1,
+                    n=len(both),
+                    needed=FEWEST_ITEMS,
+                )
                 continue
             first, second = both[0].to_numpy(), both[repeat].to_numpy()
             result = back_to_back(
-                first, second, self.tolerance, self.level, groups=groups[both.index].tolist()
+                first,
+                second,
+                self.tolerance,
+                self.level,
+                groups=groups[both.index].tolist(),
             )
             results.append(result)
             row: dict[str, Any] = {
@@ -114,7 +148,10 @@ class ReliabilityAnalysis(Limited):
                 "n": result.n,
                 "pearson": result.pearson.estimate,
             }
-            row |= {"spearman": result.spearman.estimate, "mean_difference": result.mean_difference}
+            row |= {
+                "spearman": result.spearman.estimate,
+                "mean_difference": result.mean_difference,
+            }
             row |= {
                 "mean_abs_difference": result.mean_abs_difference,
                 "max_difference": result.max_abs_difference,
@@ -128,7 +165,10 @@ class ReliabilityAnalysis(Limited):
             if n_cached:
                 tell.say("cached", repeat=repeat + 1, n=n_cached, total=len(both))
         if results:
-            worst = min(results, key=lambda one: (one.exact_match.value, -one.max_abs_difference))
+            worst = min(
+                results,
+                key=lambda one: (one.exact_match.value, -one.max_abs_difference),
+            )
             exact, correlations = (
                 worst.exact_match,
                 {name: getattr(worst, name).estimate for name in _REPEATED},
@@ -137,19 +177,36 @@ class ReliabilityAnalysis(Limited):
                 "exact_match": exact,
                 "max_difference": max(row["max_difference"] for row in rows),
             }
-            numbers |= {name: getattr(worst, name) for name in ("mean_abs_difference", "sd_within")}
+            numbers |= {
+                name: getattr(worst, name)
+                for name in ("mean_abs_difference", "sd_within")
+            }
             numbers |= {
                 "cached_share": max(row["n_cached"] / row["n"] for row in rows)
             } | correlations
             for name, value in numbers.items():
                 tell.number(value, "repeat", name, unit=_UNITS.get(name, ""))
-            counts = {"n": worst.n, "matches": exact.hits, "largest": worst.max_abs_difference}
-            tell.say("repeat", counts, exact.values("rate"), correlations, tolerance=self.tolerance)
+            counts = {
+                "n": worst.n,
+                "matches": exact.hits,
+                "largest": worst.max_abs_difference,
+            }
+            tell.say(
+                "repeat",
+                counts,
+                exact.values("rate"),
+                correlations,
+                tolerance=self.tolerance,
+            )
             tell.findings.insert(0, tell.findings.pop())  # it leads
-            tell.table("repeats", pd.DataFrame(rows), exact_match_rate="share", **_UNITS)
+            tell.table(
+                "repeats", pd.DataFrame(rows), exact_match_rate="share", **_UNITS
+            )
         # Each at a level that makes their intervals hold together.
         moved = [
-            repeated(judged, repeat, margin, family_level(self.level, len(judged.repeats)))
+            repeated(
+                judged, repeat, margin, family_level(self.level, len(judged.repeats))
+            )
             for repeat in judged.repeats
         ]
         claims = [(one.judged, one) for one in moved if one.judged is not None]
@@ -162,12 +219,17 @@ class ReliabilityAnalysis(Limited):
             few=FEWEST_GROUPS,
             least=min(moved, key=lambda one: one.n_groups),
             worst=worst_moved,
-            open=next((claimed for claimed, _ in claims if claimed.outcome != "within"), None),
-            all_cached=not any(one.n for one in moved) and any(one.n_cached for one in moved),
+            open=next(
+                (claimed for claimed, _ in claims if claimed.outcome != "within"), None
+            ),
+            all_cached=not any(one.n for one in moved)
+            and any(one.n_cached for one in moved),
             n_cached=max(one.n_cached for one in moved),
             n_failed=max(one.n_failed for one in moved),
             constant=all(one.constant for one in moved),
-            sure=all(one.worst is not None and one.worst.outcome == "within" for one in moved),
+            sure=all(
+                one.worst is not None and one.worst.outcome == "within" for one in moved
+            ),
         )
         return verdict(REPEATS, facts)
 
@@ -182,7 +244,8 @@ class ReliabilityAnalysis(Limited):
         first, groups = own["score"], own["group"]
         margin = margin_of(judged.rubric, self.margin)
         scores = pd.DataFrame(
-            {judged.name: first} | {o.name: o.scores.reindex(first.index) for o in others}
+            {judged.name: first}
+            | {o.name: o.scores.reindex(first.index) for o in others}
         )
         for other in others:
             if other.differs:
@@ -196,11 +259,20 @@ class ReliabilityAnalysis(Limited):
                 tell.say("too_few", a=a, b=b, n=len(both), needed=FEWEST_ITEMS)
                 continue
             x, y = both[a].to_numpy(), both[b].to_numpy()
-            row = self._compare(x, y, groups[both.index].tolist(), judged.rubric.levels, margin)
+            row = self._compare(
+                x, y, groups[both.index].tolist(), judged.rubric.levels, margin
+            )
             rows.append({"a": a, "b": b} | row)
             told = {
                 key: row[key]
-                for key in ("n", *_COEFFICIENTS, "bias", "change", "bias_outcome", "change_outcome")
+                for key in (
+                    "n",
+                    *_COEFFICIENTS,
+                    "bias",
+                    "change",
+                    "bias_outcome",
+                    "change_outcome",
+                )
             }
             told |= {
                 f"{name}_interval": (row[f"{name}_low"], row[f"{name}_high"])
@@ -219,7 +291,11 @@ class ReliabilityAnalysis(Limited):
                     tell.number(row[key], key, b)
                 for key in ("bias", "lower", "upper", "change"):
                     tell.number(row[key], key, b, unit="change")
-                name = f"bland_altman_{len(tell.drawings) + 1}" if tell.drawings else "bland_altman"
+                name = (
+                    f"bland_altman_{len(tell.drawings) + 1}"
+                    if tell.drawings
+                    else "bland_altman"
+                )
                 data = {
                     "a": a,
                     "b": b,
@@ -250,8 +326,13 @@ class ReliabilityAnalysis(Limited):
             alpha = agreement.krippendorff_alpha(rated.to_numpy().T).estimate
             tell.number(alpha, "alpha")
             if alpha is not None and n_groups >= FEWEST_GROUPS:
-                ratings, names = scores.to_numpy(dtype=np.float64).T, groups[scores.index].tolist()
-                held = limits.alpha(ratings, judged.scale, groups=names, level=self.level)
+                ratings, names = (
+                    scores.to_numpy(dtype=np.float64).T,
+                    groups[scores.index].tolist(),
+                )
+                held = limits.alpha(
+                    ratings, judged.scale, groups=names, level=self.level
+                )
             interval = (None, None) if held is None else held.interval
             for end, value in zip(("low", "high"), interval, strict=True):
                 tell.number(value, f"alpha_{end}")
@@ -286,7 +367,9 @@ class ReliabilityAnalysis(Limited):
             low = high = None
             outcome = "is_open"
             if values is not None and len(set(groups)) > 1:
-                mean = claim(values, margin.value, alpha=1 - self.level, groups=groups, **bounds)
+                mean = claim(
+                    values, margin.value, alpha=1 - self.level, groups=groups, **bounds
+                )
                 low, high = mean.estimate.interval
                 if mean.outcome == "within":
                     outcome = "is_none" if margin.equivalence else "no_margin"
@@ -300,7 +383,9 @@ class ReliabilityAnalysis(Limited):
             }
 
         row: dict[str, Any] = {"n": len(a)}
-        row |= {kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS}
+        row |= {
+            kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS
+        }
         first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
         row["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
         ends, moved = (
@@ -313,14 +398,18 @@ class ReliabilityAnalysis(Limited):
         return row | {"max_difference": float(np.max(np.abs(a - b)))}
 
 
-def repeated(judged: RunEvidence, repeat: int, margin: Margin, level: float) -> Repeated:
+def repeated(
+    judged: RunEvidence, repeat: int, margin: Margin, level: float
+) -> Repeated:
     """Hold the mean absolute difference of the scores of a text in a repeat and in the first
     against the margin, from FEWEST_GROUPS groups on."""
     frame, rubric = judged.frame, judged.rubric
     first = judged.first().set_index("item_id")
     again = frame[frame["repeat"] == repeat].set_index("item_id").loc[first.index]
     cached = from_cache(again).to_numpy()
-    a, b = (rows["score"].to_numpy(dtype=np.float64)[~cached] for rows in (first, again))
+    a, b = (
+        rows["score"].to_numpy(dtype=np.float64)[~cached] for rows in (first, again)
+    )
     groups = units(first[~cached])
     failed = np.isnan(a) | np.isnan(b)
     fresh = [group for group, lost in zip(groups, failed, strict=True) if not lost]
@@ -336,7 +425,11 @@ def repeated(judged: RunEvidence, repeat: int, margin: Margin, level: float) -> 
         return moved
     one = np.where(np.isnan(a), b, a)
     far = np.where(
-        np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one)
+        np.isnan(one),
+        margin.span,
+        np.maximum(one - rubric.minimum, rubric.maximum - one),
     )
-    claims = bounded(np.abs(b - a), [far, 0.0], margin.value, level, groups, (0.0, margin.span))
+    claims = bounded(
+        np.abs(b - a), [far, 0.0], margin.value, level, groups, (0.0, margin.span)
+    )
     return replace(moved, judged=claims.judged, worst=claims.worst, best=claims.best)

@@ -22,13 +22,23 @@ from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import texts_of
 from undogmatic.examinations.truth import Margin, units
 from undogmatic.records.results import Told
-from undogmatic.stats import agreement, checks, confound, jackknife, means, paired, surface
+from undogmatic.stats import (
+    agreement,
+    checks,
+    confound,
+    jackknife,
+    means,
+    paired,
+    surface,
+)
 from undogmatic.stats.checks import Array, Groups, Rng
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate
 
-Outcome = Literal["beyond_surface", "surface_as_good", "surface_explains", "open", "no_texts"]
+Outcome = Literal[
+    "beyond_surface", "surface_as_good", "surface_explains", "open", "no_texts"
+]
 Sides = tuple[pd.DataFrame, pd.DataFrame]
 Control = Literal["survives", "confounded", "open", "inseparable"]
 """At equal length the difference is shown to be beyond the margin, shown to be below it, or
@@ -78,7 +88,9 @@ class Seen(NamedTuple):
         them."""
         counted, similar = _similar(tuple(texts), self.field_words)
         return counted, (
-            similar if self.known is None else [*similar, surface.additive(self.known(texts))]
+            similar
+            if self.known is None
+            else [*similar, surface.additive(self.known(texts))]
         )
 
 
@@ -112,7 +124,11 @@ class PairSettings(NamedTuple):
         both sides of it."""
         low, high = self.turned(difference.estimate).interval
         return (
-            "beyond" if low > self.margin.value else "below" if high < self.margin.value else "open"
+            "beyond"
+            if low > self.margin.value
+            else "below"
+            if high < self.margin.value
+            else "open"
         )
 
 
@@ -152,7 +168,11 @@ class Rival(NamedTuple):
 
 
 def at_equal_length(
-    first: pd.DataFrame, second: pd.DataFrame, unit: str, settings: PairSettings, rng: Rng
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    unit: str,
+    settings: PairSettings,
+    rng: Rng,
 ) -> AtEqual | None:
     """What remains of the difference between the sides of complete pairs at equal length, in one
     unit.
@@ -170,7 +190,14 @@ def at_equal_length(
     }
     try:
         return confound.at_equal_length(
-            a, b, size_a, size_b, settings.margin.value, rng, groups=units(first), **shared
+            a,
+            b,
+            size_a,
+            size_b,
+            settings.margin.value,
+            rng,
+            groups=units(first),
+            **shared,
         )
     except ValueError:
         return None
@@ -196,16 +223,28 @@ def check_matched(
     mean, n_groups = float(d.mean()), len(set(groups))
     if n_groups < 2:
         return Matched(d.size, mean, None, False)
-    shared: dict[str, Any] = {"sign": settings.sign, "alpha": settings.alpha, "groups": groups}
+    shared: dict[str, Any] = {
+        "sign": settings.sign,
+        "alpha": settings.alpha,
+        "groups": groups,
+    }
     likely = claim(d - d.mean() + everything.mean(), margin, **shared)
-    telling = settings.turned(likely.estimate).low - SURE * likely.sd / math.sqrt(n_groups) > margin
+    telling = (
+        settings.turned(likely.estimate).low - SURE * likely.sd / math.sqrt(n_groups)
+        > margin
+    )
     if float(np.ptp(d)) <= checks.SAME * float(np.abs(everything).max()):
         telling = settings.sign * mean <= margin
-    return Matched(d.size, mean, claim(d, margin, **shared), telling and n_groups >= likely.fewest)
+    return Matched(
+        d.size, mean, claim(d, margin, **shared), telling and n_groups >= likely.fewest
+    )
 
 
 def control(
-    at_equal: AtEqual | None, matched: Matched | None, settings: PairSettings, same: bool = False
+    at_equal: AtEqual | None,
+    matched: Matched | None,
+    settings: PairSettings,
+    same: bool = False,
 ) -> Control:
     """Whether a difference beyond the margin is one at equal length, too: every check that the data
     allow must hold, and there must be one. `same`: all pairs are of one length."""
@@ -238,7 +277,10 @@ def paired_rival(
     if len(set(texts)) < 2 or codes.max() + 1 < FEWEST_GROUPS:
         return Rival("no_texts" if len(set(texts)) < 2 else "open", n_pairs, n)
     counted, similar = settings.seen.similarities(texts)
-    between = [surface.contrast(kernel, np.arange(n), np.arange(n, 2 * n)) for kernel in similar]
+    between = [
+        surface.contrast(kernel, np.arange(n), np.arange(n, 2 * n))
+        for kernel in similar
+    ]
     learned = surface.predict(between, np.ones(n), codes, rng, intercept=False)
     a, b = numbers(first, "score"), numbers(second, "score")
     told = np.subtract(*np.split(settings.seen.told(texts), 2))
@@ -263,7 +305,11 @@ def paired_rival(
         value=float(np.mean(rival)), low=(share.low + 1) / 2, high=(share.high + 1) / 2
     )
     controls = np.column_stack(
-        [confound.outcome_difference(similar, a, b, codes, rng), learned, settings.sign * told]
+        [
+            confound.outcome_difference(similar, a, b, codes, rng),
+            learned,
+            settings.sign * told,
+        ]
     )
     shared: dict[str, Any] = {
         "sign": settings.sign,
@@ -283,7 +329,9 @@ def paired_rival(
     often = np.maximum((d > 0).mean(axis=0), (d < 0).mean(axis=0))
     telling = [settings.seen.columns[k] for k in np.argsort(-often, kind="stable")[:3]]
     outcome = _outcome(share.low, increment.low, at_equal, settings)
-    return Rival(outcome, n_pairs, n, share, increment, at_equal, telling, elsewhere=best > 0)
+    return Rival(
+        outcome, n_pairs, n, share, increment, at_equal, telling, elsewhere=best > 0
+    )
 
 
 def _ordered(differences: Array) -> Array:
@@ -325,7 +373,10 @@ def unforeseen(at_equal: AtEqual, sign: int) -> float:
 
 
 def say_lengths(
-    tell: Told, sides: Sides, lengths: Mapping[str, AtEqual | None], settings: PairSettings
+    tell: Told,
+    sides: Sides,
+    lengths: Mapping[str, AtEqual | None],
+    settings: PairSettings,
 ) -> None:
     """Tell how well each unit of length tells the conditions apart, how scores go with it over the
     texts of both, and what remains at equal length."""
@@ -344,7 +395,9 @@ def say_lengths(
             same = (sides[0][unit] == sides[1][unit]).all()
             tell.say("ab.same_length" if same else "ab.not_controlled", unit=unit)
             continue
-        tell.number(at_equal.difference.estimate, "controlled_difference", unit, unit="amount")
+        tell.number(
+            at_equal.difference.estimate, "controlled_difference", unit, unit="amount"
+        )
         tell.number(at_equal.moved.estimate, "length_shift", unit, unit="amount")
         place, values = _remaining(at_equal, settings)
         tell.say(f"ab.controlled_{place}", values, unit=unit)
@@ -370,7 +423,12 @@ def say_matched(tell: Told, matched: Matched, settings: PairSettings) -> None:
         tell.say("ab.matched_too_few", held.estimate.values("difference"), n=n)
     else:
         values = held.estimate.values("difference")
-        tell.say(f"ab.matched_{settings.held(held)}", values, n=n, margin=settings.margin.value)
+        tell.say(
+            f"ab.matched_{settings.held(held)}",
+            values,
+            n=n,
+            margin=settings.margin.value,
+        )
 
 
 def say_rival(tell: Told, rival: Rival, settings: PairSettings) -> None:
@@ -394,7 +452,9 @@ def say_rival(tell: Told, rival: Rival, settings: PairSettings) -> None:
     if rival.at_equal is None:
         return tell.say("ab.surface_not_controlled")
     tell.number(rival.at_equal.difference.estimate, "surface_controlled", unit="amount")
-    place, values = _remaining(rival.at_equal, settings, unforeseen(rival.at_equal, settings.sign))
+    place, values = _remaining(
+        rival.at_equal, settings, unforeseen(rival.at_equal, settings.sign)
+    )
     tell.say(f"ab.surface_{place}", values)
 
 
@@ -429,17 +489,25 @@ def table_of_lengths(pairs: Pairs) -> pd.DataFrame:
         if len(side):
             lengths = numbers(side, unit)
             rho = (
-                agreement.correlation("spearman", numbers(side, "score"), lengths).estimate
+                agreement.correlation(
+                    "spearman", numbers(side, "score"), lengths
+                ).estimate
                 if len(side) > 2
                 else None
             )
-            row = {"condition": condition, "unit": unit, **paired.summary(lengths)._asdict()}
+            row = {
+                "condition": condition,
+                "unit": unit,
+                **paired.summary(lengths)._asdict(),
+            }
             rows.append(row | {"score_spearman": np.nan if rho is None else rho})
     return pd.DataFrame(rows).drop(columns=["iqr", "sd"])
 
 
 @functools.lru_cache(maxsize=4)
-def _similar(texts: tuple[str, ...], field_words: str | None) -> tuple[Array, list[Array]]:
+def _similar(
+    texts: tuple[str, ...], field_words: str | None
+) -> tuple[Array, list[Array]]:
     """Not to be written to: one run asks for the same texts with failures filled in, and in several
     analyses."""
     if field_words is None:
@@ -453,7 +521,9 @@ def drawn(groups: NDArray[Any], most: int, rng: Rng) -> NDArray[np.bool_]:
     """Which rows to keep: all, or those of groups in random order up to `most` rows."""
     codes = pd.factorize(groups)[0]
     sizes = np.bincount(codes)
-    order = np.arange(sizes.size) if groups.size <= most else rng.permutation(sizes.size)
+    order = (
+        np.arange(sizes.size) if groups.size <= most else rng.permutation(sizes.size)
+    )
     return np.isin(codes, order[np.cumsum(sizes[order]) <= most])
 
 
@@ -493,12 +563,19 @@ def labelled_rival(
     """
     kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
     read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
-    score, label = np.asarray(score, np.float64)[kept], np.asarray(label, np.float64)[kept]
+    score, label = (
+        np.asarray(score, np.float64)[kept],
+        np.asarray(label, np.float64)[kept],
+    )
     codes = pd.factorize(np.asarray(groups, dtype=object)[kept])[0]
     nothing = LabelledRival("open", len(texts), len(read))
     if len(set(read)) < 2:
         return nothing._replace(outcome="no_texts")
-    if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
+    if (
+        codes.max() + 1 < FEWEST_TEXTS
+        or checks.is_constant(score)
+        or checks.is_constant(label)
+    ):
         return nothing
     _, similar = seen.similarities(read)
     guess, guessed_score = (
@@ -506,9 +583,13 @@ def labelled_rival(
     )
     columns = np.column_stack([score, label, guess, guessed_score])
     try:
-        gained = jackknife.LeftOut(columns, lambda part: _rank_columns(part)[1], rng, codes)
+        gained = jackknife.LeftOut(
+            columns, lambda part: _rank_columns(part)[1], rng, codes
+        )
         increment = gained.nearly_mean(level, (-2.0, 1.0))
-        unexplained = jackknife.LeftOut(columns, lambda part: _rank_columns(part)[2], rng, codes)
+        unexplained = jackknife.LeftOut(
+            columns, lambda part: _rank_columns(part)[2], rng, codes
+        )
         beyond = unexplained.nearly_mean(level, (-1.0, 1.0))
     except ValueError:
         return nothing
@@ -535,7 +616,9 @@ def _rank_columns(columns: Array) -> tuple[float, float, float]:
     if sizes[0] == 0 or sizes[1] == 0:
         return float("nan"), float("nan"), float("nan")
     judge = float(ranks[:, 0] @ ranks[:, 1] / (sizes[0] * sizes[1]))
-    rival = float(ranks[:, 2] @ ranks[:, 1] / (sizes[2] * sizes[1])) if sizes[2] else 0.0
+    rival = (
+        float(ranks[:, 2] @ ranks[:, 1] / (sizes[2] * sizes[1])) if sizes[2] else 0.0
+    )
     guesses = ranks[:, 2:][:, sizes[2:] > 0]
     left = ranks[:, :2]
     if guesses.size:

@@ -31,7 +31,14 @@ from undogmatic.records.evidence import (
     Kind,
 )
 from undogmatic.records.own_scale import OwnScale
-from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, Label, LabelScale
+from undogmatic.records.records import (
+    OVERALL,
+    TYPED_GROUP,
+    UNNAMED,
+    Item,
+    Label,
+    LabelScale,
+)
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import StoredTable, voices
@@ -173,7 +180,9 @@ class RunEvidence(Evidence):
         """Scores of the judged texts of these conditions in the first repeat, shape (n,), in score
         units."""
         rows = self.scored()
-        return rows.loc[rows["condition"].isin(conditions), "score"].to_numpy(dtype=np.float64)
+        return rows.loc[rows["condition"].isin(conditions), "score"].to_numpy(
+            dtype=np.float64
+        )
 
     def conditions(self) -> list[str]:
         """The conditions of the dataset, in order of appearance, judged or not."""
@@ -252,7 +261,9 @@ class RunEvidence(Evidence):
         else:
             names = [name.casefold() for name in self.categories]
             places = {name: float(place) for place, name in enumerate(names)}
-            values = rows["category"].map(lambda name: places.get(str(name).casefold(), np.nan))
+            values = rows["category"].map(
+                lambda name: places.get(str(name).casefold(), np.nan)
+            )
         choice = self.kind == "pairwise"
         named = {"step": rows[DETAILS + NAMED]} if DETAILS + NAMED in rows else {}
         return pd.DataFrame(
@@ -284,7 +295,9 @@ class RunEvidence(Evidence):
                 continue
             of = OVERALL if choice else str(criterion)
             item = self.known.get(name)
-            people: Mapping[str, Label] = {} if item is None else item.labels.get(of, {})
+            people: Mapping[str, Label] = (
+                {} if item is None else item.labels.get(of, {})
+            )
             if not people and not choice:
                 people = {UNNAMED: float(mean)}
             for rater, label in people.items():
@@ -292,7 +305,9 @@ class RunEvidence(Evidence):
                 if choice:
                     number = CHOICES[scale.write(number)]
                 labels.append((str(name), of, rater, number))
-        return pd.DataFrame(labels, columns=list(LABEL_COLUMNS)).astype({"label": np.float64})
+        return pd.DataFrame(labels, columns=list(LABEL_COLUMNS)).astype(
+            {"label": np.float64}
+        )
 
     @cached_property
     def items(self) -> pd.DataFrame:
@@ -308,7 +323,9 @@ class RunEvidence(Evidence):
                     known[system] = first[METADATA + system].to_numpy()
         else:
             known |= {"text": texts_of(first)} | _slices(first)
-        return pd.DataFrame(known, index=pd.Index(first["item_id"].astype(str), name="item"))
+        return pd.DataFrame(
+            known, index=pd.Index(first["item_id"].astype(str), name="item")
+        )
 
 
 def _slices(first: pd.DataFrame) -> dict[str, Any]:
@@ -320,14 +337,25 @@ def _slices(first: pd.DataFrame) -> dict[str, Any]:
         if injected and key == AT:
             known[AT] = pd.to_numeric(first[column], errors="coerce").to_numpy()
             continue
-        if not column.startswith(METADATA) or key in (*TOGETHER, TYPED_GROUP) or "label" in key:
+        if (
+            not column.startswith(METADATA)
+            or key in (*TOGETHER, TYPED_GROUP)
+            or "label" in key
+        ):
             continue
         if injected and key in PLANTED:
             continue
         if injected and key in (INJECTED, PARENT):
-            known[key] = first[column].astype(object).where(first[column].notna(), None).to_numpy()
+            known[key] = (
+                first[column]
+                .astype(object)
+                .where(first[column].notna(), None)
+                .to_numpy()
+            )
         elif first[column].notna().any():
-            known["system" if key == "system" else SLICE + key] = as_slice(first[column])
+            known["system" if key == "system" else SLICE + key] = as_slice(
+                first[column]
+            )
     return known
 
 

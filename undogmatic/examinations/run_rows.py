@@ -68,12 +68,18 @@ def tabulate(
     stored = StoredTable(items) if many(items) and storable() else None
     found = _in_order(judgments) if many(judgments) else _by_key(judgments)
     groups = groups_of(items)
-    every = ((repeat, place, item) for repeat in range(repeats) for place, item in enumerate(items))
+    every = (
+        (repeat, place, item)
+        for repeat in range(repeats)
+        for place, item in enumerate(items)
+    )
     for repeat, place, item in every:  # `product` would hold them all
         for judge, criterion in asked:
             judgment = found((item.id, str(judge), criterion, repeat))
             if judgment is not None or gaps:
-                rows.append(_row(item, place, judgment, judge, criterion, repeat, groups))
+                rows.append(
+                    _row(item, place, judgment, judge, criterion, repeat, groups)
+                )
         if stored is not None and len(rows) >= _AT_ONCE:
             _store(stored, rows)
     if stored is not None:
@@ -89,7 +95,9 @@ _AT_ONCE = 2_000
 
 
 def _store(stored: StoredTable, rows: list[dict[str, Any]]) -> None:
-    more = [{name: row.pop(name) for name in [*row] if name not in COLUMNS} for row in rows]
+    more = [
+        {name: row.pop(name) for name in [*row] if name not in COLUMNS} for row in rows
+    ]
     stored.add(_frame(rows), more)
     rows.clear()
 
@@ -173,7 +181,16 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Rows as a frame; `text` is the place of the item."""
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(COLUMNS))
     rounded = ["label", "score", "revised_score"]
-    numbers = [*rounded, "raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"]
+    numbers = [
+        *rounded,
+        "raw_score",
+        "low",
+        "high",
+        "confidence",
+        "entropy",
+        "doubt",
+        "usd",
+    ]
     # Rounded, a mean of criteria ties with what it equals.
     frame[numbers] = frame[numbers].astype(float).round(dict.fromkeys(rounded, DIGITS))
     for column in ("pair_id", "condition", "uncertainty", "is_uncertain", "error"):
@@ -186,4 +203,7 @@ def texts_of(rows: pd.DataFrame) -> list[str]:
     is called tells nothing of it, and a word counter that is fitted to names is beaten by anybody.
     """
     ids = rows["item_id"] if "item_id" in rows else [None] * len(rows)
-    return ["" if text == item else str(text) for text, item in zip(rows["text"], ids, strict=True)]
+    return [
+        "" if text == item else str(text)
+        for text, item in zip(rows["text"], ids, strict=True)
+    ]

@@ -55,7 +55,9 @@ def dates_of(table: Evidence, column: str) -> pd.Series:
     """
     own = f"{SLICE}{column}"
     if own not in table.items:
-        known = [str(name).removeprefix(SLICE) for name in table.items if SLICE in str(name)]
+        known = [
+            str(name).removeprefix(SLICE) for name in table.items if SLICE in str(name)
+        ]
         close = difflib.get_close_matches(column, known, 1)
         meant = f" Did you mean `{close[0]}`?" if close else ""
         raise ConfigError(
@@ -80,7 +82,8 @@ def _days(written: pd.Series, column: str, table: Evidence) -> pd.Series:
     days_first = any(int(found[1]) > _LAST_MONTH or found[2] == "." for found in loose)
     months_first = any(int(found[3]) > _LAST_MONTH for found in loose)
     days: dict[str, datetime.date | None] = {
-        cell: _day(found, months_first and not days_first) for cell, found in parts.items()
+        cell: _day(found, months_first and not days_first)
+        for cell, found in parts.items()
     }
     for item, cell in written.items():
         if days[cell] is None:
@@ -132,7 +135,9 @@ def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
         return
     judged = _verdicts(view, rows, dates)
     if len(agreed.values):
-        told.lacks("since.agreement", "since.few_labels", n=len(agreed.values), needed=FEWEST)
+        told.lacks(
+            "since.agreement", "since.few_labels", n=len(agreed.values), needed=FEWEST
+        )
     elif view.table.kind == "pairwise":
         _untold(view, told, Finding("since.no_labels", {"judge": view.judge}))
         return
@@ -176,7 +181,9 @@ def _timed(view: JudgeView, values: pd.DataFrame, dates: pd.Series) -> _Timed:
     return _Timed(values.to_numpy(np.float64), codes, dates.reindex(values.index))
 
 
-def _tell_gaps(rows: pd.DataFrame, dates: pd.Series, agreed: _Timed, told: Told) -> None:
+def _tell_gaps(
+    rows: pd.DataFrame, dates: pd.Series, agreed: _Timed, told: Told
+) -> None:
     """Name the months in which the judge judged and nobody labelled."""
     if not len(agreed.values):
         return
@@ -185,11 +192,18 @@ def _tell_gaps(rows: pd.DataFrame, dates: pd.Series, agreed: _Timed, told: Told)
     if gaps:
         named = [str(month) for month in gaps[:MOST_NAMED]]
         rest = ", ..." * (len(gaps) > MOST_NAMED)
-        told.lacks("since.months", "since.no_labels_in", months=named, n=len(gaps), rest=rest)
+        told.lacks(
+            "since.months", "since.no_labels_in", months=named, n=len(gaps), rest=rest
+        )
 
 
 def _search(
-    view: JudgeView, timed: _Timed, told: Told, options: CheckOptions, *, agreement: bool
+    view: JudgeView,
+    timed: _Timed,
+    told: Told,
+    options: CheckOptions,
+    *,
+    agreement: bool,
 ) -> None:
     """Look for a change, and tell it."""
     first, last = timed.days.min(), timed.days.max()
@@ -198,11 +212,18 @@ def _search(
         _untold(view, told, Finding("since.one_date", facts))
         return
     length = next(
-        (each for each in PERIODS if timed.days.dt.to_period(each).nunique() <= MOST_PERIODS), "Y"
+        (
+            each
+            for each in PERIODS
+            if timed.days.dt.to_period(each).nunique() <= MOST_PERIODS
+        ),
+        "Y",
     )
     spans = timed.days.dt.to_period(length)
     periods = pd.factorize(spans, sort=True)[0].astype(np.intp)
-    found = change_point.find(timed.values, periods, timed.codes, options.rng(), options.level)
+    found = change_point.find(
+        timed.values, periods, timed.codes, options.rng(), options.level
+    )
     if found is None:
         facts = {
             "judge": view.judge,
@@ -213,7 +234,9 @@ def _search(
         }
         _untold(view, told, Finding("since.few_units", facts))
         return
-    ruling = verdict(RULES, _facts(view, timed, periods, found, options, length, agreement))
+    ruling = verdict(
+        RULES, _facts(view, timed, periods, found, options, length, agreement)
+    )
     told.findings.append(ruling.finding)
     _tell_figures(view, timed, periods, found, told, options, agreement)
 
@@ -235,8 +258,12 @@ def _facts(
     change = found.difference[most]
     measure = f"of_{MEASURES.get(kind, 'share')}" if agreement else f"mean_{kind}"
     starts = timed.days.groupby(periods).min()
-    at, first, last = (_written(starts.loc[place]) for place in (found.at, found.first, found.last))
-    span: Clause = Finding("since.span", {"first": first, "last": last}) if first != last else []
+    at, first, last = (
+        _written(starts.loc[place]) for place in (found.at, found.first, found.last)
+    )
+    span: Clause = (
+        Finding("since.span", {"first": first, "last": last}) if first != last else []
+    )
     units = "groups" if found.dealt == "groups" else length
     return SinceFacts(
         judge=view.judge,
@@ -278,7 +305,12 @@ def _tell_figures(
     (change,) = found.difference
     told.number(-change if agreement and numeric else change, "since.change", unit=unit)
     for name, side in (("before", periods < found.at), ("after", periods >= found.at)):
-        told.number(_mean(view, values[side], timed.codes[side], options), "since", name, unit=unit)
+        told.number(
+            _mean(view, values[side], timed.codes[side], options),
+            "since",
+            name,
+            unit=unit,
+        )
     months = timed.days.dt.to_period("M").astype(str).to_numpy()
     rows = []
     for month in sorted(set(months)):
@@ -288,7 +320,9 @@ def _tell_figures(
     told.table("since.months", pd.DataFrame(rows), mean=unit)
 
 
-def _mean(view: JudgeView, values: Array, codes: Index, options: CheckOptions) -> Estimate:
+def _mean(
+    view: JudgeView, values: Array, codes: Index, options: CheckOptions
+) -> Estimate:
     """The mean of some items with its interval over groups."""
     reach, numeric = reach_of(view.table, view.criterion), view.table.kind == "numeric"
     bounds: means.Bounds | None = None if numeric else (0.0, 1.0)
@@ -297,7 +331,9 @@ def _mean(view: JudgeView, values: Array, codes: Index, options: CheckOptions) -
     groups = np.unique(codes, return_inverse=True)[1]
     if np.unique(groups).size < jackknife.FEWEST:
         low, high = bounds or (-np.inf, np.inf)
-        return Estimate(float(values.mean()), low, high, options.level, len(values), len(values))
+        return Estimate(
+            float(values.mean()), low, high, options.level, len(values), len(values)
+        )
     return means.interval(values, options.level, groups=groups, bounds=bounds)
 
 

@@ -36,7 +36,9 @@ PLANTED = (AT, NAMED, "edit")
 by anything else."""
 RUN, ENDED = "run", "run_success"
 """Columns of steps: of which run each is, and how that ended."""
-_NUMBER = re.compile(r"\[(\d{1,5})[^\]]{0,12}\]|\b(?:step|passo)\s+#?(\d{1,5})\b", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"\[(\d{1,5})[^\]]{0,12}\]|\b(?:step|passo)\s+#?(\d{1,5})\b", re.IGNORECASE
+)
 
 
 def named_step(texts: Iterable[str | None]) -> int | None:
@@ -50,7 +52,10 @@ def named_step(texts: Iterable[str | None]) -> int | None:
 def steps_of(view: JudgeView) -> pd.DataFrame:
     """The items in which a step commits a defect: that step (`at`), the one that the judge named
     (`named`, NaN for none), how many steps there are (`steps`), and their group."""
-    items, said = view.table.items, view.first().drop_duplicates("item").set_index("item")
+    items, said = (
+        view.table.items,
+        view.first().drop_duplicates("item").set_index("item"),
+    )
     columns = {}
     for name in (AT, NAMED, LENGTH):
         held = items.get(name, items.get(SLICE + name))
@@ -73,7 +78,10 @@ def best_place(rows: pd.DataFrame) -> tuple[str, int, pd.Series]:
     """The place that names the step best without looking: from the start or from the end, which
     one, and in which rows it is right."""
     found = []
-    for side, distance in (("end", rows["steps"] - 1 - rows["at"]), ("start", rows["at"])):
+    for side, distance in (
+        ("end", rows["steps"] - 1 - rows["at"]),
+        ("start", rows["at"]),
+    ):
         known = distance.dropna()
         if len(known):
             place = int(known.mode().iloc[0])
@@ -133,9 +141,15 @@ def ends_of(view: JudgeView) -> pd.DataFrame:
     said = view.first().drop_duplicates("item").set_index("item")
     run, ended = (items.get(SLICE + name) for name in (RUN, ENDED))
     if run is None or ended is None:
-        return pd.DataFrame({name: [] for name in ("worst", "steps", "failed", "group")})
-    word = ended.reindex(said.index).map(lambda cell: fold(cell) if isinstance(cell, str) else None)
-    known = word.isin(PASSES | FAILS | {"0", "1", "0.0", "1.0"}) & said["verdict"].notna()
+        return pd.DataFrame(
+            {name: [] for name in ("worst", "steps", "failed", "group")}
+        )
+    word = ended.reindex(said.index).map(
+        lambda cell: fold(cell) if isinstance(cell, str) else None
+    )
+    known = (
+        word.isin(PASSES | FAILS | {"0", "1", "0.0", "1.0"}) & said["verdict"].notna()
+    )
     rows = pd.DataFrame(
         {
             "run": run.reindex(said.index)[known],

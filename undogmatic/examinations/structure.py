@@ -80,7 +80,9 @@ def aspects(own: JudgeView, items: pd.Index, ignore: Sequence[str]) -> Iterator[
         if set(columns) & set(ignore):
             continue
         by_size = np.asarray(values).dtype != object
-        codes = pd.factorize(values, use_na_sentinel=False, sort=by_size)[0].astype(np.intp)
+        codes = pd.factorize(values, use_na_sentinel=False, sort=by_size)[0].astype(
+            np.intp
+        )
         if 1 < codes.max(initial=0) + 1 <= MOST_DIFFERENT * codes.size:
             yield Aspect(part, columns, detail, codes)
 
@@ -104,7 +106,9 @@ def crossed(found: Sequence[Aspect], target: Array) -> list[Aspect]:
         one, other = (of_two[k] for k in np.unravel_index(place, pull.shape))
         codes = 2 * one.codes + other.codes
         codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
-        made.append(Aspect("together", (*one.columns, *other.columns), "", codes, (one, other)))
+        made.append(
+            Aspect("together", (*one.columns, *other.columns), "", codes, (one, other))
+        )
     return made
 
 
@@ -135,7 +139,9 @@ def marks(found: Sequence[Aspect]) -> Marks:
         (table - table.mean(axis=0)) / np.where(size > 0, size, 1.0)
         for table, size in zip(tables, spread, strict=True)
     ]
-    return Marks(columns, tuple(names), np.arange(len(columns)), tuple(tables), paired=False)
+    return Marks(
+        columns, tuple(names), np.arange(len(columns)), tuple(tables), paired=False
+    )
 
 
 Values = tuple[str, tuple[str, ...], str, object]
@@ -148,13 +154,16 @@ def _values(own: JudgeView, items: pd.Index, ignore: set[str]) -> Iterator[Value
     if "system_1" in table and "system_2" in table:
         both = table["system_1"].astype(str) + " / " + table["system_2"].astype(str)
         yield "whole", ("system",), "", both.to_numpy()
-    orders = own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
+    orders = (
+        own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
+    )
     if (orders["nunique"] == 1).all():
         yield "whole", ("order",), "", orders["first"].to_numpy()
     named = {
         str(name).removeprefix(SLICE): table[name]
         for name in table
-        if str(name).startswith(SLICE) and not {str(name), str(name).removeprefix(SLICE)} & ignore
+        if str(name).startswith(SLICE)
+        and not {str(name), str(name).removeprefix(SLICE)} & ignore
     }
     for name, values in itertools.islice(named.items(), MOST_COLUMNS):
         yield from _of_column(name, values)
@@ -177,7 +186,12 @@ def _of_column(name: str, values: pd.Series) -> Iterator[Values]:
         whole = numbers[np.isfinite(numbers)]
         if values.nunique() > 2 and whole.size and (whole == np.round(whole)).all():
             for divisor in REMAINDERS:
-                yield "remainder", one, str(divisor), np.nan_to_num(numbers, nan=-1) % divisor
+                yield (
+                    "remainder",
+                    one,
+                    str(divisor),
+                    np.nan_to_num(numbers, nan=-1) % divisor,
+                )
         return
     said = values.fillna("").astype(str)
     dates = _dates(said)
@@ -194,7 +208,9 @@ def _of_column(name: str, values: pd.Series) -> Iterator[Values]:
         yield "last", one, "", folded.str[-1:].to_numpy()
 
 
-def _sizes(part: str, columns: tuple[str, ...], numbers: np.ndarray) -> Iterator[Values]:
+def _sizes(
+    part: str, columns: tuple[str, ...], numbers: np.ndarray
+) -> Iterator[Values]:
     """Numbers cut into few parts, which say much of each, and into many, between which hardly a
     limit falls."""
     yield part, columns, "", _cut(numbers, CUTS)
@@ -213,7 +229,10 @@ def _dates(said: pd.Series) -> pd.Series | None:
     if len(filled) < 0.9 * len(said) or not len(said):
         return None
     few = filled.iloc[:SAMPLE]
-    if pd.to_datetime(few, errors="coerce", format="mixed", utc=True).notna().mean() < 0.9:
+    if (
+        pd.to_datetime(few, errors="coerce", format="mixed", utc=True).notna().mean()
+        < 0.9
+    ):
         return None
     found = pd.to_datetime(said, errors="coerce", format="mixed", utc=True)
     return found if found.notna().mean() >= 0.9 else None
@@ -233,8 +252,12 @@ def _in_order(own: JudgeView, items: pd.Index, places: Array) -> bool:
 
 def _rows(own: JudgeView, items: pd.Index) -> Array | None:
     """Where in the file each item stands; None where that is not known."""
-    first = own.first().drop_duplicates("item").set_index("item")["place"].reindex(items)
-    rows = pd.to_numeric(first.astype(str).str.extract(r"(\d+)\D*$")[0], errors="coerce")
+    first = (
+        own.first().drop_duplicates("item").set_index("item")["place"].reindex(items)
+    )
+    rows = pd.to_numeric(
+        first.astype(str).str.extract(r"(\d+)\D*$")[0], errors="coerce"
+    )
     if rows.isna().any() or rows.nunique() < len(rows):
         return None
     return rows.to_numpy(dtype=np.float64)
@@ -255,7 +278,12 @@ def _of_ids(own: JudgeView, items: pd.Index) -> Iterator[Values]:
     folded = ids.str.casefold()
     for place in range(ENDS):
         yield "id_letter", (), str(place + 1), folded.str[place].fillna("").to_numpy()
-        yield "id_letter", (), str(-1 - place), folded.str[-1 - place].fillna("").to_numpy()
+        yield (
+            "id_letter",
+            (),
+            str(-1 - place),
+            folded.str[-1 - place].fillna("").to_numpy(),
+        )
     for letter in sorted(set("".join(folded.head(1000)))):
         holds = folded.str.contains(letter, regex=False).to_numpy()
         if 0.05 < holds.mean() < 0.95 and not letter.isspace():
@@ -277,7 +305,9 @@ def _of_order(own: JudgeView, items: pd.Index) -> Iterator[Values]:
 def _of_raters(own: JudgeView, items: pd.Index) -> Iterator[Values]:
     """Who labelled each item."""
     labels = own.labels[own.labels["label"].notna()]
-    who = labels.groupby("item")["rater"].agg(lambda names: " / ".join(sorted(set(names))))
+    who = labels.groupby("item")["rater"].agg(
+        lambda names: " / ".join(sorted(set(names)))
+    )
     yield "raters", (), "", who.reindex(items).fillna("").to_numpy()
 
 
@@ -316,15 +346,21 @@ def _of_overlap(
             yield from _sizes("overlap_of", (other,), shared[0][1])
             yield "contains", (other,), "", stands[0]
     for one, other in itertools.combinations(others, 2):
-        yield from _sizes("overlap_two", (one, other), _shared(words[one], words[other])[0])
+        yield from _sizes(
+            "overlap_two", (one, other), _shared(words[one], words[other])[0]
+        )
 
 
 def _shared(
     ones: Sequence[frozenset[str]], others: Sequence[frozenset[str]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The share of the words of the one that the other has, and the other way round."""
-    common = np.array([len(a & b) for a, b in zip(ones, others, strict=True)], dtype=np.float64)
-    sizes = (np.array([max(1, len(side)) for side in sides]) for sides in (ones, others))
+    common = np.array(
+        [len(a & b) for a, b in zip(ones, others, strict=True)], dtype=np.float64
+    )
+    sizes = (
+        np.array([max(1, len(side)) for side in sides]) for sides in (ones, others)
+    )
     of_one, of_other = (common / size for size in sizes)
     return of_one, of_other
 
@@ -334,7 +370,10 @@ def _stands(text: pd.Series, other: pd.Series) -> np.ndarray:
     in the other, else 0."""
     pairs = zip(text.str.casefold(), other.str.casefold().str.strip(), strict=True)
     return np.array(
-        [2.0 * any(one in a for one in _listed(b)) or 1.0 * (a != "" and a in b) for a, b in pairs]
+        [
+            2.0 * any(one in a for one in _listed(b)) or 1.0 * (a != "" and a in b)
+            for a, b in pairs
+        ]
     )
 
 

@@ -51,7 +51,10 @@ class NoAnalysis:
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result without headline."""
         tell, (first, failures) = Told(self.name), _first(judged)
-        groups = {str(c): rows for c, rows in first.groupby("condition", sort=False, observed=True)}
+        groups = {
+            str(c): rows
+            for c, rows in first.groupby("condition", sort=False, observed=True)
+        }
         failed = tell_failed(tell, len(first), failures, groups)
         # Texts without condition are one group of their own; with them alone the total says it all.
         shown = {"total": first} | (groups if list(groups) != ["all"] else {})
@@ -59,7 +62,9 @@ class NoAnalysis:
             _describe_categories(tell, judged.rubric, shown)
             tell.findings += failed
             return [tell.result()]
-        lines = [_row(name, rows) for name, rows in shown.items() if rows["judged"].any()]
+        lines = [
+            _row(name, rows) for name, rows in shown.items() if rows["judged"].any()
+        ]
         if lines:
             tell.table("scores", pd.DataFrame(lines), **OF_SCORES)
             values = {name: lines[0][name] for name in ("mean", "median", "q1", "q3")}
@@ -78,7 +83,10 @@ class NoAnalysis:
             tell.say("none.so_far", values)
         # More groups than can be told apart are drawn as one; the table has them all.
         drawn = groups if len(groups) <= MOST_GROUPS else {"all": first}
-        scores = {c: rows["score"].dropna().to_numpy(dtype=np.float64) for c, rows in drawn.items()}
+        scores = {
+            c: rows["score"].dropna().to_numpy(dtype=np.float64)
+            for c, rows in drawn.items()
+        }
         draw(judged, tell, scores, "histogram")
         return [tell.result()]
 
@@ -86,22 +94,38 @@ class NoAnalysis:
 def _first(judged: RunEvidence) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]:
     """The rows of the first repeat in little memory: condition ("all" for none), score or category,
     and whether it was judged; and how many of a condition failed for which reason."""
-    scale, told, failed = judged.rubric.scale, dict[str, list[Any]](), Counter[tuple[str, str]]()
-    levels = [] if scale.ordered else [scale.write(value) for value in scale.default_levels()]
+    scale, told, failed = (
+        judged.rubric.scale,
+        dict[str, list[Any]](),
+        Counter[tuple[str, str]](),
+    )
+    levels = (
+        []
+        if scale.ordered
+        else [scale.write(value) for value in scale.default_levels()]
+    )
     for rows in in_parts(
-        judged.frame, ["repeat", "condition", "error", "score" if scale.ordered else "category"]
+        judged.frame,
+        ["repeat", "condition", "error", "score" if scale.ordered else "category"],
     ):
         first = rows[rows["repeat"] == 0]
-        conditions, good = first["condition"].fillna("all").astype(str), first["error"].isna()
+        conditions, good = (
+            first["condition"].fillna("all").astype(str),
+            first["error"].isna(),
+        )
         failed.update(zip(conditions[~good], first["error"][~good], strict=True))
         told.setdefault("condition", []).append(
             pd.Categorical(conditions, pd.Index(conditions.unique(), dtype=object))
         )
         told.setdefault("judged", []).append(good.to_numpy())
         if scale.ordered:
-            told.setdefault("score", []).append(first["score"].to_numpy(dtype=np.float64))
+            told.setdefault("score", []).append(
+                first["score"].to_numpy(dtype=np.float64)
+            )
         else:
-            told.setdefault("category", []).append(pd.Categorical(first["category"], levels))
+            told.setdefault("category", []).append(
+                pd.Categorical(first["category"], levels)
+            )
     joined = {
         k: np.concatenate(v) if k in ("judged", "score") else union_categoricals(v)
         for k, v in told.items()
@@ -109,13 +133,23 @@ def _first(judged: RunEvidence) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]
     return pd.DataFrame(joined), failed
 
 
-def _describe_categories(tell: Told, rubric: Rubric, groups: Mapping[str, pd.DataFrame]) -> None:
+def _describe_categories(
+    tell: Told, rubric: Rubric, groups: Mapping[str, pd.DataFrame]
+) -> None:
     """Tell how many texts got which category, those that nobody got included."""
     categories = [rubric.scale.write(value) for value in rubric.scale.default_levels()]
     rows = [
-        {"condition": group, "category": category, "n": n, "share": n / own["category"].count()}
+        {
+            "condition": group,
+            "category": category,
+            "n": n,
+            "share": n / own["category"].count(),
+        }
         for group, own in groups.items()
-        for category, n in own["category"].value_counts().reindex(categories, fill_value=0).items()
+        for category, n in own["category"]
+        .value_counts()
+        .reindex(categories, fill_value=0)
+        .items()
         if own["category"].count()
     ]
     if not rows:
@@ -189,7 +223,9 @@ class SuiteAnalysis:
         costs."""
         suited, left_out = divided(self.parts, judged)
         runnable = suited or [NoAnalysis()]
-        tell = Told(self.name, {"suite.run": len(suited), "suite.left_out": len(left_out)})
+        tell = Told(
+            self.name, {"suite.run": len(suited), "suite.left_out": len(left_out)}
+        )
         tell.say("suite.run", analyses=[analysis.name for analysis in runnable])
         for name, why in left_out.items():
             tell.say("suite.left_out", analysis=name, reason=why)
@@ -223,7 +259,9 @@ def run_each(
 ) -> list[Told]:
     """The results of all. Each starts from the same state, so that its intervals are those of a run
     with it alone."""
-    return [result for analysis in analyses for result in analyse(analysis, judged, rng)]
+    return [
+        result for analysis in analyses for result in analyse(analysis, judged, rng)
+    ]
 
 
 class SeveralAnalyses:
@@ -248,7 +286,9 @@ class SeveralAnalyses:
         self.reads_words = any(getattr(a, "reads_words", False) for a in self.analyses)
         suites = (a for a in self.analyses if isinstance(a, SuiteAnalysis))
         in_suite = {
-            part.name for suite in suites for part in (*suite.parts, suite.costs, NoAnalysis())
+            part.name
+            for suite in suites
+            for part in (*suite.parts, suite.costs, NoAnalysis())
         }
         twice = sorted(in_suite & {a.name for a in self.analyses})
         if twice:

@@ -26,7 +26,12 @@ from numpy.typing import NDArray
 from undogmatic.examinations import kinds, structure
 from undogmatic.examinations.people import FEWEST_OTHERS
 from undogmatic.examinations.structure import Aspect
-from undogmatic.examinations.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
+from undogmatic.examinations.unread import (
+    LEAST_WITH_TEXT,
+    by_numbers,
+    giving,
+    says_something,
+)
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED, Evidence, JudgeView
 from undogmatic.records.examination import Examination
@@ -37,7 +42,9 @@ from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.surface import copies, without_shared
 
-Outcome = Literal["beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"]
+Outcome = Literal[
+    "beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"
+]
 FEWEST_GROUPS = 20
 MOST_ITEMS = 1500
 """Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
@@ -79,7 +86,13 @@ closely."""
 GOES_WITH = 2.0
 """Standard errors by which what other groups with the same value say must go with the verdicts for
 it to be looked at."""
-QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
+QUOTES = {
+    "word": "“{}”",
+    "stem": "“{}…”",
+    "first": "“{} …”",
+    "last": "“… {}”",
+    "ending": "“…{}”",
+}
 QUOTES["number"] = QUOTES["word"]
 FROM_TEXT = ("first_word", "last_word")
 Further = tuple[tuple[str, tuple[float, ...]], ...]
@@ -125,16 +138,20 @@ class SurfaceRival:
     drawn: int = 0
     others: int = 0
     lacking: int = (
-        0  # items of which there is no text, or but the name of one, where those are too many
+        # items of which there is no text, or but the name of one, where those are too many
+        0
     )
     # What explains the agreement, or else foretells the verdicts best, of all beside the texts.
     column: _Column | None = None
     by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
     least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
     shared: rival.Shared | None = None  # of items that several people labelled
-    leaning: Estimate | None = None  # how much more the surface says of the judge than of people
-    gained: Estimate | None = None  # by the surface judge from twice as many labels, where it lost
-    past_edge: int | None = None  # in how many deals enough was left, before one with too little
+    # how much more the surface says of the judge than of people
+    leaning: Estimate | None = None
+    # by the surface judge from twice as many labels, where it lost
+    gained: Estimate | None = None
+    # in how many deals enough was left, before one with too little
+    past_edge: int | None = None
 
     @property
     def is_near_edge(self) -> bool:
@@ -147,7 +164,8 @@ class SurfaceRival:
             if self.at_equal is not None and self.at_equal.low < LEAST_LEFT_OF_LEANING:
                 decides.append((self.leaning, 0.0))
         return any(
-            found is not None and abs(found.low - least) < EDGE * (found.value - found.low)
+            found is not None
+            and abs(found.low - least) < EDGE * (found.value - found.low)
             for found, least in decides
         )
 
@@ -178,7 +196,9 @@ class SurfaceRival:
         """Whether people who labelled the same items are shown to share nothing beyond the surface,
         by which what the judge shares with them could be measured."""
         shared = self.shared
-        return shared is not None and shared.share is None and shared.people.high < NOTHING
+        return (
+            shared is not None and shared.share is None and shared.people.high < NOTHING
+        )
 
     @property
     def robustness(self) -> float | None:
@@ -222,7 +242,11 @@ class _Sides:
         self.chance = _by_chance(self.names, items, deal)
         self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
         self.coefficient: rival.Coefficient = (
-            "nominal" if self.nominal else "quadratic" if self.kind == "ordered" else "rank"
+            "nominal"
+            if self.nominal
+            else "quadratic"
+            if self.kind == "ordered"
+            else "rank"
         )
         self.categories = np.arange(len(own.table.categories))
         self.judge = self._voice(own.first(), "verdict", items)
@@ -231,9 +255,9 @@ class _Sides:
 
     def _voice(self, rows: pd.DataFrame, column: str, items: pd.Index) -> rival.Voice:
         rows = rows[rows[column].notna() & rows["item"].isin(items)]
-        values = (rows[column].rank() if self.kind == "numeric" else rows[column]).to_numpy(
-            dtype=np.float64
-        )[:, None]
+        values = (
+            rows[column].rank() if self.kind == "numeric" else rows[column]
+        ).to_numpy(dtype=np.float64)[:, None]
         table = pd.DataFrame(
             (values == self.categories).astype(np.float64) if self.nominal else values
         )
@@ -337,7 +361,10 @@ class _Column:
 
 
 def _aspects(
-    own: JudgeView, items: pd.Index, texts: Sequence[Sequence[str]], options: CheckOptions
+    own: JudgeView,
+    items: pd.Index,
+    texts: Sequence[Sequence[str]],
+    options: CheckOptions,
 ) -> list[Aspect]:
     """What could be a rival beside the words of the texts: what the file says of the items, and the
     first and the last word of a text."""
@@ -345,8 +372,12 @@ def _aspects(
     if len(texts) == 1:
         folded = [text.lower() for text in texts[0]]
         ends = {
-            "first_word": [(re.findall(r"\w+", text[:100]) or [""])[0] for text in folded],
-            "last_word": [(re.findall(r"\w+", text[-100:]) or [""])[-1] for text in folded],
+            "first_word": [
+                (re.findall(r"\w+", text[:100]) or [""])[0] for text in folded
+            ],
+            "last_word": [
+                (re.findall(r"\w+", text[-100:]) or [""])[-1] for text in folded
+            ],
         }
         for name, values in ends.items():
             codes = pd.factorize(np.array(values, dtype=object))[0].astype(np.intp)
@@ -360,7 +391,9 @@ def _lists() -> dict[str, re.Pattern[str]]:
     """What simple judges look for, by name (word_lists.yaml)."""
     found = read_yaml(Path(__file__).with_name("word_lists.yaml"))
     return {
-        name: re.compile("|".join(re.escape(word).replace(r"\*", r"\w*") for word in own.split()))
+        name: re.compile(
+            "|".join(re.escape(word).replace(r"\*", r"\w*") for word in own.split())
+        )
         for name, own in found.items()
     }
 
@@ -382,7 +415,9 @@ def _surface(
 
 
 @functools.lru_cache(maxsize=2)
-def _marks(texts: tuple[str, ...], others: tuple[str, ...] | None, further: Further) -> words.Marks:
+def _marks(
+    texts: tuple[str, ...], others: tuple[str, ...] | None, further: Further
+) -> words.Marks:
     counted = {name: np.array(values, dtype=np.float64) for name, values in further}
     return words.marks(texts, others, _lists(), counted)
 
@@ -453,14 +488,20 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
     codes = pd.factorize(groups[known])[0].astype(np.intp)
     n, n_groups = int(known.sum()), int(codes.max(initial=-1)) + 1
     drawn = len(labelled) if n_labelled < len(labelled) else 0
-    found = SurfaceRival("few", None, None, None, None, None, (), n, n_groups, drawn=drawn)
+    found = SurfaceRival(
+        "few", None, None, None, None, None, (), n, n_groups, drawn=drawn
+    )
     if n_groups < FEWEST_GROUPS:
         return found
     texts = own.table.texts(items)
     if texts and own.table.grouping != "found":
-        groups = _with_copies([" ".join(row) for row in zip(*texts, strict=True)], groups)
+        groups = _with_copies(
+            [" ".join(row) for row in zip(*texts, strict=True)], groups
+        )
     look = _Look(sides, options, n_labelled, known, groups, codes, _lost(own, n))
-    found = replace(found, outcome="no_texts", judge=look.agreed(look.judge, look.people))
+    found = replace(
+        found, outcome="no_texts", judge=look.agreed(look.judge, look.people)
+    )
     lacking = sum(
         not all(map(says_something, row))
         for row in itertools.compress(zip(*texts, strict=True), known)
@@ -498,7 +539,10 @@ def _further(table: pd.DataFrame, items: pd.Index) -> Further:
     """What others counted in the text of each item (`counted.<name>`)."""
     named = [str(name) for name in table if str(name).startswith(COUNTED)]
     counted = table.reindex(items)[named].fillna(0.0)
-    return tuple((name.removeprefix(COUNTED), tuple(counted[name].astype(float))) for name in named)
+    return tuple(
+        (name.removeprefix(COUNTED), tuple(counted[name].astype(float)))
+        for name in named
+    )
 
 
 def _lost(own: JudgeView, n: int) -> int:
@@ -525,7 +569,12 @@ class _Look:
         """Keep them: `known` and `groups`, by which a rival learns, of all items looked at,
         labelled ones first; `codes`, the units of intervals, of the known. `n_lost` more could not
         be read."""
-        self.sides, self.options, self.n_labelled, self.known = sides, options, n_labelled, known
+        self.sides, self.options, self.n_labelled, self.known = (
+            sides,
+            options,
+            n_labelled,
+            known,
+        )
         self.groups, self.codes, self.n_lost = groups, codes, n_lost
         self.with_lost = lost.units(codes, n_lost)
         self.learning = pd.factorize(groups[known])[0].astype(np.intp)
@@ -538,13 +587,17 @@ class _Look:
 
     def agreement(self, one: rival.Voice, other: rival.Voice) -> rival.Agreement | None:
         codes = self.codes if len(one.mean) == self.codes.size else self.with_lost
-        return rival.agreement(one, other, self.sides.coefficient, self.options.rng(), codes)
+        return rival.agreement(
+            one, other, self.sides.coefficient, self.options.rng(), codes
+        )
 
     def stated(self, made: rival.Agreement | None) -> Estimate | None:
         return (
             None
             if made is None
-            else made.nearly_mean(self.options.level, (-1.0, 1.0)).replace(n=self.codes.size)
+            else made.nearly_mean(self.options.level, (-1.0, 1.0)).replace(
+                n=self.codes.size
+            )
         )
 
     def agreed(self, one: rival.Voice, other: rival.Voice) -> Estimate | None:
@@ -560,7 +613,9 @@ class _Look:
         )
         return lost.widened(found, thought)
 
-    def leads(self, counter: rival.Voice, increment: Estimate | None) -> Estimate | None:
+    def leads(
+        self, counter: rival.Voice, increment: Estimate | None
+    ) -> Estimate | None:
         """How much further the judge agrees with people than a counter does, bounded in the same
         way."""
         if increment is None:
@@ -590,7 +645,10 @@ class _Look:
         )
         if found is None or not self.n_lost:
             return found
-        whole = [np.vstack([own, np.tile(own.mean(axis=0), (self.n_lost, 1))]) for own in controls]
+        whole = [
+            np.vstack([own, np.tile(own.mean(axis=0), (self.n_lost, 1))])
+            for own in controls
+        ]
         return self.beside_lost(
             found,
             lambda judge, people: rival.at_equal(
@@ -647,14 +705,18 @@ class _Look:
         return rival.Shared(
             lost.widened(found.judge, (one.judge for one in thought)),
             lost.widened(found.people, (one.people for one in thought)),
-            None if share is None else lost.widened(share, (one.share for one in thought)),
+            None
+            if share is None
+            else lost.widened(share, (one.share for one in thought)),
         )
 
     def left_within(self, values: Index) -> Estimate | None:
         """The same among items of one value of a column, of which lost rows have one of their
         own."""
         sides, level = self.sides, self.options.level
-        found = rival.within(self.judge, self.people, values, sides.coefficient, level, self.codes)
+        found = rival.within(
+            self.judge, self.people, values, sides.coefficient, level, self.codes
+        )
         if found is None or self.n_lost < 2:
             return found
         whole = np.concatenate([values, np.full(self.n_lost, values.max() + 1)])
@@ -666,7 +728,9 @@ class _Look:
         )
 
     def beside_lost(
-        self, found: Estimate, with_lost: Callable[[rival.Voice, rival.Voice], Estimate | None]
+        self,
+        found: Estimate,
+        with_lost: Callable[[rival.Voice, rival.Voice], Estimate | None],
     ) -> Estimate:
         """Bound an estimate by what it would be with the rows that could not be read, in which the
         judge says what people say or what lies farthest from it."""
@@ -696,7 +760,9 @@ class _Look:
         for same, far in lost.labels(known, ends, n_lost):
             yield sides.saying(same), sides.saying(far)
 
-    def less(self, one: rival.Agreement | None, other: rival.Agreement | None) -> Estimate | None:
+    def less(
+        self, one: rival.Agreement | None, other: rival.Agreement | None
+    ) -> Estimate | None:
         """How much further the one agrees than the other.
 
         A rival that agrees less than a coin could be a coin, so nobody leads it by more than the
@@ -718,7 +784,9 @@ class _Look:
         for name, counted in further:
             if kind != "unordered":
                 value = np.array(counted)[self.known]
-                yield from ((name, voice) for voice in giving(kind, value, people, said))
+                yield from (
+                    (name, voice) for voice in giving(kind, value, people, said)
+                )
 
     def at_columns(self, aspects: Sequence[Aspect]) -> Iterator[_Column]:
         """What each of the aspects explains that go with the verdicts most, the first of all first;
@@ -735,12 +803,16 @@ class _Look:
 
     def of_known(self, aspect: Aspect) -> Aspect:
         """A aspect of the labelled items that were judged."""
-        return aspect._replace(codes=np.unique(aspect.codes[self.known], return_inverse=True)[1])
+        return aspect._replace(
+            codes=np.unique(aspect.codes[self.known], return_inverse=True)[1]
+        )
 
     def strongest(self, aspects: Sequence[Aspect]) -> list[Aspect]:
         """Those that go with the verdicts most, of those that go with them at all."""
         strength = [self._goes_with(each.codes) for each in aspects]
-        order = sorted(range(len(aspects)), key=lambda place: -strength[place])[:MOST_TRAITS]
+        order = sorted(range(len(aspects)), key=lambda place: -strength[place])[
+            :MOST_TRAITS
+        ]
         return [aspects[place] for place in order if strength[place] > GOES_WITH]
 
     def at_aspect(self, aspect: Aspect) -> _Column:
@@ -748,7 +820,10 @@ class _Look:
         sides, values = self.sides, aspect.codes
         foretold, agreement = (
             self.agreed(
-                self.said(sides.targets(rival.by_value(values, side.mean, self.learning)), side),
+                self.said(
+                    sides.targets(rival.by_value(values, side.mean, self.learning)),
+                    side,
+                ),
                 side,
             )
             for side in (self.judge, self.people)
@@ -763,9 +838,15 @@ class _Look:
         said = self.judge.mean - self.judge.mean.mean(axis=0)
         told = told - told.mean(axis=0)
         size = np.sqrt(np.sum(said**2) * np.sum(told**2))
-        return float(np.sum(said * told) / size * self.learning.max() ** 0.5) if size > 0 else 0.0
+        return (
+            float(np.sum(said * told) / size * self.learning.max() ** 0.5)
+            if size > 0
+            else 0.0
+        )
 
-    def foretold(self, surface: words.Surface) -> tuple[list[Array], list[Array], list[Array]]:
+    def foretold(
+        self, surface: words.Surface
+    ) -> tuple[list[Array], list[Array], list[Array]]:
         """What a surface judge says of people's labels, of the judge's verdicts and of what both
         say in common, by itself and by short lists, each of shape (n_columns, n_known); the signs
         of these targets; and the same as controls, one table per column of the voices."""
@@ -773,15 +854,17 @@ class _Look:
         targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
         targets.append(sides.common(*targets))
         labelled = self.known[: self.n_labelled]
-        every = surface.foretell(np.concatenate(targets), shares=sides.nominal)[:, labelled]
+        every = surface.foretell(np.concatenate(targets), shares=sides.nominal)[
+            :, labelled
+        ]
         told = np.split(every, np.cumsum([len(own) for own in targets])[:-1])
         signs = [2 * target - 1 if sides.nominal else target for target in targets]
         for own_signs, only in itertools.product(signs[1:], (False, True)):
             lists = np.array(
                 [
-                    words.listed(surface.seen, np.sign(one), self.groups, words_only=only).said[
-                        self.known
-                    ]
+                    words.listed(
+                        surface.seen, np.sign(one), self.groups, words_only=only
+                    ).said[self.known]
                     for one in own_signs
                 ]
             )
@@ -790,7 +873,9 @@ class _Look:
         controls = list(np.moveaxis(np.stack(said, axis=-1), 1, 0))
         return told, signs, controls
 
-    def gained(self, surface: words.Surface, whole: rival.Agreement | None) -> Estimate | None:
+    def gained(
+        self, surface: words.Surface, whole: rival.Agreement | None
+    ) -> Estimate | None:
         """How much further the surface judge agrees with people than one that learned from half of
         the groups only."""
         sides = self.sides
@@ -817,24 +902,40 @@ class _Look:
         leaned = signs[1][-1 if self.sides.kind != "unordered" else 0]
         names = words.leaning(seen, leaned, self.groups, QUOTED)
         of = tuple(dict.fromkeys(int(kind) for kind, _ in names))
-        aspect = Aspect("together", (), "", self.codes, tuple(aspects[place] for place in of[:3]))
-        shared = self.shared(lambda rows: rival.by_controls([own[rows] for own in controls]))
-        return _Column(aspect, self.left(controls), foretold, agreement, shared, LEAST_LEFT)
+        aspect = Aspect(
+            "together", (), "", self.codes, tuple(aspects[place] for place in of[:3])
+        )
+        shared = self.shared(
+            lambda rows: rival.by_controls([own[rows] for own in controls])
+        )
+        return _Column(
+            aspect, self.left(controls), foretold, agreement, shared, LEAST_LEFT
+        )
 
     def at_words(
         self, found: SurfaceRival, texts: Sequence[tuple[str, ...]], further: Further
     ) -> SurfaceRival:
         """What a program reaches that counts words, or gives a number in the text for its
         verdict; `further` is what others counted in each text."""
-        sides, judge, people, level = self.sides, self.judge, self.people, self.options.level
+        sides, judge, people, level = (
+            self.sides,
+            self.judge,
+            self.people,
+            self.options.level,
+        )
         pair = sides.kind == "pairwise"
         groups = tuple(self.groups.tolist())
         others, deal = texts[1] if pair else None, sides.deal
         surface = _surface(texts[0], others, further, groups, self.n_labelled, deal)
         told, signs, controls = self.foretold(surface)
         left = self.left(controls)
-        shared = self.shared(lambda rows: rival.by_controls([own[rows] for own in controls]))
-        counter, own_agreement = self.said(told[0], people), self.agreement(judge, people)
+        shared = self.shared(
+            lambda rows: rival.by_controls([own[rows] for own in controls])
+        )
+        counter, own_agreement = (
+            self.said(told[0], people),
+            self.agreement(judge, people),
+        )
         like = self.agreement(counter, people)
         increment, leans = self.less(own_agreement, like), tuple[str, ...]()
         for name, voice in self.without_learning(texts, further):
@@ -871,7 +972,11 @@ class _Look:
         leaning_on = words.leaning(surface.seen, leaned, self.groups, QUOTED)
         outcome: Outcome = "as_good" if as_good else "beyond"
         if follows:  # never said of words that are not shown to foretell anything
-            outcome = "follows" if told_by_words is not None and told_by_words.low > 0 else "open"
+            outcome = (
+                "follows"
+                if told_by_words is not None and told_by_words.low > 0
+                else "open"
+            )
         if shared is not None and not as_good:
             outcome = _of_shared(shared, outcome)
         gained = None
@@ -890,14 +995,18 @@ class _Look:
             shared=shared,
             gained=gained,
             agreement=self.agreed(counter, people),
-            accuracy=None if accuracy is None else lost.mixed(accuracy, right.size, self.n_lost),
+            accuracy=None
+            if accuracy is None
+            else lost.mixed(accuracy, right.size, self.n_lost),
             increment=self.leads(counter, increment),
             at_equal=left,
             foretold=told_by_words,
             by_number=int(any(name not in dict(further) for name in leans)),
             what=leans
             or tuple(
-                dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leaning_on)
+                dict.fromkeys(
+                    QUOTES.get(kind, kind).format(seen) for kind, seen in leaning_on
+                )
             ),
         )
 
@@ -938,23 +1047,33 @@ def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceR
                 what=what,
                 column=each,
             )
-        if of_text or foretold is None or foretold.low <= (0 if best is None else best.low):
+        if (
+            of_text
+            or foretold is None
+            or foretold.low <= (0 if best is None else best.low)
+        ):
             continue
         found, best = replace(found, column=each), foretold
     return found
 
 
-def _unless_rare(found: SurfaceRival, judge: rival.Voice, people: rival.Voice) -> SurfaceRival:
+def _unless_rare(
+    found: SurfaceRival, judge: rival.Voice, people: rival.Voice
+) -> SurfaceRival:
     """The same, or "rare" where too few items are outside the most frequent verdict or label."""
     others = int(min(found.n - side.mean.sum(axis=0).max() for side in (judge, people)))
     return replace(
         found,
         others=others,
-        outcome="rare" if found.outcome == "beyond" and others < FEWEST_OTHERS else found.outcome,
+        outcome="rare"
+        if found.outcome == "beyond" and others < FEWEST_OTHERS
+        else found.outcome,
     )
 
 
-def _chosen(table: Evidence, labelled: Sequence[str], deal: int) -> tuple[pd.Index, int]:
+def _chosen(
+    table: Evidence, labelled: Sequence[str], deal: int
+) -> tuple[pd.Index, int]:
     """The items that are looked at, labelled ones first, and how many are labelled: MOST_ITEMS at
     most. Of more, every group gives one, then another one, until there are enough, as groups are
     what is independent."""
@@ -1088,14 +1207,23 @@ def _accounted_for(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         values["beyond"] = Finding(key, {"least": LEAST_WITHIN})
         values["what"] = found.named
         columns = () if found.column is None else found.column.aspect.columns
-        values["ignore"] = [Finding("surface.column_ignore", {"columns": columns})] * bool(columns)
-    values["rest"] = Finding("surface.left_nothing" if nothing else "surface.left", rest)
+        values["ignore"] = [
+            Finding("surface.column_ignore", {"columns": columns})
+        ] * bool(columns)
+    values["rest"] = Finding(
+        "surface.left_nothing" if nothing else "surface.left", rest
+    )
     return found.outcome, values
 
 
 def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     """How far judge and rival agree with people, and what is left of the judge's agreement."""
-    judge, reached, more, left = found.judge, found.agreement, found.increment, found.at_equal
+    judge, reached, more, left = (
+        found.judge,
+        found.agreement,
+        found.increment,
+        found.at_equal,
+    )
     foretold = found.foretold
     assert judge is not None and reached is not None and more is not None
     assert left is not None and foretold is not None
@@ -1112,11 +1240,15 @@ def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         values["better"] = int(found.better)
         ending = "_number" if found.by_number else ending
     else:
-        alone = Finding("surface.left_alone", left.values("left") | {"least": found.least_left})
+        alone = Finding(
+            "surface.left_alone", left.values("left") | {"least": found.least_left}
+        )
         measured = found.shared is not None and (found.shared.share or found.unmeasured)
         values["left"] = _shared(found.shared) if found.shared and measured else alone
         robust = found.robustness
-        values["robust"] = [] if robust is None else [Finding("surface.robust", {"share": robust})]
+        values["robust"] = (
+            [] if robust is None else [Finding("surface.robust", {"share": robust})]
+        )
     return f"{found.outcome}{ending}", values
 
 
@@ -1138,7 +1270,9 @@ def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
     return Finding("surface.predicts_not", foretold.values("foretold"))
 
 
-def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
+def tell(
+    own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival
+) -> None:
     """Tell what the rival reaches, or why it could not be examined, and how the judge's errors go
     with length."""
     measure = kinds.HEADLINES[own.table.kind]
@@ -1162,8 +1296,13 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
         return
     part = found.column
     if part is not None and part.foretold is not None and part.within is not None:
-        left = part.within.values("left") | {"what": found.named, "foretold": part.foretold.value}
-        told.say("surface.column_part", weight=Weight.DETAIL, **left, level=options.level)
+        left = part.within.values("left") | {
+            "what": found.named,
+            "foretold": part.foretold.value,
+        }
+        told.say(
+            "surface.column_part", weight=Weight.DETAIL, **left, level=options.level
+        )
     if found.drawn:
         told.say("surface.drawn", weight=Weight.DETAIL, n=found.n, of=found.drawn)
     if found.gained is not None and found.gained.low > 0 and agreement is not None:
@@ -1176,20 +1315,31 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
             twice=2 * found.n,
         )
     if found.shared is None and found.outcome == "beyond":
-        settle = Finding("surface.settle_one_person", {"label": kinds.label_of(own.table)})
+        settle = Finding(
+            "surface.settle_one_person", {"label": kinds.label_of(own.table)}
+        )
         told.say("surface.one_person", weight=Weight.LIMITS, settle=settle)
     if own.table.kind != "unordered":
         _tell_length(own, told, options, found)
 
 
-def _tell_length(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
+def _tell_length(
+    own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival
+) -> None:
     """Tell how the judge's errors go with length."""
     rows = own.pairs()
     errors = [_worth(own, rows[column]) for column in ("verdict", "label")]
     texts = own.table.items.reindex(rows["item"])
     parts = ("text_1", "text_2") if own.table.kind == "pairwise" else ("text",)
     sizes = [
-        np.log2(texts[part].fillna("").astype(str).str.len().clip(lower=1).to_numpy(dtype=float))
+        np.log2(
+            texts[part]
+            .fillna("")
+            .astype(str)
+            .str.len()
+            .clip(lower=1)
+            .to_numpy(dtype=float)
+        )
         for part in parts
     ]
     length = sizes[0] - sizes[1] if len(sizes) > 1 else sizes[0]
@@ -1204,27 +1354,39 @@ def _tell_length(own: JudgeView, told: Told, options: CheckOptions, found: Surfa
     if tests is None or both is None or not usual:
         told.lacks("length_bias", "surface.same_length")
         return
-    if not np.isfinite(both.interval).all():  # such as where judge and people never differ
+    # such as where judge and people never differ
+    if not np.isfinite(both.interval).all():
         told.lacks("length_bias", "surface.length_unknown")
         return
     told.number(
-        _bounded_slope(own, rows, length, errors[0] - errors[1], both), "surface.length_bias"
+        _bounded_slope(own, rows, length, errors[0] - errors[1], both),
+        "surface.length_bias",
     )
     # Told of a difference in length, in doublings, that is usual among these texts.
     tests, both = (
-        each.replace(value=usual * each.value, low=usual * each.low, high=usual * each.high)
+        each.replace(
+            value=usual * each.value, low=usual * each.low, high=usual * each.high
+        )
         for each in (tests, both)
     )
     outcome = (
-        both.against(0) if options.margin is None else both.against(options.margin, inner=tests)
+        both.against(0)
+        if options.margin is None
+        else both.against(options.margin, inner=tests)
     )
     if outcome in ("beyond", "against") or options.margin is None:
         outcome = both.against(0)
     keys = LENGTH.get(outcome, LENGTH_OPEN)
     if found.outcome not in ("beyond", "open") and outcome in ("beyond", "against"):
         keys = LENGTH_BESIDE  # of which length may be a mere companion
-    times, unit = (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
-    settle = Finding("surface.settle_margin", {"grades": times}) if options.margin is None else None
+    times, unit = (
+        (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
+    )
+    settle = (
+        Finding("surface.settle_margin", {"grades": times})
+        if options.margin is None
+        else None
+    )
     # the one that lies within the margin, where that is said
     interval = tests if outcome == "within" else both
     values: dict[str, Any] = {
@@ -1233,9 +1395,15 @@ def _tell_length(own: JudgeView, told: Told, options: CheckOptions, found: Surfa
         "level": interval.level,
     }
     values |= (
-        {"ratio": 2**usual} if pair else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
+        {"ratio": 2**usual}
+        if pair
+        else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
     )
-    if keys == LENGTH_OPEN and unit == "percent" and max(map(abs, both.interval)) < LEAST_SHOWN:
+    if (
+        keys == LENGTH_OPEN
+        and unit == "percent"
+        and max(map(abs, both.interval)) < LEAST_SHOWN
+    ):
         # Most lengths are so alike that nothing could show, as where one text is a thousand times
         # as long as all others and bends the slope alone.
         values = {name: value for name, value in values.items() if name != "level"}
@@ -1263,12 +1431,17 @@ def _bounded_slope(
     if own.table.kind == "numeric" and own.table.scale is not None:
         most = max(most, own.table.scale[1] - own.table.scale[0])
     elif own.table.kind != "numeric":
-        most = max(most, 1.0 if own.table.kind == "pairwise" else len(own.table.categories) - 1.0)
+        most = max(
+            most,
+            1.0 if own.table.kind == "pairwise" else len(own.table.categories) - 1.0,
+        )
     end = np.resize([0, 1], n)
     lengths = np.concatenate([length, np.array([length.min(), length.max()])[end]])
     codes = lost.units(rows["code"].to_numpy(), n)
     thought = (
-        rival.slope(lengths, np.concatenate([apart, np.array(ends)[end]]), found.level, codes)
+        rival.slope(
+            lengths, np.concatenate([apart, np.array(ends)[end]]), found.level, codes
+        )
         for ends in ((-most, most), (most, -most))
     )
     return lost.widened(found, thought)

@@ -83,7 +83,9 @@ def _tell(found: _BySystem, told: Told, options: CheckOptions, share: bool) -> N
     ours = systems.directions(found.judge)
     theirs = systems.directions(found.people)
     smallest = systems.smallest_difference(found.offsets)
-    means = np.array([one.estimate.value for one in found.judge if one.estimate is not None])
+    means = np.array(
+        [one.estimate.value for one in found.judge if one.estimate is not None]
+    )
     first, second = np.triu_indices(means.size, 1)
     trusted = int(np.sum(np.abs(means[first] - means[second]) > smallest))
     told.number(smallest, "system_order.smallest", unit="amount")
@@ -104,10 +106,17 @@ def _tell(found: _BySystem, told: Told, options: CheckOptions, share: bool) -> N
             told.say("system_order.none_trusted", weight=weight, **about)
     if not theirs.any():
         return
-    rank = systems.rank_correlation(found.judge, found.people, options.rng(), options.level)
+    rank = systems.rank_correlation(
+        found.judge, found.people, options.rng(), options.level
+    )
     if rank is not None:
         told.number(rank, "system_order.tau")
-        told.say("system_order.tau", level=options.level, systems=means.size, **rank.values("tau"))
+        told.say(
+            "system_order.tau",
+            level=options.level,
+            systems=means.size,
+            **rank.values("tau"),
+        )
 
 
 def _amount(by: float, share: bool) -> Finding:

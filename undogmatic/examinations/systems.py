@@ -67,8 +67,12 @@ class Means:
             part.to_numpy(np.float64) for part in (rows["verdict"], labels, probability)
         )
         n_groups = int(rows["code"].max()) + 1 if len(rows) else 0
-        self.judged = Judged(verdicts, people, chance, rows["code"].to_numpy(), n_groups)
-        self.systems = items["system"].reindex(names).to_numpy() if "system" in items else None
+        self.judged = Judged(
+            verdicts, people, chance, rows["code"].to_numpy(), n_groups
+        )
+        self.systems = (
+            items["system"].reindex(names).to_numpy() if "system" in items else None
+        )
         self.what = (
             "share_passed"
             if kind == "pass_fail"
@@ -98,7 +102,10 @@ class Means:
         told.number(judge, "systems.judge_mean", unit=self.unit)
         unread = self.own.table.unaccounted
         if unread or not known.all():
-            ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
+            ends: dict[str, Any] = {
+                "lowest": judge.worst_low,
+                "highest": judge.best_high,
+            }
             told.say(
                 "systems.missing_rows" if unread else "systems.missing",
                 missing=int((~known).sum()) + unread,
@@ -118,14 +125,28 @@ class Means:
         # That every item has a label is seen, and needs no declaration.
         design: Design | None = "all" if labelled.all() else None
         if design is None:
-            design = self.own.table.selection if self.own.table.selection != "unknown" else None
-        if not labelled.any():  # those that there are belong to items without a row of this judge
+            design = (
+                self.own.table.selection
+                if self.own.table.selection != "unknown"
+                else None
+            )
+        # those that there are belong to items without a row of this judge
+        if not labelled.any():
             told.lacks(MEAN, "systems.no_labels")
         elif design is None:
-            told.lacks(MEAN, "systems.unknown", labels=int(labelled.sum()), n=labelled.size)
-        elif design == "probabilities" and not np.all(self._within(judged.probability[labelled])):
+            told.lacks(
+                MEAN, "systems.unknown", labels=int(labelled.sum()), n=labelled.size
+            )
+        elif design == "probabilities" and not np.all(
+            self._within(judged.probability[labelled])
+        ):
             lacking = int((~self._within(judged.probability[labelled])).sum())
-            told.lacks(MEAN, "systems.no_probability", lacking=lacking, labels=int(labelled.sum()))
+            told.lacks(
+                MEAN,
+                "systems.no_probability",
+                lacking=lacking,
+                labels=int(labelled.sum()),
+            )
         else:
             self._all_items(design, judge, told)
             self._each_system(design, told)
@@ -138,7 +159,12 @@ class Means:
         verdicts, codes = self.judged.verdicts[known], self.judged.codes[known]
         if np.unique(codes).size < 2:
             return Estimate(
-                float(verdicts.mean()), -np.inf, np.inf, self.options.level, 1, verdicts.size
+                float(verdicts.mean()),
+                -np.inf,
+                np.inf,
+                self.options.level,
+                1,
+                verdicts.size,
             )
         found = means.interval(
             verdicts, self.options.level, groups=codes, bounds=self._holding(verdicts)
@@ -188,7 +214,9 @@ class Means:
         if self.systems is not None and design != "all":
             # Of a system without labels nothing is known, however the verdicts of the others look.
             bare = [
-                name for name in present(self.systems) if not labelled[self.systems == name].any()
+                name
+                for name in present(self.systems)
+                if not labelled[self.systems == name].any()
             ]
             share = float(np.isin(self.systems, bare).mean())
             if bare and share > corrected.TOLERATED:
@@ -200,7 +228,9 @@ class Means:
         estimate = found.estimate
         assert estimate is not None
         if self.bounds is not None:
-            estimate = lost.mixed(estimate, labelled.size, self.own.table.unaccounted, self.bounds)
+            estimate = lost.mixed(
+                estimate, labelled.size, self.own.table.unaccounted, self.bounds
+            )
         told.number(estimate, "systems.mean", unit=self.unit)
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")
@@ -235,8 +265,13 @@ class Means:
         width = 2 * margin if margin is not None else TARGET * span
         if estimate.high - estimate.low <= width or not width > 0:
             return
-        at, known = np.flatnonzero(~np.isnan(self.judged.labels)), ~np.isnan(self.judged.verdicts)
-        verdicts = np.where(known, self.judged.verdicts, self.judged.verdicts[known].mean())
+        at, known = (
+            np.flatnonzero(~np.isnan(self.judged.labels)),
+            ~np.isnan(self.judged.verdicts),
+        )
+        verdicts = np.where(
+            known, self.judged.verdicts, self.judged.verdicts[known].mean()
+        )
         labels, codes = self.judged.labels[at], self.judged.codes
         shared: dict[str, Any] = {
             "level": self.options.level,
@@ -245,9 +280,18 @@ class Means:
         }
         found = few_labels.label_budget(verdicts, at, labels, width, **shared)
         if found is None:
-            told.say("systems.budget_unknown", weight=Weight.DETAIL, labels=at.size, few=means.FEW)
+            told.say(
+                "systems.budget_unknown",
+                weight=Weight.DETAIL,
+                labels=at.size,
+                few=means.FEW,
+            )
         elif found.with_judge is None:
-            beyond: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
+            beyond: dict[str, Any] = {
+                "width": width,
+                "n": found.n_items,
+                "all": found.width_if_all,
+            }
             told.say("systems.budget_beyond", weight=Weight.DETAIL, **beyond)
         else:
             told.say(
@@ -264,7 +308,9 @@ class Means:
         chosen = {name: self.systems == name for name in names}
         found = {name: self._mean(design, chosen[name]) for name in names}
         refused = {
-            name: why for name, one in found.items() if (why := self._refused(one)) is not None
+            name: why
+            for name, one in found.items()
+            if (why := self._refused(one)) is not None
         }
         for name, (reason, values) in refused.items():
             n = int(chosen[name].sum())
@@ -292,19 +338,32 @@ class Means:
         ranks = bradley_terry.ranks(apart, len(kept))
         rows = []
         for place, name in enumerate(kept):
-            estimate, verdicts = found[name].estimate, self.judged.verdicts[chosen[name]]
+            estimate, verdicts = (
+                found[name].estimate,
+                self.judged.verdicts[chosen[name]],
+            )
             assert estimate is not None
-            row: dict[str, Any] = {"system": name, "items": verdicts.size, "labels": estimate.n}
+            row: dict[str, Any] = {
+                "system": name,
+                "items": verdicts.size,
+                "labels": estimate.n,
+            }
             row |= {
                 "judge_mean": (
-                    float(np.nanmean(verdicts)) if not np.isnan(verdicts).all() else np.nan
+                    float(np.nanmean(verdicts))
+                    if not np.isnan(verdicts).all()
+                    else np.nan
                 )
             }
             rows.append(
-                row | estimate.row("mean") | dict(zip(("best", "worst"), ranks[place], strict=True))
+                row
+                | estimate.row("mean")
+                | dict(zip(("best", "worst"), ranks[place], strict=True))
             )
         if rows:
-            means = pd.DataFrame(rows).sort_values("mean", ascending=False, ignore_index=True)
+            means = pd.DataFrame(rows).sort_values(
+                "mean", ascending=False, ignore_index=True
+            )
             told.table("systems.means", means, mean=self.unit, judge_mean=self.unit)
         if pairs:
             _ranked(told, kept, [row["mean"] for row in rows], apart, self.options)
@@ -323,10 +382,17 @@ class Means:
         first, second = np.argsort(values)[::-1][:2].tolist()
         one = apart[min(first, second), max(first, second)]
         if one.low <= 0 <= one.high and one.value != 0:
-            there, times = n[first] + n[second], ((one.high - one.low) / 2 / abs(one.value)) ** 2
+            there, times = (
+                n[first] + n[second],
+                ((one.high - one.low) / 2 / abs(one.value)) ** 2,
+            )
             if needed := checks.worth_naming(times * there, there):
                 told.say(
-                    "systems.closest", a=names[first], b=names[second], labels=there, needed=needed
+                    "systems.closest",
+                    a=names[first],
+                    b=names[second],
+                    labels=there,
+                    needed=needed,
                 )
 
 
@@ -348,7 +414,9 @@ def _ranked(
     if len(names) == 2:
         one = apart[0, 1]
         key = "systems.difference" if separable else "systems.difference_open"
-        told.say(key, a=names[0], b=names[1], level=options.level, **one.values("difference"))
+        told.say(
+            key, a=names[0], b=names[1], level=options.level, **one.values("difference")
+        )
         return
     order = [names[k] for k in np.argsort(values)[::-1]]
     told.say(
@@ -366,13 +434,17 @@ def _examine_ranking(own: JudgeView, told: Told, options: CheckOptions) -> None:
     items = own.table.items
     rows = own.first()
     systems = items[["system_1", "system_2"]].reindex(rows["item"])
-    rows = rows.assign(one=systems["system_1"].to_numpy(), other=systems["system_2"].to_numpy())
+    rows = rows.assign(
+        one=systems["system_1"].to_numpy(), other=systems["system_2"].to_numpy()
+    )
     rows = rows[
         rows[["one", "other"]].notna().all(axis=1)
         & (rows["one"] != rows["other"])
         & rows["verdict"].notna()
     ]
-    names = sorted(pd.unique(rows[["one", "other"]].to_numpy().ravel()).tolist(), key=str)
+    names = sorted(
+        pd.unique(rows[["one", "other"]].to_numpy().ravel()).tolist(), key=str
+    )
     decided = rows[rows["verdict"].isin((0, 1))]
     ties = len(rows) - len(decided)
     if len(names) < 2 or decided["code"].nunique() < 2:
@@ -392,7 +464,9 @@ def _examine_ranking(own: JudgeView, told: Told, options: CheckOptions) -> None:
         else None
     )
     found = _fitted(decided, names, options, first)
-    labels = own.labels.dropna(subset=["label"]).assign(verdict=lambda frame: frame["label"])
+    labels = own.labels.dropna(subset=["label"]).assign(
+        verdict=lambda frame: frame["label"]
+    )
     labels = labels.join(
         rows.drop_duplicates("item").set_index("item")[["one", "other", "code"]],
         on="item",
@@ -404,17 +478,31 @@ def _examine_ranking(own: JudgeView, told: Told, options: CheckOptions) -> None:
     for place, name in enumerate(names):
         n = int((rows["one"] == name).sum() + (rows["other"] == name).sum())
         row: dict[str, Any] = {"system": name, "choices": n}
-        for part, fit, prefix in (("strength", found, ""), ("people", people, "people_")):
+        for part, fit, prefix in (
+            ("strength", found, ""),
+            ("people", people, "people_"),
+        ):
             if fit is not None:
                 strength = fit.strengths[place]
                 chance = strength.replace(
-                    **{end: float(special.expit(getattr(strength, end))) for end in ENDS}
+                    **{
+                        end: float(special.expit(getattr(strength, end)))
+                        for end in ENDS
+                    }
                 )
                 told.number(chance, f"systems.{part}.{name}", unit="share")
                 row |= chance.row(part, prefix)
-                row |= dict(zip((f"{prefix}best", f"{prefix}worst"), fit.ranks[place], strict=True))
+                row |= dict(
+                    zip(
+                        (f"{prefix}best", f"{prefix}worst"),
+                        fit.ranks[place],
+                        strict=True,
+                    )
+                )
         table.append(row)
-    strengths = pd.DataFrame(table).sort_values("strength", ascending=False, ignore_index=True)
+    strengths = pd.DataFrame(table).sort_values(
+        "strength", ascending=False, ignore_index=True
+    )
     told.table("systems.strengths", strengths, strength="share", people="share")
     counts: dict[str, Any] = {
         "pairs": len(found.differences),
@@ -430,16 +518,27 @@ def _examine_ranking(own: JudgeView, told: Told, options: CheckOptions) -> None:
     told.say("systems.choices_placed" if placed else "systems.choices", **counts)
     if people is not None:
         _both_told(
-            found, people, told, order=_order(people, names), n=len(labels), level=options.level
+            found,
+            people,
+            told,
+            order=_order(people, names),
+            n=len(labels),
+            level=options.level,
         )
 
 
 def _fitted(
-    rows: pd.DataFrame, names: Sequence[Any], options: CheckOptions, first: Array | None = None
+    rows: pd.DataFrame,
+    names: Sequence[Any],
+    options: CheckOptions,
+    first: Array | None = None,
 ) -> BradleyTerry:
     """The strengths by choices without ties, all those of one item together counting as one."""
     weights = 1 / rows.groupby("item")["item"].transform("size").to_numpy(np.float64)
-    codes, sides = rows["code"].to_numpy(), _sides(rows, names, rows["verdict"].to_numpy() == 0)
+    codes, sides = (
+        rows["code"].to_numpy(),
+        _sides(rows, names, rows["verdict"].to_numpy() == 0),
+    )
     more: dict[str, Any] = {
         "first": first,
         "weights": weights,
@@ -460,15 +559,25 @@ def _of_people(
         *_sides(labels, names, labels["verdict"].to_numpy() == 0), len(names)
     )
     if len(linked) > 1 or labels["code"].nunique() < 2:
-        told.lacks("people_ranking", "systems.people_unranked", n=len(labels), systems=len(names))
+        told.lacks(
+            "people_ranking",
+            "systems.people_unranked",
+            n=len(labels),
+            systems=len(names),
+        )
         return None
     return _fitted(labels, names, options)
 
 
-def _both_told(judge: BradleyTerry, people: BradleyTerry, told: Told, **values: Any) -> None:
+def _both_told(
+    judge: BradleyTerry, people: BradleyTerry, told: Told, **values: Any
+) -> None:
     """Whether the judge and people tell the same pairs of systems apart, the same way round."""
     ours, theirs = (
-        np.array([(one.low > 0) - (one.high < 0) for one in fit.differences.values()], dtype=int)
+        np.array(
+            [(one.low > 0) - (one.high < 0) for one in fit.differences.values()],
+            dtype=int,
+        )
         for fit in (judge, people)
     )
     counts = shown_by(ours, theirs)
@@ -499,7 +608,9 @@ def _order(found: BradleyTerry, names: Sequence[Any]) -> list[str]:
 def _sides(rows: pd.DataFrame, names: Sequence[Any], first: Any) -> tuple[Array, Array]:
     """Places in `names` of the system numbered 1 where `first`, else 2, and of the other one."""
     place = {name: k for k, name in enumerate(names)}
-    one, other = (rows[column].map(place).to_numpy(np.float64) for column in ("one", "other"))
+    one, other = (
+        rows[column].map(place).to_numpy(np.float64) for column in ("one", "other")
+    )
     return np.where(first, one, other), np.where(first, other, one)
 
 

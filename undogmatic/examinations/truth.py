@@ -44,7 +44,9 @@ class Truth(NamedTuple):
     @property
     def told(self) -> dict[str, Any]:
         """The values of the sentence that says where it comes from, `truth_<source>`."""
-        return {"n": len(self.judged)} | ({"name": self.name} if self.source == "reference" else {})
+        return {"n": len(self.judged)} | (
+            {"name": self.name} if self.source == "reference" else {}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +90,11 @@ class AgainstTruth(Limited):
         name, truth = "", rows["label"]
         if self.reference is not None:
             (other,) = read_runs(judged, [self.reference], "analysis.reference")
-            source, name, truth = "reference", other.name, rows["item_id"].map(other.scores)
+            source, name, truth = (
+                "reference",
+                other.name,
+                rows["item_id"].map(other.scores),
+            )
         elif labels:
             for condition, label in labels.items():
                 if not rubric.contains(label):
@@ -108,7 +114,9 @@ class AgainstTruth(Limited):
                 f" labels by condition (analysis.condition_labels={{...}}; conditions: {present})."
             )
         check_scale(known, "truth", source, rubric)
-        return Truth(known.assign(people_apart=people_apart(judged, known)), source, name)
+        return Truth(
+            known.assign(people_apart=people_apart(judged, known)), source, name
+        )
 
 
 def people_apart(judged: RunEvidence, rows: pd.DataFrame) -> pd.Series:
@@ -121,9 +129,14 @@ def people_apart(judged: RunEvidence, rows: pd.DataFrame) -> pd.Series:
     """
 
     known = rows.reindex(
-        columns=[f"metadata.{name}" for name in ("label_spread", "label_count", "second_label")]
+        columns=[
+            f"metadata.{name}"
+            for name in ("label_spread", "label_count", "second_label")
+        ]
     )
-    spread, n_labels, second = (pd.to_numeric(known[name], errors="coerce") for name in known)
+    spread, n_labels, second = (
+        pd.to_numeric(known[name], errors="coerce") for name in known
+    )
     labels = judged.labels.groupby(["item", "criterion"])["label"]
     apart = (labels.max() - labels.min())[labels.size() > 1]
     keys = pd.MultiIndex.from_frame(rows[["item_id", "criterion"]].astype(str))
@@ -144,13 +157,19 @@ def check_order(analysis: str, rubric: Rubric) -> None:
         )
 
 
-def check_scale(rows: pd.DataFrame, column: str, source: Source, rubric: Rubric) -> None:
+def check_scale(
+    rows: pd.DataFrame, column: str, source: Source, rubric: Rubric
+) -> None:
     """Raise DataError for the first value in `column` (NaN: none) outside the rubric's scale;
     `source` is its name."""
     outside = rows[rows[column].notna() & ~rows[column].map(rubric.contains)]
     if len(outside):
         row = outside.iloc[0]
-        place = f"{row['place']}, " if row["place"] is not None and source == "label" else ""
+        place = (
+            f"{row['place']}, "
+            if row["place"] is not None and source == "label"
+            else ""
+        )
         raise DataError(
             f"{place}item {row['item_id']!r}: `{source}` is {row[column]:g}, outside the scale of"
             f" rubric={rubric.name} ({rubric.minimum:g} to {rubric.maximum:g}). Correct it, or"
@@ -174,7 +193,8 @@ def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
     """
     hashes = (hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8] for name in names)
     return np.array(
-        [int.from_bytes(hashed, "big") / 2**64 < share for hashed in hashes], dtype=np.bool_
+        [int.from_bytes(hashed, "big") / 2**64 < share for hashed in hashes],
+        dtype=np.bool_,
     )
 
 
@@ -238,12 +258,17 @@ def bounded(
     """
     failed = np.isnan(values)
     how: dict[str, Any] = {"alpha": 1 - level, "bounds": bounds}
-    judged = claim(values[~failed], margin, groups=list(itertools.compress(groups, ~failed)), **how)
+    judged = claim(
+        values[~failed], margin, groups=list(itertools.compress(groups, ~failed)), **how
+    )
     if not failed.any():
         return Bounded(judged, judged, judged)
     return Bounded(
         judged,
-        *(claim(np.where(failed, end, values), margin, groups=groups, **how) for end in ends),
+        *(
+            claim(np.where(failed, end, values), margin, groups=groups, **how)
+            for end in ends
+        ),
     )
 
 
@@ -295,8 +320,12 @@ def read_runs(
                 f" {len(here)}; that one has {len(there)}. Agreement needs the same items: judge"
                 " the same dataset with both, to the end."
             )
-        names = itertools.chain([run.name], (f"{run.name} ({k})" for k in itertools.count(2)))
-        runs.append(replace(run, name=next(name for name in names if name not in taken)))
+        names = itertools.chain(
+            [run.name], (f"{run.name} ({k})" for k in itertools.count(2))
+        )
+        runs.append(
+            replace(run, name=next(name for name in names if name not in taken))
+        )
         taken.add(runs[-1].name)
     return runs
 
@@ -316,8 +345,12 @@ def read_run(typed: str, judged: RunEvidence, key: str) -> OtherRun:
         and len(digests) > 1
     )
     set_to = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
-    scores = folder.first_scores(*judged.frame.iloc[0][["judge", "criterion"]].astype(str))
-    return OtherRun(str(folder.facts.get("name", folder.path.name)), scores, differs, set_to)
+    scores = folder.first_scores(
+        *judged.frame.iloc[0][["judge", "criterion"]].astype(str)
+    )
+    return OtherRun(
+        str(folder.facts.get("name", folder.path.name)), scores, differs, set_to
+    )
 
 
 SET = ("model", "prompt", "readout", "judge")
@@ -336,9 +369,13 @@ def settings(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str,
     for key in (*SET, "seed"):
         flat = pd.json_normalize({key: config.get(key)}).to_dict("records")[0].items()
         plain = {
-            name: str(value) for name, value in flat if isinstance(value, bool | int | float | str)
+            name: str(value)
+            for name, value in flat
+            if isinstance(value, bool | int | float | str)
         }
-        was_set |= {str(name): value for name, value in plain.items() if "${" not in value}
+        was_set |= {
+            str(name): value for name, value in plain.items() if "${" not in value
+        }
     return was_set
 
 
@@ -348,4 +385,6 @@ def differing(runs: Sequence[Mapping[str, str]]) -> list[str]:
     shared = [key for key in runs[0] if all(key in run for run in runs)]
     changed = [key for key in shared if len({run[key] for run in runs}) > 1]
     groups = set(changed) & set(SET)
-    return [key for key in changed if key in groups or key.partition(".")[0] not in groups]
+    return [
+        key for key in changed if key in groups or key.partition(".")[0] not in groups
+    ]

@@ -16,7 +16,9 @@ from undogmatic.stats.rival import Voice, voice
 LEAST_WITH_TEXT = 0.9
 """The share of items of which there must be a text, for what a program would do with the texts to
 be known."""
-_NAME = re.compile(r"(?=.*[A-Za-z])(?=.*[\d/\\_@]|.*\.\w{2,4}$)[\w./\\:@%?&=#~+-]+", re.ASCII)
+_NAME = re.compile(
+    r"(?=.*[A-Za-z])(?=.*[\d/\\_@]|.*\.\w{2,4}$)[\w./\\:@%?&=#~+-]+", re.ASCII
+)
 """The name of a file, an address or an id, which says nothing of what was judged."""
 PLACES = 5
 """How many numbers from either end of a text a program could give for its verdict, each in its
@@ -48,18 +50,27 @@ def numbers(texts: Sequence[str]) -> dict[str, Array]:
         own: dict[str, float] = {}
         for n in range(min(PLACES, len(values))):
             own |= {f"{'number_in_place' if n else 'first_number'} {n}": values[n]}
-            own |= {f"{'number_in_place' if n else 'last_number'} {-1 - n}": values[-1 - n]}
+            own |= {
+                f"{'number_in_place' if n else 'last_number'} {-1 - n}": values[-1 - n]
+            }
         if values:
             own |= {"largest_number": max(values), "smallest_number": min(values)}
         for value, one in zip(values, held, strict=True):
             after = _AFTER.match(text, one.end())
-            words = {"before": _word_before(text, one.start()), "after": after[1] if after else ""}
+            words = {
+                "before": _word_before(text, one.start()),
+                "after": after[1] if after else "",
+            }
             for name, word in words.items():
                 if word:
                     own.setdefault(f"number_beside {name} {word.lower()}", value)
         for name, value in own.items():
             found.setdefault(name, {})[place] = value
-    often = {name: own for name, own in found.items() if len(own) >= LEAST_WITH_NUMBER * len(texts)}
+    often = {
+        name: own
+        for name, own in found.items()
+        if len(own) >= LEAST_WITH_NUMBER * len(texts)
+    }
     beside = sorted(
         (name for name in often if name.startswith("number_beside")),
         key=lambda name: (-len(often[name]), name),
@@ -79,7 +90,9 @@ def _word_before(text: str, end: int) -> str:
     """
     last = end
     while (
-        last > max(0, end - MOST_SIGNS) and not _in_word(text[last - 1]) and text[last - 1] != "\n"
+        last > max(0, end - MOST_SIGNS)
+        and not _in_word(text[last - 1])
+        and text[last - 1] != "\n"
     ):
         last -= 1
     first = last
@@ -93,7 +106,10 @@ def _in_word(letter: str) -> bool:
 
 
 def by_numbers(
-    kind: Kind, texts: Sequence[Sequence[str]], people: Voice, said: Callable[[Array, Voice], Voice]
+    kind: Kind,
+    texts: Sequence[Sequence[str]],
+    people: Voice,
+    said: Callable[[Array, Voice], Voice],
 ) -> Iterator[tuple[str, Voice]]:
     """What programs would say that give a number in the text for their verdict, or a pass from some
     number on; of two texts, the one with the larger number.

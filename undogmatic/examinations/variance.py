@@ -10,9 +10,21 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.examinations.base import Limited, Runs, Share, Unsuited, columns, from_cache, listed
+from undogmatic.examinations.base import (
+    Limited,
+    Runs,
+    Share,
+    Unsuited,
+    columns,
+    from_cache,
+    listed,
+)
 from undogmatic.examinations.ruling import verdict
-from undogmatic.examinations.ruling.variance import VARIANCE, VARIANCE_OF_PEOPLE, VarianceFacts
+from undogmatic.examinations.ruling.variance import (
+    VARIANCE,
+    VARIANCE_OF_PEOPLE,
+    VarianceFacts,
+)
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import check_order, differing, read_runs
 from undogmatic.records.results import Finding, Told, metric_name
@@ -99,9 +111,9 @@ class VarianceAnalysis(Limited):
         tell, criteria = Told(self.name), judged.frame["criterion"].unique()
         sentence = None
         for criterion in criteria:
-            of_criterion = judged.frame[judged.frame["criterion"] == criterion].reset_index(
-                drop=True
-            )
+            of_criterion = judged.frame[
+                judged.frame["criterion"] == criterion
+            ].reset_index(drop=True)
             before = [str(criterion)] if len(criteria) > 1 else []
             scores, facets, notes = self._scores(judged.with_rows(of_criterion))
             divided = {"": of_scores(scores, facets, self.target, self.level)}
@@ -111,7 +123,9 @@ class VarianceAnalysis(Limited):
             if people is None or any(scores[facet].nunique() > 1 for facet in facets):
                 tell.findings += [*notes, *divided[""].findings]
             if people is not None:
-                divided["people"] = of_scores(people, ["rater"], self.target, self.level)
+                divided["people"] = of_scores(
+                    people, ["rater"], self.target, self.level
+                )
                 tell.say("people", n=people["rater"].nunique())
                 tell.findings += divided["people"].findings
             for whose, (study, table, _) in divided.items():
@@ -123,7 +137,9 @@ class VarianceAnalysis(Limited):
                 # Reliability by how many values of one facet are averaged, the others counting
                 # once.
                 averaged = [
-                    (f, n, study.reliability({f: n})) for f in study.facets for n in AVERAGED
+                    (f, n, study.reliability({f: n}))
+                    for f in study.facets
+                    for n in AVERAGED
                 ]
                 tell.tables[metric_name(f"{kind}averaged", *before)] = pd.DataFrame(
                     {"facet": facet, "n": n}
@@ -137,9 +153,13 @@ class VarianceAnalysis(Limited):
                     ("relative",): one.relative,
                 }
                 numbers["phi_of_all",] = study.reliability().phi.value
-                shares = zip(table["source"].str.replace(" × ", "-"), table["share"], strict=True)
+                shares = zip(
+                    table["source"].str.replace(" × ", "-"), table["share"], strict=True
+                )
                 numbers |= {("share", source): float(share) for source, share in shares}
-                needed = {facet: study.needed(facet, self.target) for facet in study.facets}
+                needed = {
+                    facet: study.needed(facet, self.target) for facet in study.facets
+                }
                 numbers |= {
                     ("needed", f): None if _few(study, {f: n or 1}) else n
                     for f, n in needed.items()
@@ -155,7 +175,10 @@ class VarianceAnalysis(Limited):
                     }
                     of = scores if people is None or not whose else people
                     names = [
-                        str(name) for facet in few if facet in of for name in of[facet].unique()
+                        str(name)
+                        for facet in few
+                        if facet in of
+                        for name in of[facet].unique()
                     ]
                     facts = VarianceFacts(
                         phi=one.phi,
@@ -166,9 +189,15 @@ class VarianceAnalysis(Limited):
                         few=_several(few) if few else None,
                         names=names,
                     )
-                    sentence = verdict(VARIANCE_OF_PEOPLE if whose else VARIANCE, facts).finding
+                    sentence = verdict(
+                        VARIANCE_OF_PEOPLE if whose else VARIANCE, facts
+                    ).finding
                     data = columns(
-                        table, labels="source", estimate="variance", low="low", high="high"
+                        table,
+                        labels="source",
+                        estimate="variance",
+                        low="low",
+                        high="high",
                     )
                     tell.draw("components", "forest", **data, x_label="variance")
         headline = next(
@@ -176,14 +205,18 @@ class VarianceAnalysis(Limited):
         )
         return [tell.result(sentence, headline=headline)]
 
-    def _scores(self, judged: RunEvidence) -> tuple[pd.DataFrame, list[str], list[Finding]]:
+    def _scores(
+        self, judged: RunEvidence
+    ) -> tuple[pd.DataFrame, list[str], list[Finding]]:
         """Scores with their facets, and what is to be said of how they were put together."""
         frame = judged.frame
         if not self.against:
             again = frame[frame["repeat"] > 0]
             cached = int(from_cache(again).sum())
             notes = (
-                [Finding("variance.cached", {"n": cached, "total": len(again)})] if cached else []
+                [Finding("variance.cached", {"n": cached, "total": len(again)})]
+                if cached
+                else []
             )
             return frame, ["judge", "repeat"], notes
         rows = []
@@ -191,7 +224,8 @@ class VarianceAnalysis(Limited):
             first = part.first().set_index("item_id")
             voices = {judged.name: (first["score"], judged.set_to)}
             voices |= {
-                run.name: (run.scores, run.settings) for run in read_runs(part, self.against)
+                run.name: (run.scores, run.settings)
+                for run in read_runs(part, self.against)
             }
             changed = differing([settings for _, settings in voices.values()])
             for run, (scores, settings) in voices.items():
@@ -201,17 +235,26 @@ class VarianceAnalysis(Limited):
                 )
                 rows.append(of_run.reset_index())
         table = pd.concat(rows, ignore_index=True)
-        names = [key for key in table if key not in ("item_id", "group", "judge", "run", "score")]
+        names = [
+            key
+            for key in table
+            if key not in ("item_id", "group", "judge", "run", "score")
+        ]
         if "judge" not in names and table["judge"].nunique() > 1:
             names.append("judge")
         if _crossed(table, names):
             return table, names, []
-        as_one = Finding("variance.runs_as_one", {"facets": names, "runs": table["run"].nunique()})
+        as_one = Finding(
+            "variance.runs_as_one", {"facets": names, "runs": table["run"].nunique()}
+        )
         return table, ["run", "judge"], [as_one] if names else []
 
 
 def of_scores(
-    frame: pd.DataFrame, facets: Sequence[str], target: float = TARGET, level: float = 0.95
+    frame: pd.DataFrame,
+    facets: Sequence[str],
+    target: float = TARGET,
+    level: float = 0.95,
 ) -> Divided:
     """Where the variance of scores comes from.
 
@@ -232,7 +275,11 @@ def of_scores(
         return Divided(None, pd.DataFrame(), tell.findings)
     _tell_sources(tell, study, target)
     rows = [
-        {"source": " × ".join(c.source), "share": c.share, "sd": math.sqrt(c.variance.value)}
+        {
+            "source": " × ".join(c.source),
+            "share": c.share,
+            "sd": math.sqrt(c.variance.value),
+        }
         | c.variance.row("variance")
         | {"degrees": c.degrees}
         for c in study.components()
@@ -240,7 +287,9 @@ def of_scores(
     return Divided(study, pd.DataFrame(rows), tell.findings)
 
 
-def _study(tell: Told, frame: pd.DataFrame, facets: Sequence[str], level: float) -> Study | None:
+def _study(
+    tell: Told, frame: pd.DataFrame, facets: Sequence[str], level: float
+) -> Study | None:
     """The study of the items that have a score under every combination; None, and a sentence says
     why, without one."""
     table, named = _together(frame, [f for f in facets if frame[f].nunique() > 1])
@@ -253,14 +302,21 @@ def _study(tell: Told, frame: pd.DataFrame, facets: Sequence[str], level: float)
     if not _crossed(table, named):
         needed = math.prod(table[f].nunique() for f in named)
         tell.say(
-            "not_crossed", facets=named, there=len(table[named].drop_duplicates()), needed=needed
+            "not_crossed",
+            facets=named,
+            there=len(table[named].drop_duplicates()),
+            needed=needed,
         )
         return None
     wide = table.set_index(["item_id", *named])["score"].unstack(named)
     levels = [list(dict.fromkeys(table[f])) for f in named]
     combinations = list(itertools.product(*levels)) if len(named) > 1 else levels[0]
     whole = wide.reindex(columns=combinations).dropna()
-    groups = table.drop_duplicates("item_id").set_index("item_id")["group"].reindex(whole.index)
+    groups = (
+        table.drop_duplicates("item_id")
+        .set_index("item_id")["group"]
+        .reindex(whole.index)
+    )
     if len(whole) < len(wide):
         tell.say("left_out", n=len(wide) - len(whole), total=len(wide))
     if groups.nunique() < FEWEST_GROUPS:
@@ -279,11 +335,15 @@ def _labels(judged: RunEvidence, criterion: str) -> pd.DataFrame | None:
     labels = judged.labels[judged.labels["criterion"] == criterion]
     if labels["rater"].nunique() < 2:
         return None
-    table = labels.rename(columns={"item": "item_id", "label": "score"}).reset_index(drop=True)
+    table = labels.rename(columns={"item": "item_id", "label": "score"}).reset_index(
+        drop=True
+    )
     return table.assign(group=table["item_id"].map(judged.groups))
 
 
-def _together(frame: pd.DataFrame, facets: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+def _together(
+    frame: pd.DataFrame, facets: Sequence[str]
+) -> tuple[pd.DataFrame, list[str]]:
     """Facets that change only together as one, named after all of them."""
     kept: list[list[str]] = []
     for facet in facets:
@@ -305,23 +365,37 @@ def _crossed(frame: pd.DataFrame, facets: Sequence[str]) -> bool:
     varied = [f for f in facets if frame[f].nunique() > 1]
     if not varied or frame.duplicated(["item_id", *varied]).any():
         return False
-    return len(frame[varied].drop_duplicates()) == math.prod(frame[f].nunique() for f in varied)
+    return len(frame[varied].drop_duplicates()) == math.prod(
+        frame[f].nunique() for f in varied
+    )
 
 
 def _tell_sources(tell: Told, study: Study, target: float) -> None:
     """Say where the variance comes from, how reliable a score is, and how many of what to
     average."""
     item, *others = components = study.components()
-    values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": item.share}
+    values: dict[str, Any] = {
+        "n": study.n_items,
+        "groups": study.n_groups,
+        "item": item.share,
+    }
     for place, other in zip(
-        ("first", "second"), sorted(others, key=lambda c: -c.variance.value), strict=False
+        ("first", "second"),
+        sorted(others, key=lambda c: -c.variance.value),
+        strict=False,
     ):
-        values |= {place: _source(other.source, other is others[-1]), f"{place}_share": other.share}
+        values |= {
+            place: _source(other.source, other is others[-1]),
+            f"{place}_share": other.share,
+        }
     if values["second_share"] < LEAST_SHARE:
         del values["second"], values["second_share"]
     tell.say("sources" if "second" in values else "sources_one", values)
     one, all_ = study.reliability({}), study.reliability()
-    values = one.phi.values("phi", "phi_") | {"phi_all": all_.phi.value, "level": study.level}
+    values = one.phi.values("phi", "phi_") | {
+        "phi_all": all_.phi.value,
+        "level": study.level,
+    }
     same = math.isclose(one.phi.value, one.relative.value) and math.isclose(
         all_.phi.value, all_.relative.value
     )
@@ -329,9 +403,16 @@ def _tell_sources(tell: Told, study: Study, target: float) -> None:
         values |= one.relative.values("relative", "relative_") | {
             "relative_all": all_.relative.value
         }
-    tell.say("reliability_same" if same else "reliability", values, scores=math.prod(study.levels))
+    tell.say(
+        "reliability_same" if same else "reliability",
+        values,
+        scores=math.prod(study.levels),
+    )
     for facet in study.facets:
-        n, order = study.needed(facet, target), study.needed(facet, target, absolute=False)
+        n, order = (
+            study.needed(facet, target),
+            study.needed(facet, target, absolute=False),
+        )
         told = {"facet": _facet(facet), "target": target, "n": n, "order": order}
         if n is None:
             tell.say("needed_none" if order is None else "needed_order", told)
@@ -342,12 +423,17 @@ def _tell_sources(tell: Told, study: Study, target: float) -> None:
         tell.say("cheapest_none", target=target)
     elif sum(n > 1 for n in design.values()) > 1:
         tell.say(
-            "cheapest", target=target, design=_several(design), scores=math.prod(design.values())
+            "cheapest",
+            target=target,
+            design=_several(design),
+            scores=math.prod(design.values()),
         )
     negative = [" × ".join(c.source) for c in components if c.estimated < 0]
     if negative:
         tell.say("negative", n=len(negative), names=negative)
-    few = {f: n for f, n in zip(study.facets, study.levels, strict=True) if n < FEW_LEVELS}
+    few = {
+        f: n for f, n in zip(study.facets, study.levels, strict=True) if n < FEW_LEVELS
+    }
     if few:
         tell.say("few_levels", facets=_several(few))
 

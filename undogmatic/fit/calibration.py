@@ -41,9 +41,13 @@ def calibrate_from_config(
 
     config = compose_config(overrides)
     if not str(config["readout"]["_target_"]).endswith("LogprobsReadout"):
-        raise ConfigError("a calibration is for the log-probability readout: add readout=logprobs.")
+        raise ConfigError(
+            "a calibration is for the log-probability readout: add readout=logprobs."
+        )
     if config["readout"].get("calibration") is not None:
-        raise ConfigError("`readout.calibration` is set; fit on raw scores: leave it out.")
+        raise ConfigError(
+            "`readout.calibration` is set; fit on raw scores: leave it out."
+        )
     files.check_writable(out)  # before anything is asked and paid for
     rubric: Rubric = build(config["rubric"], "rubric")
     chosen = settings(config)
@@ -61,13 +65,18 @@ def calibrate_from_config(
                 f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}."
             )
         check_labels(items, rubric)
-        fitted, told = fit(items, judged(items, chosen), method, (rubric.minimum, rubric.maximum))
+        fitted, told = fit(
+            items, judged(items, chosen), method, (rubric.minimum, rubric.maximum)
+        )
     files.write(out, json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", files.ALL)
     return f"{words.say(told)}\n{words.text('calibrate.written', out=str(out))}"
 
 
 def fit(
-    items: Sequence[Item], judgments: Sequence[Judgment], method: Method, scale: tuple[float, float]
+    items: Sequence[Item],
+    judgments: Sequence[Judgment],
+    method: Method,
+    scale: tuple[float, float],
 ) -> tuple[dict[str, Any], Finding]:
     """Judged labelled items -> the calibration to `scale` as plain data, and the sentence on what
     it gains.
@@ -103,13 +112,19 @@ def fit(
         inside = folds == fold
         fitted = calibrators.fit(method, raw[~inside], gold[~inside], scale)
         held_out[inside] = calibrators.apply(fitted, raw[inside])
-    before, after = float(np.abs(raw - gold).mean()), float(np.abs(held_out - gold).mean())
+    before, after = (
+        float(np.abs(raw - gold).mean()),
+        float(np.abs(held_out - gold).mean()),
+    )
     first = next(j for j in judgments if isinstance(j.outcome, Verdict))
-    data = _origin(first, method) | {"labels": digest([[i.id, i.text, i.label] for i in known])}
+    data = _origin(first, method) | {
+        "labels": digest([[i.id, i.text, i.label] for i in known])
+    }
     data |= {"texts": sorted(text_marks(i.text for i in known)), "n": len(rows)}
     data |= {"mean_absolute_error": {"raw": before, "cross_validated": after}}
     told = Finding(
-        "calibrate.fitted", {"method": method, "n": len(rows), "before": before, "after": after}
+        "calibrate.fitted",
+        {"method": method, "n": len(rows), "before": before, "after": after},
     )
     return data | {"parameters": calibrators.fit(method, raw, gold, scale)}, told
 
@@ -131,7 +146,9 @@ def fit_content_free(
             f"none of the {len(items)} content-free texts was judged; lower"
             f" readout.minimum_mass.{_why(judgments)}"
         )
-    parameters = calibrators.fit_content_free(np.array([d.probabilities for d in spreads]))
+    parameters = calibrators.fit_content_free(
+        np.array([d.probabilities for d in spreads])
+    )
     data = {"texts": [], "n": len(spreads), "parameters": parameters}
     return _origin(judgments[0], "content_free") | data, Finding(
         "calibrate.content_free", {"n": len(spreads)}
@@ -141,13 +158,20 @@ def fit_content_free(
 def _origin(judgment: Judgment, method: Method) -> dict[str, Any]:
     """What the file says of how the texts were judged and what was fitted."""
     names = ("model", "prompt", "prompt_hash", "readout")
-    return {name: getattr(judgment.provenance, name) for name in names} | {"method": method}
+    return {name: getattr(judgment.provenance, name) for name in names} | {
+        "method": method
+    }
 
 
 def _why(judgments: Sequence[Judgment]) -> str:
     """The first failure in words."""
-    failed = ((j.item_id, j.outcome) for j in judgments if isinstance(j.outcome, Failure))
+    failed = (
+        (j.item_id, j.outcome) for j in judgments if isinstance(j.outcome, Failure)
+    )
     return next(
-        (f" The first failure, for {name!r}: {why.reason}: {why.message}" for name, why in failed),
+        (
+            f" The first failure, for {name!r}: {why.reason}: {why.message}"
+            for name, why in failed
+        ),
         "",
     )

@@ -56,7 +56,10 @@ MOST_COMPARED = 1500
 PARAMS = "rubric teacher embeddings_name method penalty n held_out intervals_of coverage".split()
 """What the record of a run in MLflow has as parameters of the student."""
 BETTER = {"people": "student.people_better", "teacher": "student.teacher_better"}
-NO_BETTER = {"people": "student.people_no_better", "teacher": "student.teacher_no_better"}
+NO_BETTER = {
+    "people": "student.people_no_better",
+    "teacher": "student.teacher_no_better",
+}
 """What is said first: whether the student follows people's labels, and its teacher, more closely
 than counting words does."""
 TFIDF = 5
@@ -77,12 +80,16 @@ def distil(
     ConfigError or DataError, and has written nothing then, unless it says that the student could
     not be logged."""
     if most < LEAST:
-        raise ConfigError(f"`--most` is {most}; a student needs at least {LEAST} texts.")
+        raise ConfigError(
+            f"`--most` is {most}; a student needs at least {LEAST} texts."
+        )
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a student is a .safetensors file.")
     files.check_writable(out)  # before anything is read at length
     default = (
-        [] if any(word.startswith("embeddings=") for word in overrides) else ["embeddings=shallow"]
+        []
+        if any(word.startswith("embeddings=") for word in overrides)
+        else ["embeddings=shallow"]
     )
     chosen = settings(compose_config([*default, *overrides]))
     tracker = build(chosen.tracking, "tracking")
@@ -95,7 +102,12 @@ def distil(
         if Path(source).expanduser().is_dir() or not Path(source).expanduser().exists():
             with speaking(language), doing("reading the run", soon=True):
                 lessons.append(
-                    of_run(RunFolder.open(source, "RUN", (*WHOLE, SCORES)), judge, criterion, most)
+                    of_run(
+                        RunFolder.open(source, "RUN", (*WHOLE, SCORES)),
+                        judge,
+                        criterion,
+                        most,
+                    )
                 )
         else:
             about = rubric or build(chosen.rubric, "rubric")
@@ -111,9 +123,15 @@ def distil(
         fit.student.save(out)
     said = show(result, fit.lesson.rubric, language, out)
     about = fit.student.about.model_dump(mode="json", include=set(PARAMS))
-    params = about | {"sources": " ".join(sources), "criterion": criterion, "seed": chosen.seed}
+    params = about | {
+        "sources": " ".join(sources),
+        "criterion": criterion,
+        "seed": chosen.seed,
+    }
     name = f"distill-{about['rubric']}-{about['embeddings_name']}"
-    where = tracker.log_found("distill", name, params, result.metrics, said, result.tables, [out])
+    where = tracker.log_found(
+        "distill", name, params, result.metrics, said, result.tables, [out]
+    )
     if where is not None:
         put_paths({Words(language).text("terminal.tracking"): where})
 
@@ -159,14 +177,18 @@ class StudentFit:
             )
         self.out, self.judge, self.criterion, self.most = out, judge, criterion, most
 
-    def __call__(self, items: Sequence[Item], frame: Any, chosen: Settings, folder: Path) -> Told:
+    def __call__(
+        self, items: Sequence[Item], frame: Any, chosen: Settings, folder: Path
+    ) -> Told:
         """The report on a student of what the rows of a run say of its items. Raises
         DataError."""
         rubric: Rubric = build(chosen.rubric, "rubric")
         kept, found = list[np.ndarray](), dict[str, None]()
         for part in in_parts(frame, ["repeat", "criterion", "error", "judge"]):
             own = (
-                (part["repeat"] == 0) & (part["criterion"] == self.criterion) & part["error"].isna()
+                (part["repeat"] == 0)
+                & (part["criterion"] == self.criterion)
+                & part["error"].isna()
             )
             own &= (part["judge"] == self.judge) | (self.judge is None)
             kept.append(own.to_numpy())
@@ -182,17 +204,23 @@ class StudentFit:
             f" ({chosen.model.get('_target_', '').rpartition('.')[2]})"
         )
         lesson = _lesson(items, scores, rubric, teacher, self.criterion, self.most)
-        lesson = replace(lesson, left_out=lesson.left_out + int(mask.sum()) - len(scores))
+        lesson = replace(
+            lesson, left_out=lesson.left_out + int(mask.sum()) - len(scores)
+        )
         fit, result = taught(together([lesson], None), chosen)
         fit.student.save(folder / self.out)
         return result
 
 
-def of_run(run: RunFolder, judge: str | None, criterion: str, most: int = MOST) -> Lesson:
+def of_run(
+    run: RunFolder, judge: str | None, criterion: str, most: int = MOST
+) -> Lesson:
     """What a judge said in a run of at most so many texts, by the first time that it was asked.
     Raises ConfigError or DataError."""
     voices = [
-        voice for voice in run.voices() if judge in (None, voice[0]) and voice[1] == criterion
+        voice
+        for voice in run.voices()
+        if judge in (None, voice[0]) and voice[1] == criterion
     ]
     if not voices:
         known = ", ".join(f"{name} on {said}" for name, said in run.voices())
@@ -233,11 +261,20 @@ def _lesson(
         )
     total, scores = len(scores), scores[_few(items, scores.index, most)]
     kept = [item for item in items if item.id in scores.index]
-    labels = [np.nan if (label := item.labelled(criterion)) is None else label for item in kept]
+    labels = [
+        np.nan if (label := item.labelled(criterion)) is None else label
+        for item in kept
+    ]
     texts = [shown_text(item, rubric) for item in kept]
     told = scores.reindex([item.id for item in kept]).to_numpy(dtype=np.float64)
     return Lesson(
-        kept, texts, told, np.array(labels, dtype=np.float64), rubric, teacher, total - len(scores)
+        kept,
+        texts,
+        told,
+        np.array(labels, dtype=np.float64),
+        rubric,
+        teacher,
+        total - len(scores),
     )
 
 
@@ -262,7 +299,9 @@ def of_table(
     numbers are on the rubric's scale, or mapped to it from the one that `--scale` declares or they
     show. Raises ConfigError or DataError."""
     table = read_table(source, reading)
-    if unclear := next((note for note in table.read if note.key == "table.read_text"), None):
+    if unclear := next(
+        (note for note in table.read if note.key == "table.read_text"), None
+    ):
         ways = " or ".join(
             CHECK.typed(TEXT, name.strip("`"))
             for name in (unclear.values["text"], *unclear.values["others"])
@@ -303,10 +342,18 @@ def of_table(
             )
     about = table.items.reindex(verdicts["item"])
     rows = zip(
-        verdicts["item"], about["text"].fillna(""), about["group"], verdicts["verdict"], strict=True
+        verdicts["item"],
+        about["text"].fillna(""),
+        about["group"],
+        verdicts["verdict"],
+        strict=True,
     )
     known = [
-        (Item(id=i, inputs={"text": t}, metadata={"group": g}), s, people.get(i, np.nan))
+        (
+            Item(id=i, inputs={"text": t}, metadata={"group": g}),
+            s,
+            people.get(i, np.nan),
+        )
         for i, t, g, s in rows
         if t.strip()
     ]
@@ -333,19 +380,27 @@ def together(lessons: Sequence[Lesson], rubric: Rubric | None) -> Lesson:
                 f"{each.teacher} judged by the rubric {each.rubric.name!r}, and a student is wanted"
                 f" for {wanted.name!r}"
             )
-            raise ConfigError(f"{what} (or for another scale of it). Distil runs of one rubric.")
+            raise ConfigError(
+                f"{what} (or for another scale of it). Distil runs of one rubric."
+            )
     numbers = {"score": np.concatenate([each.scores for each in lessons])}
     numbers["label"] = np.concatenate([each.labels for each in lessons])
     texts = [text for each in lessons for text in each.texts]
-    mean = pd.DataFrame(numbers).groupby(np.array(texts, dtype=object), sort=False).mean()
+    mean = (
+        pd.DataFrame(numbers).groupby(np.array(texts, dtype=object), sort=False).mean()
+    )
     first = {
-        text: item for each in lessons for item, text in zip(each.items, each.texts, strict=True)
+        text: item
+        for each in lessons
+        for item, text in zip(each.items, each.texts, strict=True)
     }
     ids = [first[text].id for text in mean.index]
     # of two runs; an author may be named in the id
     twice = {each for each, n in Counter(ids).items() if n > 1}
     items = [
-        first[text].model_copy(update={"id": f"{own}-{n}"}) if own in twice else first[text]
+        first[text].model_copy(update={"id": f"{own}-{n}"})
+        if own in twice
+        else first[text]
         for n, (own, text) in enumerate(zip(ids, mean.index, strict=True))
     ]
     teacher = " + ".join(dict.fromkeys(each.teacher for each in lessons))
@@ -389,7 +444,9 @@ def report(fit: Fit, rng: np.random.Generator) -> Told:
                 "student.no_people", {"n": int(known.sum()), "needed": FEWEST_LABELS}
             )
             continue
-        judges = {"student": fit.scores} | ({"teacher": lesson.scores} if truth == "people" else {})
+        judges = {"student": fit.scores} | (
+            {"teacher": lesson.scores} if truth == "people" else {}
+        )
         inside = known[compared]
         for name, own in (("surface", kernels), ("tfidf", kernels[TFIDF : TFIDF + 1])):
             said = np.full(len(values), np.nan)
@@ -409,9 +466,12 @@ def report(fit: Fit, rng: np.random.Generator) -> Told:
             order = spearman_interval(said[both], values[both], rng, groups=codes[both])
             # a regression may go beyond
             within = np.clip(said[both], lesson.rubric.minimum, lesson.rubric.maximum)
-            error = mean_absolute_error(values[both], within, groups=codes[both], span=span)
+            error = mean_absolute_error(
+                values[both], within, groups=codes[both], span=span
+            )
             rows.append(
-                {"judge": name, "against": truth, "n": int(both.sum())} | _ends(order, "spearman")
+                {"judge": name, "against": truth, "n": int(both.sum())}
+                | _ends(order, "spearman")
             )
             rows[-1] |= _ends(error, "mae")
             if name == "student":
@@ -421,7 +481,8 @@ def report(fit: Fit, rng: np.random.Generator) -> Told:
     values = lesson.labels if about.intervals_of == "people" else lesson.scores
     known = np.isfinite(values)
     covered = proportion(
-        ((fit.limits[0] <= values) & (values <= fit.limits[1]))[known], groups=codes[known]
+        ((fit.limits[0] <= values) & (values <= fit.limits[1]))[known],
+        groups=codes[known],
     )
     tell.number(covered, "coverage", unit="share")
     width = float(np.diff(fit.limits, axis=0).mean())
@@ -441,7 +502,9 @@ def report(fit: Fit, rng: np.random.Generator) -> Told:
         tell.tables["departs"] = departs
     if len(compared) < len(codes):
         tell.say("drawn", n=len(compared), total=len(codes))
-    told = tell.result(headline="student.teacher_spearman", texts=texts_beside(StudentFit))
+    told = tell.result(
+        headline="student.teacher_spearman", texts=texts_beside(StudentFit)
+    )
     return replace(told, relative=True)
 
 
@@ -489,12 +552,19 @@ def _departures(fit: Fit, codes: Index, span: float) -> pd.DataFrame | None:
     length."""
     lesson, rows = fit.lesson, []
     lengths = np.array([len(text) for text in lesson.texts])
-    kinds = {"condition": np.array([item.condition or "" for item in lesson.items], dtype=object)}
+    kinds = {
+        "condition": np.array(
+            [item.condition or "" for item in lesson.items], dtype=object
+        )
+    }
     for name, numbers in (("score", lesson.scores), ("characters", lengths)):
         ends = np.unique(np.quantile(numbers, [0, 1 / 3, 2 / 3, 1]))
-        places = np.clip(np.searchsorted(ends, numbers, side="right") - 1, 0, max(0, len(ends) - 2))
+        places = np.clip(
+            np.searchsorted(ends, numbers, side="right") - 1, 0, max(0, len(ends) - 2)
+        )
         kinds[name] = np.array(
-            [f"{ends[k]:.3g} – {ends[min(k + 1, len(ends) - 1)]:.3g}" for k in places], dtype=object
+            [f"{ends[k]:.3g} – {ends[min(k + 1, len(ends) - 1)]:.3g}" for k in places],
+            dtype=object,
         )
     for kind, values in kinds.items():
         by = {"score": lesson.scores, "characters": lengths}.get(kind)
@@ -514,7 +584,8 @@ def _departures(fit: Fit, codes: Index, span: float) -> pd.DataFrame | None:
             off = (fit.scores - lesson.scores)[own]
             mean = means.interval(off, groups=codes[own], bounds=(-span, span))
             rows.append(
-                {"by": kind, "value": plain[value], "n": int(own.sum())} | _ends(mean, "difference")
+                {"by": kind, "value": plain[value], "n": int(own.sum())}
+                | _ends(mean, "difference")
             )
             rows[-1] |= {"mae": float(np.abs(off).mean())}
     return pd.DataFrame(rows) if rows else None
@@ -524,7 +595,9 @@ def _ends(estimate: Estimate, name: str) -> dict[str, Any]:
     return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
 
 
-def show(result: Told, rubric: Rubric, language: str = "en", out: Path | None = None) -> list[str]:
+def show(
+    result: Told, rubric: Rubric, language: str = "en", out: Path | None = None
+) -> list[str]:
     """Print the report: sentences, then tables, then where the student was written to. Returns the
     sentences."""
     from undogmatic.report.terminal import put
@@ -533,9 +606,18 @@ def show(result: Told, rubric: Rubric, language: str = "en", out: Path | None = 
     said = [words.say(finding) for finding in result.findings]
     put(said)
     for name, frame in result.tables.items():
-        for block in frame_blocks(frame.head(MOST_ROWS), words, result.name, name, Path()):
+        for block in frame_blocks(
+            frame.head(MOST_ROWS), words, result.name, name, Path()
+        ):
             put(table=block)  # type: ignore[arg-type]
     if out is not None:
         gain = any(finding.key in BETTER.values() for finding in result.findings)
-        put([words.text("student.written" if gain else "student.written_doubtful", out=str(out))])
+        put(
+            [
+                words.text(
+                    "student.written" if gain else "student.written_doubtful",
+                    out=str(out),
+                )
+            ]
+        )
     return said

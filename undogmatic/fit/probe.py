@@ -40,7 +40,8 @@ DECAY = 0.3  # of the kernel, in units of the mean squared length of the fitted 
 COVERAGE = 0.90
 KNOTS = 101
 PER_BIN = 90  # held-out residuals behind one pair of interval limits
-SPARE = 2  # residuals that an interval covers beyond its share: the shortest flatters itself
+# residuals that an interval covers beyond its share: the shortest flatters itself
+SPARE = 2
 PIECE_COMPONENTS = 128
 SIEVE_PENALTY = 30.0
 SIEVE_FOLDS = 5
@@ -83,10 +84,14 @@ def fit_regression(
     few = n <= standard.shape[1]
     products = standard @ standard.T if few else standard.T @ standard
     size = len(products)
-    values, vectors = linalg.eigh(products, subset_by_index=(max(0, size - components), size - 1))
+    values, vectors = linalg.eigh(
+        products, subset_by_index=(max(0, size - components), size - 1)
+    )
     kept = [k for k in np.argsort(-values) if values[k] > 1e-8 * values[-1]]
     directions = (
-        (vectors[:, kept] / np.sqrt(values[kept])).T @ standard if few else vectors[:, kept].T
+        (vectors[:, kept] / np.sqrt(values[kept])).T @ standard
+        if few
+        else vectors[:, kept].T
     )
     # Rounded before the weights are fitted, so that the weights belong to what the file holds.
     directions = directions.astype(np.float16)
@@ -94,13 +99,22 @@ def fit_regression(
     rows = supports.astype(np.float64)
     decay = DECAY / float((rows**2).sum(axis=1).mean())
     places = (np.arange(THRESHOLDS) + 0.5) / THRESHOLDS
-    above = (labels[:, None] > np.quantile(labels, places, method="inverted_cdf")).astype(
-        np.float64
-    )
+    above = (
+        labels[:, None] > np.quantile(labels, places, method="inverted_cdf")
+    ).astype(np.float64)
     bias = above.mean(axis=0)
-    dual = np.linalg.solve(kernel(rows, rows, decay) + penalty * np.eye(n), above - bias)
+    dual = np.linalg.solve(
+        kernel(rows, rows, decay) + penalty * np.eye(n), above - bias
+    )
     return Regression(
-        mean, scale, directions, supports, dual, bias, np.array([decay]), np.array([STEEPNESS])
+        mean,
+        scale,
+        directions,
+        supports,
+        dual,
+        bias,
+        np.array([decay]),
+        np.array([STEEPNESS]),
     )
 
 
@@ -158,7 +172,9 @@ def calibrate(
                 np.sqrt(np.mean(left**2)),
             )
         )
-    return Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
+    return Calibration(
+        raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy()
+    )
 
 
 def held_out(
@@ -251,7 +267,11 @@ def fold_codes(items: Sequence[Item]) -> tuple[np.ndarray, str, tuple[str, ...]]
         )
     groups = [str(item.metadata.get("group") or item.pair or item.id) for item in items]
     ordered = sorted(set(groups), key=digest)
-    return np.array([ordered.index(group) % 10 for group in groups]), "ten folds by group", names
+    return (
+        np.array([ordered.index(group) % 10 for group in groups]),
+        "ten folds by group",
+        names,
+    )
 
 
 def author_of(item: Item) -> str | None:
@@ -286,7 +306,9 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     _labels(items, rubric)
     model: Model = build(chosen.model, "model")
     if not hasattr(model, "pooled"):
-        raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
+        raise ConfigError(
+            f"{model.name} gives no hidden states; a probe needs model=local."
+        )
     engine = build(chosen.engine, "engine")
     texts, copies = (
         [shown_text(item, rubric) for item in items],
@@ -298,7 +320,10 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
         if copies is None:
             folded = [folding.read(text) for text in texts]
             probe = fit_probe(
-                asyncio.run(read_features(model, folded, VIEWS, engine)), items, rubric, about
+                asyncio.run(read_features(model, folded, VIEWS, engine)),
+                items,
+                rubric,
+                about,
             )
         else:
             # with copies a passage that is said over and over is read once; elsewhere that may be
@@ -322,7 +347,9 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
                 held_out=told.held_out,
             ),
             words.text(
-                "probe.follows", spearman=figures["spearman"], error=figures["mean_absolute_error"]
+                "probe.follows",
+                spearman=figures["spearman"],
+                error=figures["mean_absolute_error"],
             ),
             words.text(
                 "probe.covered",
@@ -349,17 +376,23 @@ def read_and_sift(
     once = [as_read(text, folding, once=True) for text in (*texts, *copies)]
     n = len(texts)
     readings = asyncio.run(
-        read_all(model, once, engine, lambda text: probes.text_pieces(model, text, VIEWS))
+        read_all(
+            model, once, engine, lambda text: probes.text_pieces(model, text, VIEWS)
+        )
     )
     with threadpool_limits(1):
-        return sift(readings[:n], readings[n:], list(map(put_in, once[:n], once[n:])), folds)
+        return sift(
+            readings[:n], readings[n:], list(map(put_in, once[:n], once[n:])), folds
+        )
 
 
 def origin(model: Any, views: Sequence[View]) -> dict[str, Any]:
     """What the file records of where features came from."""
     import importlib.metadata
 
-    versions = {name: importlib.metadata.version(name) for name in ("numpy", "xllamacpp")}
+    versions = {
+        name: importlib.metadata.version(name) for name in ("numpy", "xllamacpp")
+    }
     return {
         "model": model.name,
         "model_sha256": model.sha256,
@@ -380,7 +413,10 @@ async def read_features(
 
 
 async def read_all(
-    model: Any, texts: Sequence[str], engine: Any, read: Callable[[str], Awaitable[Read]]
+    model: Any,
+    texts: Sequence[str],
+    engine: Any,
+    read: Callable[[str], Awaitable[Read]],
 ) -> list[Read]:
     """What `read` gives for each text, with the model connected to the engine's cache; says how far
     it is."""
@@ -410,7 +446,8 @@ def _labels(items: Sequence[Item], rubric: Rubric) -> np.ndarray:
     if len(items) < LEAST:
         raise DataError(f"{len(items)} labelled texts; a probe needs at least {LEAST}.")
     labels = np.array(
-        [np.nan if item.label is None else item.label for item in items], dtype=np.float64
+        [np.nan if item.label is None else item.label for item in items],
+        dtype=np.float64,
     )
     check_labels(items, rubric)
     if np.ptp(labels) == 0:
@@ -444,17 +481,26 @@ def sift(
     rows = []
     for read in readings:
         alone = (read.states.astype(np.float64) - mean) @ directions
-        rows.append(np.hstack([alone, alone - np.average(alone, axis=0, weights=read.tokens)]))
+        rows.append(
+            np.hstack([alone, alone - np.average(alone, axis=0, weights=read.tokens)])
+        )
     pieces = np.vstack(rows)
-    share = np.concatenate([*(np.zeros(len(read.tokens)) for read in of_texts), *foreign])
+    share = np.concatenate(
+        [*(np.zeros(len(read.tokens)) for read in of_texts), *foreign]
+    )
     turns = np.tile(folds % SIEVE_FOLDS, 2)
     turn_of = np.repeat(turns, [len(read.tokens) for read in readings])
     sieves = {
-        turn: fit_sieve(pieces[turn_of != turn], share[turn_of != turn], mean, directions)
+        turn: fit_sieve(
+            pieces[turn_of != turn], share[turn_of != turn], mean, directions
+        )
         for turn in set(turns.tolist())
     }
     features = np.stack(
-        [sieves[turn].features(read) for turn, read in zip(turns.tolist(), readings, strict=True)]
+        [
+            sieves[turn].features(read)
+            for turn, read in zip(turns.tolist(), readings, strict=True)
+        ]
     )
     return (
         fit_sieve(pieces, share, mean, directions),
@@ -478,7 +524,9 @@ def fit_sieve(
     )
     alone, beside = np.split(model.coef_[0], 2)
     piece, whole = directions @ (alone + beside), -directions @ beside
-    return Sieve(piece, whole, np.array([model.intercept_[0] - mean @ (piece + whole) - DOUBT]))
+    return Sieve(
+        piece, whole, np.array([model.intercept_[0] - mean @ (piece + whole) - DOUBT])
+    )
 
 
 def put_in(text: str, copy: str) -> np.ndarray:

@@ -118,7 +118,9 @@ def fit_student(
 
     lesson.check()
     folding = Folding.learnt(lesson.texts)
-    vectors = embeddings.vectors(list(map(folding.read, lesson.texts))).astype(np.float64)
+    vectors = embeddings.vectors(list(map(folding.read, lesson.texts))).astype(
+        np.float64
+    )
     groups = groups_of(lesson.items)
     names = [groups[item.id] for item in lesson.items]
     own = [
@@ -135,13 +137,17 @@ def fit_student(
         votes = list(methods)
         if len(methods) > 1:
             votes = [
-                choose(vectors[kept], lesson.scores[kept], folds[kept], methods, divisors)[0]
+                choose(
+                    vectors[kept], lesson.scores[kept], folds[kept], methods, divisors
+                )[0]
                 for kept in others
             ]
         method = max(dict.fromkeys(votes), key=votes.count)
         raw = np.empty(len(vectors))
         for kept in others:
-            learnt, _ = learn(vectors[kept], lesson.scores[kept], folds[kept], method, divisors)
+            learnt, _ = learn(
+                vectors[kept], lesson.scores[kept], folds[kept], method, divisors
+            )
             raw[~kept] = learnt.raw(vectors[~kept])
         regression, penalty = learn(vectors, lesson.scores, folds, method, divisors)
     apart, covered = spread(lesson.scores), lesson.scores if people is None else people
@@ -155,7 +161,9 @@ def fit_student(
         teacher_digest=digest(
             [
                 [i.id, t, s]
-                for i, t, s in zip(own, lesson.texts, lesson.scores.tolist(), strict=True)
+                for i, t, s in zip(
+                    own, lesson.texts, lesson.scores.tolist(), strict=True
+                )
             ]
         ),
         embeddings=dict(node),
@@ -186,13 +194,18 @@ def spread(scores: Array) -> Array:
         return scores
     gaps = np.diff(values) / 2
     half = np.minimum(np.r_[gaps[0], gaps], np.r_[gaps, gaps[-1]])
-    low, high = np.r_[values[0], (values - half)[1:]], np.r_[(values + half)[:-1], values[-1]]
+    low, high = (
+        np.r_[values[0], (values - half)[1:]],
+        np.r_[(values + half)[:-1], values[-1]],
+    )
     turn = np.empty(len(scores))
     turn[np.argsort(codes, kind="stable")] = (
         np.concatenate([np.arange(count) for count in counts]) + 0.5
     )
     return np.where(
-        counts[codes] == 1, scores, low[codes] + (high - low)[codes] * turn / counts[codes]
+        counts[codes] == 1,
+        scores,
+        low[codes] + (high - low)[codes] * turn / counts[codes],
     )
 
 
@@ -219,7 +232,9 @@ def choose(
     rows, told = (vectors - mean) @ to_rows, dict[tuple[Method, float], Array]()
     for method in methods:
         if method == "kernel ridge":
-            told[method, KERNEL_PENALTY] = held_out_raw(vectors, scores, folds, **_kernel(divisors))
+            told[method, KERNEL_PENALTY] = held_out_raw(
+                vectors, scores, folds, **_kernel(divisors)
+            )
             continue
         found = np.empty((len(scores), len(PENALTIES[method])))
         for fold in np.unique(folds):
@@ -227,7 +242,8 @@ def choose(
             weights = solve(rows[~out], scores[~out], method, PENALTIES[method])
             found[out] = rows[out] @ weights[:, :-1].T + weights[:, -1]
         told |= {
-            (method, penalty): own for penalty, own in zip(PENALTIES[method], found.T, strict=True)
+            (method, penalty): own
+            for penalty, own in zip(PENALTIES[method], found.T, strict=True)
         }
     ranks = stats.rankdata(np.round([scores, *told.values()], 9), axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
@@ -236,7 +252,11 @@ def choose(
 
 
 def learn(
-    vectors: Array, scores: Array, folds: Index, method: Method, divisors: Array | float = 1.0
+    vectors: Array,
+    scores: Array,
+    folds: Index,
+    method: Method,
+    divisors: Array | float = 1.0,
 ) -> tuple[Linear | Regression, float]:
     """The regression of this kind, and its penalty, chosen by `choose`."""
     if method == "kernel ridge":
@@ -249,10 +269,16 @@ def learn(
 
 
 def _kernel(divisors: Array | float) -> dict[str, Any]:
-    return {"penalty": KERNEL_PENALTY, "components": KERNEL_DIRECTIONS, "divisors": divisors}
+    return {
+        "penalty": KERNEL_PENALTY,
+        "components": KERNEL_DIRECTIONS,
+        "divisors": divisors,
+    }
 
 
-def solve(rows: Array, scores: Array, method: Method, penalties: Sequence[float]) -> Array:
+def solve(
+    rows: Array, scores: Array, method: Method, penalties: Sequence[float]
+) -> Array:
     """The weights of each penalty, and its offset as the last number: shape (n_penalties,
     n_directions + 1)."""
     from sklearn.linear_model import Ridge, enet_path
@@ -262,14 +288,19 @@ def solve(rows: Array, scores: Array, method: Method, penalties: Sequence[float]
     if method == "ridge":
         alphas = np.array(penalties) * float((x**2).sum(axis=1).mean())
         targets = np.tile(y[:, None], len(penalties))
-        weights = Ridge(alpha=alphas, fit_intercept=False, solver="cholesky").fit(x, targets).coef_
+        weights = (
+            Ridge(alpha=alphas, fit_intercept=False, solver="cholesky")
+            .fit(x, targets)
+            .coef_
+        )
     else:
         most = float(np.abs(x.T @ y).max()) / len(y) / HALF
         alphas = np.array(penalties) * most
         _, found, _ = enet_path(
             x, y, l1_ratio=HALF, alphas=alphas, precompute=True, max_iter=500, tol=1e-3
         )
-        weights = found.T[np.argsort(np.argsort(-alphas))]  # it goes from the greatest penalty down
+        # it goes from the greatest penalty down
+        weights = found.T[np.argsort(np.argsort(-alphas))]
     weights = np.atleast_2d(weights)
     return np.column_stack([weights, centre - weights @ middle])
 
@@ -298,6 +329,10 @@ def _figures(scores: Array, lesson: Lesson) -> dict[str, float]:
     for name, truth in (("teacher", lesson.scores), ("people", lesson.labels)):
         known = np.isfinite(truth)
         if known.sum() >= LEAST_LABELS and np.ptp(truth[known]) > 0:
-            told[f"{name}.spearman"] = float(stats.spearmanr(scores[known], truth[known]).statistic)
-            told[f"{name}.mean_absolute_error"] = float(np.abs(scores[known] - truth[known]).mean())
+            told[f"{name}.spearman"] = float(
+                stats.spearmanr(scores[known], truth[known]).statistic
+            )
+            told[f"{name}.mean_absolute_error"] = float(
+                np.abs(scores[known] - truth[known]).mean()
+            )
     return {name: round(value, 6) for name, value in told.items()}

@@ -52,7 +52,8 @@ class Question(Unit):
 
     in_words: bool  # whether answers hold words (reasons, issues) beside numbers
     way: str  # the name of the readout that it uses
-    defaults: ClassVar[Mapping[str, float]]  # of the settings that it shares with that readout
+    # of the settings that it shares with that readout
+    defaults: ClassVar[Mapping[str, float]]
 
     def __init__(
         self,
@@ -66,7 +67,10 @@ class Question(Unit):
         self.step, self.kind, self.values = step, kind, dict(values or {})
         self.prompt, self.rubric, self.lm = asker.prompt, asker.rubric, asker.lm
         self.wording = asker.wording(step)
-        self.contents = {"asker": asker.identity(), "wording": self.wording.model_dump(mode="json")}
+        self.contents = {
+            "asker": asker.identity(),
+            "wording": self.wording.model_dump(mode="json"),
+        }
 
     async def aforward(
         self,
@@ -93,7 +97,12 @@ class Question(Unit):
 
     def _fill(self, template: str, context: Mapping[str, Any] | None = None) -> str:
         question = self.rubric.wordings[self.prompt.language].question.strip()
-        values = {**ends(self.rubric), "question": question, **self.values, **(context or {})}
+        values = {
+            **ends(self.rubric),
+            "question": question,
+            **self.values,
+            **(context or {}),
+        }
         return template.format_map(values).strip()
 
     def _blank(self, template: str) -> str:
@@ -101,12 +110,18 @@ class Question(Unit):
         braces."""
         names = {name for _, name, _, _ in Formatter().parse(template) if name}
         return self._fill(
-            template, {n: f"{{{n}}}" for n in names - {"low", "high", "question", *self.values}}
+            template,
+            {n: f"{{{n}}}" for n in names - {"low", "high", "question", *self.values}},
         )
 
-    def _signature(self, task: str, fields: Mapping[str, Any], helpers: Sequence[str]) -> Any:
+    def _signature(
+        self, task: str, fields: Mapping[str, Any], helpers: Sequence[str]
+    ) -> Any:
         return adapter.signature(
-            task, adapter.judged(self.rubric, self.prompt.language), fields, helpers=helpers
+            task,
+            adapter.judged(self.rubric, self.prompt.language),
+            fields,
+            helpers=helpers,
         )
 
     def _about(self) -> str:
@@ -188,7 +203,9 @@ class Asker:
 
     def shown(self) -> str:
         """What the model is shown besides the item, step by step; see `Question.shown`."""
-        return "\n\n".join(f"[{question.step}]\n{question.shown()}" for question in self.questions)
+        return "\n\n".join(
+            f"[{question.step}]\n{question.shown()}" for question in self.questions
+        )
 
 
 class WordsQuestion(Question):
@@ -207,7 +224,9 @@ class WordsQuestion(Question):
                 self.worded[name] = self._fill(self.wording.form[name], {"meaning": ""})
                 fields[name] = adapter.words(field.annotation, self.worded[name])
                 continue
-            worded = self._fill(self.wording.form[mark.wording or name], {"meaning": mark.meaning})
+            worded = self._fill(
+                self.wording.form[mark.wording or name], {"meaning": mark.meaning}
+            )
             scale, bounds = (
                 mark.scale(self.rubric),
                 {
@@ -217,10 +236,16 @@ class WordsQuestion(Question):
             )
             asked = worded if isinstance(scale, NumericScale) else form(scale)
             fields[name] = adapter.number(scale, asked, mark.unit == "score", **bounds)
-        form_schema = {"name": self.step, "schema": schema(self.kind, self.rubric), "strict": True}
+        form_schema = {
+            "name": self.step,
+            "schema": schema(self.kind, self.rubric),
+            "strict": True,
+        }
         self.predict = dspy.Predict(
             self._signature(
-                self._fill(self.wording.task), fields, ("rubric", "context", "previous", "problem")
+                self._fill(self.wording.task),
+                fields,
+                ("rubric", "context", "previous", "problem"),
             ),
             **asker.options,
             max_tokens=self.kind.room,
@@ -231,7 +256,9 @@ class WordsQuestion(Question):
 
     def shown(self) -> str:
         whole = shown(self.predict, self.adapter, self.rubric, self.given)
-        return "\n\n".join(part for part in (whole, self._blank(self.wording.context)) if part)
+        return "\n\n".join(
+            part for part in (whole, self._blank(self.wording.context)) if part
+        )
 
     async def _put(
         self, item: Item, context: dict[str, Any], known: dict[str, float]
@@ -243,10 +270,13 @@ class WordsQuestion(Question):
             prediction = await ask(self.predict, self.adapter, **inputs, **earlier)
             fields = {name: prediction[name] for name in self.kind.model_fields}
             if bare := [
-                name for name, worded in self.worded.items() if repeats(worded, fields[name])
+                name
+                for name, worded in self.worded.items()
+                if repeats(worded, fields[name])
             ]:
                 raise UnparseableAnswer(
-                    f"`{bare[0]}` has no words of its own, only those of the form", as_text(fields)
+                    f"`{bare[0]}` has no words of its own, only those of the form",
+                    as_text(fields),
                 )
             return dspy.Prediction(
                 answer=make(self.kind, fields, as_text(fields)), distributions={}
@@ -287,21 +317,34 @@ class LevelsQuestion(Question):
         }
         helpers = ("rubric", "given", "said", *(() if self.base else ("question",)))
         self.numbers = {
-            name: number for name, number in numbers(self.kind).items() if not number.words_only
+            name: number
+            for name, number in numbers(self.kind).items()
+            if not number.words_only
         }
         self.asked, self.predicts = dict[str, str](), dict[str, dspy.Predict]()
         for name, number in self.numbers.items():
             words = self.wording.levels[number.wording or name]
             levels = number.levels(self.rubric, len(words.answers))
             of_rubric = (
-                number.unit in ("score", "rubric") and number.band is None and number.own is None
+                number.unit in ("score", "rubric")
+                and number.band is None
+                and number.own is None
             )
-            labels = self.rubric.labels if of_rubric else tuple(str(n) for n in range(len(levels)))
+            labels = (
+                self.rubric.labels
+                if of_rubric
+                else tuple(str(n) for n in range(len(levels)))
+            )
             question = self._fill(words.question, {"meaning": number.meaning})
             if words.labels and not self.base:
-                labels, question = words.labels, f"{question} {words.answer_with}".rstrip()
+                labels, question = (
+                    words.labels,
+                    f"{question} {words.answer_with}".rstrip(),
+                )
             if name not in known:
-                meanings = list(words.answers) or self.rubric.meanings(self.prompt.language)
+                meanings = list(words.answers) or self.rubric.meanings(
+                    self.prompt.language
+                )
                 level = adapter.level(labels, meanings, levels, number.unit == "score")
                 task = question if self.base else self._fill(self.wording.task)
                 self.predicts[name] = dspy.Predict(
@@ -317,13 +360,17 @@ class LevelsQuestion(Question):
         answers: list[str] = []
         for name, number in self.numbers.items():
             if name not in known:
-                inputs = shown_inputs(item, self.rubric) | self.given | {"the_given": before}
+                inputs = (
+                    shown_inputs(item, self.rubric) | self.given | {"the_given": before}
+                )
                 inputs |= {} if self.base else {"the_question": self.asked[name]}
                 said, predict = (
                     "\n".join(line for line in answers if line) or None,
                     self.predicts[name],
                 )
-                tokens = first_token(await ask(predict, self.adapter, **inputs, the_said=said))
+                tokens = first_token(
+                    await ask(predict, self.adapter, **inputs, the_said=said)
+                )
                 levels = level_distribution(
                     tokens, *adapter.offered(predict.signature), self.minimum_mass
                 )
@@ -333,7 +380,9 @@ class LevelsQuestion(Question):
                 "meaning": number.meaning,
                 "value": number.written(values[name], self.rubric),
             }
-            line = self._fill(self.wording.levels[number.wording or name].said, context | written)
+            line = self._fill(
+                self.wording.levels[number.wording or name].said, context | written
+            )
             if name in known:
                 before = f"{before}\n{line}".strip()
             else:
@@ -374,10 +423,16 @@ def _within(
         raise UnparseableAnswer(
             f"{problem}, with a share of {1 - total:.3f}", repr(levels.probabilities)
         )
-    return levels.model_copy(update={"probabilities": tuple(p / total for p in allowed)})
+    return levels.model_copy(
+        update={"probabilities": tuple(p / total for p in allowed)}
+    )
 
 
-WAYS = {"structured": WordsQuestion, "samples": WordsQuestion, "logprobs": LevelsQuestion}
+WAYS = {
+    "structured": WordsQuestion,
+    "samples": WordsQuestion,
+    "logprobs": LevelsQuestion,
+}
 """By what a readout needs of a model, or else by what the model serves."""
 
 
@@ -394,5 +449,11 @@ def asker_for(readout: Readout, wordings: Wordings) -> Asker:
             f" serves: {', '.join(model.readouts)}). Use a model that serves structured or"
             " logprobs, e.g. model=local or model=gpt, or a judge that only scores: judge=score."
         )
-    same = {name: value for name in asks.defaults if (value := readout.argument(name)) is not None}
-    return Asker(asks, model, readout.prompt, readout.rubric, wordings, readout.lm, **same)
+    same = {
+        name: value
+        for name in asks.defaults
+        if (value := readout.argument(name)) is not None
+    }
+    return Asker(
+        asks, model, readout.prompt, readout.rubric, wordings, readout.lm, **same
+    )

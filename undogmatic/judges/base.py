@@ -53,8 +53,10 @@ class Judge(Unit):
     # what it says of an item; several are given by the same calls
     criteria: tuple[str, ...] = (OVERALL,)
     rubric: Rubric  # the scale of its scores
-    asks = True  # whether it asks the run's model; else its verdicts name what it uses instead
-    needs_order = False  # whether its procedure has no meaning for categories without an order
+    # whether it asks the run's model; else its verdicts name what it uses instead
+    asks = True
+    # whether its procedure has no meaning for categories without an order
+    needs_order = False
     # marks of the texts that the procedure itself (no readout) was fitted on
     weighed_on: frozenset[str] = frozenset()
     places: Sequence[
@@ -76,7 +78,9 @@ class Judge(Unit):
         Raises ModelError."""
         raise NotImplementedError
 
-    async def aforward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
+    async def aforward(
+        self, item: Item | None = None, **inputs: Any
+    ) -> dspy.Prediction:
         """Judge an item, or the inputs themselves: `judge(text="...")`, as DSPy's optimisers and
         evaluators call it. Return `verdict` and its `score`; for several criteria `verdicts` by
         criterion, and those of OVERALL where it is one of them, so that such a judge can stand
@@ -90,7 +94,11 @@ class Judge(Unit):
         several = {OVERALL: judged} if isinstance(judged, Verdict) else judged
         verdicts = {name: self._settled(verdict) for name, verdict in several.items()}
         whole = verdicts.get(OVERALL)
-        one = {"verdict": whole, "score": whole.score} if isinstance(whole, Verdict) else {}
+        one = (
+            {"verdict": whole, "score": whole.score}
+            if isinstance(whole, Verdict)
+            else {}
+        )
         return (
             dspy.Prediction(**one)
             if isinstance(judged, Verdict)
@@ -111,9 +119,13 @@ class Judge(Unit):
             try:
                 return await self.acall(item=item, **inputs)
             finally:
-                for lm in {dspy.settings.lm, *(source.lm for source in self.readouts())}:
+                for lm in {
+                    dspy.settings.lm,
+                    *(source.lm for source in self.readouts()),
+                }:
                     if isinstance(lm, LanguageModel):
-                        await lm.served.close()  # connections belong to this call's event loop
+                        # connections belong to this call's event loop
+                        await lm.served.close()
 
         return finished(alone())
 
@@ -125,9 +137,12 @@ class Judge(Unit):
     def fitted_on(self) -> frozenset[str]:
         """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on or
         is shown solved."""
-        demos = [demo for _, predictor in self.named_predictors() for demo in predictor.demos]
+        demos = [
+            demo for _, predictor in self.named_predictors() for demo in predictor.demos
+        ]
         inputs = [
-            [str(demo[name]) for name in self.rubric.inputs if name in demo] for demo in demos
+            [str(demo[name]) for name in self.rubric.inputs if name in demo]
+            for demo in demos
         ]
         guide = (
             text
@@ -143,13 +158,17 @@ class Judge(Unit):
 
     def all_weighed_on(self) -> frozenset[str]:
         """`weighed_on` of this judge and of all judges inside it."""
-        return frozenset().union(*(judge.weighed_on for _, judge in self.named_sub_modules(Judge)))
+        return frozenset().union(
+            *(judge.weighed_on for _, judge in self.named_sub_modules(Judge))
+        )
 
     def program_hash(self) -> str:
         """SHA-256 of what determines its answers: the identity of every module, and instructions,
         fields, settings and demonstrations of every predictor inside; and its places. Part of the
         provenance."""
-        modules = {name: module.identity() for name, module in self.named_sub_modules(Unit)}
+        modules = {
+            name: module.identity() for name, module in self.named_sub_modules(Unit)
+        }
         predictors = {}
         for name, predictor in self.named_predictors():
             signature = predictor.signature
@@ -158,9 +177,14 @@ class Judge(Unit):
                 for key, f in signature.fields.items()
             ]
             demos = [
-                {key: repr(value) for key, value in dict(demo).items()} for demo in predictor.demos
+                {key: repr(value) for key, value in dict(demo).items()}
+                for demo in predictor.demos
             ]
-            about = {"instructions": signature.instructions, "fields": fields, "demos": demos}
+            about = {
+                "instructions": signature.instructions,
+                "fields": fields,
+                "demos": demos,
+            }
             if (nearest := getattr(predictor, "nearest", None)) is not None:
                 about["nearest"] = nearest
             predictors[name] = about | {"config": predictor.config}
@@ -190,8 +214,13 @@ def ways(sources: Iterable[Source], judge: str = "") -> "tuple[Asked, ...]":
     for source in sources:
         prompt, text = source.prompt, source.shown()
         bare = marks.sub("", text)
-        demonstration = next((list(demo.inputs.values()) for demo in prompt.shown()), [])
-        parts = {"instructions": [prompt.instructions or ""], "demonstrations": demonstration}
+        demonstration = next(
+            (list(demo.inputs.values()) for demo in prompt.shown()), []
+        )
+        parts = {
+            "instructions": [prompt.instructions or ""],
+            "demonstrations": demonstration,
+        }
         missing = [
             name
             for name, own in parts.items()
@@ -221,7 +250,11 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
         f" {ends[1]}."
     )
     # A judge inside of this one may have said so.
-    if low - slack <= verdict.score <= high + slack or same_category or issue in verdict.issues:
+    if (
+        low - slack <= verdict.score <= high + slack
+        or same_category
+        or issue in verdict.issues
+    ):
         return verdict
     return verdict.replace(issues=(*verdict.issues, issue))
 
@@ -242,7 +275,10 @@ def between_sides(
     """The verdict of a judge who heard two sides, with the `answer` of the prediction
     (`final_score`, `rationale`, `confidence`): half-way between the sides it is as unsure as can
     be. `place` is where the judge stands between them, 0 and 1; None where there is no middle."""
-    answer, distribution = prediction.answer, prediction.distributions.get("final_score")
+    answer, distribution = (
+        prediction.answer,
+        prediction.distributions.get("final_score"),
+    )
     doubt = 0.5 if place is None else 0.5 - abs(place - 0.5)  # below 0 beyond the sides
     stated = answer.confidence if distribution is None else distribution.confidence
     if no_confidence(stated) and level != "high":

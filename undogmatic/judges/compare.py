@@ -30,7 +30,11 @@ class CompareJudge(Judge):
 
     def __init__(self, readout: Readout, both_orders: bool = True) -> None:
         super().__init__()
-        self.readout, self.rubric, self.both_orders = readout, readout.rubric, both_orders
+        self.readout, self.rubric, self.both_orders = (
+            readout,
+            readout.rubric,
+            both_orders,
+        )
         self.criteria = (OVERALL, AS_GIVEN, *((SWAPPED,) if both_orders else ()))
 
     def judge_by(self, rubric: Rubric) -> None:
@@ -38,7 +42,9 @@ class CompareJudge(Judge):
         super().judge_by(rubric)
         scale = rubric.scale
         names = scale.categories if isinstance(scale, UnorderedScale) else ()
-        if names not in (CHOICES, ("tie", *CHOICES)) or not set(OUTPUTS) <= set(rubric.inputs):
+        if names not in (CHOICES, ("tie", *CHOICES)) or not set(OUTPUTS) <= set(
+            rubric.inputs
+        ):
             form = (
                 "inputs output_1 and output_2 and the categories [first, second] or [tie, first,"
                 " second]"
@@ -54,7 +60,8 @@ class CompareJudge(Judge):
             return {OVERALL: given, AS_GIVEN: given}
         turned = item.model_copy(
             update={
-                "inputs": item.inputs | {OUTPUTS[n]: item.inputs[OUTPUTS[1 - n]] for n in (0, 1)}
+                "inputs": item.inputs
+                | {OUTPUTS[n]: item.inputs[OUTPUTS[1 - n]] for n in (0, 1)}
             }
         )
         swapped = _turned(await self._second(turned))
@@ -94,6 +101,8 @@ def _agreed(given: Verdict, swapped: Verdict) -> Verdict | ModelError:
     one, other = given.distribution, swapped.distribution
     if one is None or other is None:
         return given
-    means = tuple((a + b) / 2 for a, b in zip(one.probabilities, other.probabilities, strict=True))
+    means = tuple(
+        (a + b) / 2 for a, b in zip(one.probabilities, other.probabilities, strict=True)
+    )
     spread = ScoreDistribution(values=one.values, probabilities=means)
     return given.replace(distribution=spread, confidence=spread.confidence)

@@ -53,18 +53,26 @@ class DebateJudge(Judge):
 
     def __init__(self, asker: Asker, separate_calls: bool = False) -> None:
         super().__init__()
-        self.asker, self.separate_calls, self.rubric = asker, separate_calls, asker.rubric
+        self.asker, self.separate_calls, self.rubric = (
+            asker,
+            separate_calls,
+            asker.rubric,
+        )
         ends = {
             "advocate_low": HIGH[0],
             "advocate_high": HIGH[1],
             "critic_low": LOW[0],
             "critic_high": LOW[1],
         }
-        values = {name: f"{asker.rubric.units(share):g}" for name, share in ends.items()}
+        values = {
+            name: f"{asker.rubric.units(share):g}" for name, share in ends.items()
+        }
         kinds: dict[str, type[Answer]] = {"debate": Debate}
         if separate_calls and asker.in_words:
             kinds = {"advocate": Advocate, "critic": Critic, "arbiter": Decision}
-        self.steps = [asker.question(name, kind, values) for name, kind in kinds.items()]
+        self.steps = [
+            asker.question(name, kind, values) for name, kind in kinds.items()
+        ]
 
     async def judge(self, item: Item) -> Verdict:
         context: dict[str, Any] = {}
@@ -72,7 +80,8 @@ class DebateJudge(Judge):
             prediction = await step.acall(item=item, context=context)
             answer = prediction.answer.model_dump()
             context |= {
-                k: "; ".join(v) if isinstance(v, tuple | list) else v for k, v in answer.items()
+                k: "; ".join(v) if isinstance(v, tuple | list) else v
+                for k, v in answer.items()
             }
         advocate, critic, final = (
             context[f"{who}_score"] for who in ("advocate", "critic", "final")
@@ -83,7 +92,11 @@ class DebateJudge(Judge):
         position = debated.judge_position
         # Whom a judge found compelling who did not say so: the nearer side.
         nearer = (
-            "neither" if position in (None, 0.5) else "advocate" if position > 0.5 else "critic"
+            "neither"
+            if position in (None, 0.5)
+            else "advocate"
+            if position > 0.5
+            else "critic"
         )
         details: dict[str, float | str] = {
             "advocate_score": advocate,
@@ -139,20 +152,30 @@ class RedBlueJudge(Judge):
     async def judge(self, item: Item) -> Verdict:
         prediction = await self.teams.acall(item=item)
         answer: RedBlue = prediction.answer
-        strengths = {"red_strength": answer.red_strength, "blue_strength": answer.blue_strength}
+        strengths = {
+            "red_strength": answer.red_strength,
+            "blue_strength": answer.blue_strength,
+        }
         share, stronger, level = balance(*strengths.values())
         details: dict[str, float | str] = {
             name: strength / 10 for name, strength in strengths.items()
         }
         details["stronger_team"] = stronger
         details |= {} if share is None else {"blue_share": share}
-        reasons = {"red_reasons": answer.red_reasons, "blue_reasons": answer.blue_reasons}
-        details |= {name: "; ".join(several) for name, several in reasons.items() if several}
+        reasons = {
+            "red_reasons": answer.red_reasons,
+            "blue_reasons": answer.blue_reasons,
+        }
+        details |= {
+            name: "; ".join(several) for name, several in reasons.items() if several
+        }
         issues = () if share is not None else ("Neither team has any strength.",)
         return between_sides(prediction, share, level, details, issues=issues)
 
 
-def balance(red_strength: float, blue_strength: float) -> tuple[float | None, str, Level]:
+def balance(
+    red_strength: float, blue_strength: float
+) -> tuple[float | None, str, Level]:
     """Blue's share of the strengths (0-10 each) in [0, 1], or None if neither team has any; the
     stronger team; and the uncertainty, after the bands of a debate: high if the share lies strictly
     between 0.4 and 0.6 or neither has any strength, else medium if the weaker team is above 5 of

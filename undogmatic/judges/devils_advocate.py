@@ -55,8 +55,13 @@ class DevilsAdvocateJudge(Judge):
         initial = initial or (await self.initial.acall(item=item)).verdict
         rubric, score = self.rubric, float(initial.score or 0)
         context = {"initial": written(initial, rubric)}
-        critique: Critique = (await self.critique.acall(item=item, context=context)).answer
-        strength, ends = critique.critique_strength / 10, (critique.range_low, critique.range_high)
+        critique: Critique = (
+            await self.critique.acall(item=item, context=context)
+        ).answer
+        strength, ends = (
+            critique.critique_strength / 10,
+            (critique.range_low, critique.range_high),
+        )
         damage, severities = damaged(
             rubric, score, strength, ends, critique.issues, critique.confidence
         )
@@ -67,7 +72,11 @@ class DevilsAdvocateJudge(Judge):
             "level_from": damage.level_from,
         }
         details |= severities if self.asker.in_words else {}
-        details |= {} if critique.confidence is None else {"stated_confidence": critique.confidence}
+        details |= (
+            {}
+            if critique.confidence is None
+            else {"stated_confidence": critique.confidence}
+        )
         return initial.replace(
             interval=rubric.interval(damage.confidence_interval),
             confidence=100 - 10 * critique.critique_strength,
@@ -100,16 +109,21 @@ def damaged(
     """
     counts = Counter(issue.severity for issue in issues)
     low, high = (10 * rubric.share(end) for end in ends)
-    damage = critique_uncertainty(10 * rubric.share(score), strength, (low, high), counts["major"])
+    damage = critique_uncertainty(
+        10 * rubric.share(score), strength, (low, high), counts["major"]
+    )
     contradictions = ["stated_confidence"] if no_confidence(confidence) else []
     if strength == 0 and not counts and damage.score_delta > 0 and low == high:
         contradictions.append("range")
     if contradictions:
         formula = [damage.level_from] if damage.level == "high" else []
         level_from = ", ".join([*formula, *contradictions])
-        damage = damage._replace(level="high", recommend_human_review=True, level_from=level_from)
+        damage = damage._replace(
+            level="high", recommend_human_review=True, level_from=level_from
+        )
     return damage, {
-        f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")
+        f"{severity}_issues": float(counts[severity])
+        for severity in ("minor", "moderate", "major")
     }
 
 
@@ -136,7 +150,9 @@ class CalibrationProbeJudge(Judge):
         had."""
         initial = initial or (await self.initial.acall(item=item)).verdict
         context = {"initial": written(initial, self.rubric)}
-        answer: Accuracy = (await self.accuracy.acall(item=item, context=context)).answer
+        answer: Accuracy = (
+            await self.accuracy.acall(item=item, context=context)
+        ).answer
         details: dict[str, float | str] = {
             "estimated_accuracy": answer.accuracy,
             "level_from": "accuracy",
@@ -189,18 +205,28 @@ class SinglePassJudge(Judge):
                 confidence=answer.confidence,
                 confidence_source="stated",
                 rationale=answer.rationale,
-                issues=(answer.key_uncertainty,) if answer.key_uncertainty is not None else (),
+                issues=(answer.key_uncertainty,)
+                if answer.key_uncertainty is not None
+                else (),
             )
         else:
             verdict = (await self.initial.acall(item=item)).verdict
-            answer = (await self.answer.acall(item=item, known={"score": verdict.score})).answer
+            answer = (
+                await self.answer.acall(item=item, known={"score": verdict.score})
+            ).answer
         score, *ends = (
-            10 * self.rubric.share(n) for n in (answer.score, answer.range_low, answer.range_high)
+            10 * self.rubric.share(n)
+            for n in (answer.score, answer.range_low, answer.range_high)
         )
-        level, level_from = critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level, "width"
+        level, level_from = (
+            critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level,
+            "width",
+        )
         # a narrow range is no knowledge where nothing is known
         if no_confidence(verdict.confidence):
-            level_from = "width, stated_confidence" if level == "high" else "stated_confidence"
+            level_from = (
+                "width, stated_confidence" if level == "high" else "stated_confidence"
+            )
             level = "high"
         return verdict.replace(
             interval=(answer.range_low, answer.range_high),

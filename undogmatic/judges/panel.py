@@ -74,7 +74,9 @@ class PanelJudge(Judge):
                 " a temperature above 0 (readout=structured readout.temperature=0.7), or leave"
                 " judge.repeats at 1."
             )
-        if [weights is not None, history is not None].count(True) != (aggregate == "weighted"):
+        if [weights is not None, history is not None].count(True) != (
+            aggregate == "weighted"
+        ):
             raise ConfigError(
                 f"`judge.aggregate` is {aggregate!r}, `judge.weights` is {weights} and"
                 f" `judge.history` is {history}; weights go with aggregate=weighted, which needs"
@@ -95,10 +97,19 @@ class PanelJudge(Judge):
         if history is not None:
             weights, self.weighed_on = read_history(history, members, rubric)
             self.contents = {"weights": weights, "history": None}
-        self.aggregate, self.weights, self.trim, self.repeats = aggregate, weights, trim, repeats
+        self.aggregate, self.weights, self.trim, self.repeats = (
+            aggregate,
+            weights,
+            trim,
+            repeats,
+        )
 
     async def judge(self, item: Item) -> Verdict:
-        seats = [(n, repeat) for n in range(len(self.members)) for repeat in range(self.repeats)]
+        seats = [
+            (n, repeat)
+            for n in range(len(self.members))
+            for repeat in range(self.repeats)
+        ]
         answers = await voices(
             item, [(self.members[n], repeat) for n, repeat in seats], self.repeats
         )
@@ -113,10 +124,13 @@ class PanelJudge(Judge):
             kinds = {type(error) for error in failed}
             kind = kinds.pop() if len(kinds) == 1 else UnparseableAnswer
             raise kind(
-                f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw
+                f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}",
+                failed[0].raw,
             )
         verdicts = [verdict for _, verdict in decided]
-        values = [str(v.category) if v.score is None else f"{v.score:.4g}" for v in verdicts]
+        values = [
+            str(v.category) if v.score is None else f"{v.score:.4g}" for v in verdicts
+        ]
         weights = (
             [""] * len(self.members)
             if self.weights is None
@@ -143,7 +157,9 @@ class PanelJudge(Judge):
             raise UnparseableAnswer("every member with a weight above 0 failed")
         return [weight / sum(given) for weight in given]
 
-    def _together(self, verdicts: Sequence[Verdict], shares: Sequence[float]) -> Verdict:
+    def _together(
+        self, verdicts: Sequence[Verdict], shares: Sequence[float]
+    ) -> Verdict:
         """The verdict of members that decided, each of which counts its share: the mixture of their
         distributions where they judge by distributions, else their scores or votes."""
         ordered = self.rubric.scale.ordered
@@ -164,7 +180,10 @@ class PanelJudge(Judge):
         )
 
     def _mixed(
-        self, verdicts: Sequence[Verdict], shares: Sequence[float], spread: ScoreDistribution
+        self,
+        verdicts: Sequence[Verdict],
+        shares: Sequence[float],
+        spread: ScoreDistribution,
     ) -> Verdict:
         """The verdict of members that judge by distributions, whose mixture is `spread`.
 
@@ -178,9 +197,16 @@ class PanelJudge(Judge):
             if verdict.distribution is not None
         ]
         between = max(0.0, entropy - float(np.average(own, weights=shares)))
-        level = entropy_level(entropy) if any(verdict.uncertainty for verdict in verdicts) else None
+        level = (
+            entropy_level(entropy)
+            if any(verdict.uncertainty for verdict in verdicts)
+            else None
+        )
         fields: dict[str, Any] = {}
-        details: dict[str, float | str] = {"entropy": entropy, "entropy_between": between}
+        details: dict[str, float | str] = {
+            "entropy": entropy,
+            "entropy_between": between,
+        }
         if self.rubric.scale.ordered:
             scores = np.array([verdict.score for verdict in verdicts], dtype=np.float64)
             score = self._score(scores, shares)
@@ -216,19 +242,27 @@ class PanelJudge(Judge):
         )
         level = joined.uncertainty_level
         if not any(levels):
-            level = critique_uncertainty(0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0).level
+            level = critique_uncertainty(
+                0.0, 0.0, (10 * shares.min(), 10 * shares.max()), 0
+            ).level
         score = self._score(scores, weights)
         # the interval is that of the score given, not of the mean
         moved = self.rubric.share(score) - joined.score
-        low, high = (min(1.0, max(0.0, end + moved)) for end in joined.confidence_interval)
+        low, high = (
+            min(1.0, max(0.0, end + moved)) for end in joined.confidence_interval
+        )
         # How far the members agree, but no more than they are sure of themselves: agreement is not
         # knowledge.
         confidence = agreement_confidence(shares.tolist())
-        stated = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
+        stated = [
+            verdict.confidence for verdict in verdicts if verdict.confidence is not None
+        ]
         # The members' distributions averaged where all have one over the same levels, else their
         # scores over them.
         equal = [1 / len(verdicts)] * len(verdicts)
-        distribution = mixture(verdicts, equal) or spread_over(scores.tolist(), self.rubric)
+        distribution = mixture(verdicts, equal) or spread_over(
+            scores.tolist(), self.rubric
+        )
         return Verdict(
             score=score,
             distribution=distribution,
@@ -291,7 +325,12 @@ def read_history(
     tables: list[pd.DataFrame] = []
     for n, (typed, member) in enumerate(zip(folders, members, strict=True)):
         folder, voice = run_of(
-            typed, f"judge.history[{n}]", member, f"judge.members[{n}]", rubric, "this panel"
+            typed,
+            f"judge.history[{n}]",
+            member,
+            f"judge.members[{n}]",
+            rubric,
+            "this panel",
         )
         tables.append(_labelled_texts(folder, voice, member))
     first = tables[0]
@@ -305,13 +344,17 @@ def read_history(
                 f" {len(known & texts)} are the same (by id and text). Weights would compare"
                 " members on different texts: judge the same dataset with all of them."
             )
-        if changed := int((table["label"] != first["label"].reindex(table.index)).sum()):
+        if changed := int(
+            (table["label"] != first["label"].reindex(table.index)).sum()
+        ):
             raise DataError(
                 f"{runs} and {typed!r} have other labels for {changed} of {len(table)} texts. Judge"
                 " the same version of the dataset with all members."
             )
     judged = sorted(
-        set.intersection(*(set(table.index[table["score"].notna()]) for table in tables))
+        set.intersection(
+            *(set(table.index[table["score"].notna()]) for table in tables)
+        )
     )
     if len(judged) < LEAST:
         raise DataError(
@@ -320,7 +363,9 @@ def read_history(
             " judge.weights=[...]."
         )
     both = [table.loc[judged] for table in tables]
-    squared = np.array([(table["score"] - table["label"]) ** 2 for table in both], dtype=float).T
+    squared = np.array(
+        [(table["score"] - table["label"]) ** 2 for table in both], dtype=float
+    ).T
     errors = squared.sum(axis=0).tolist()
     if 0 in errors:
         # A floor would be a number of ours that decides the weights: no error in n texts only says
@@ -367,7 +412,8 @@ def run_of(
             f" this one: rubric={rubric.name}."
         )
     differences = {
-        voice: _differences(judgment, judge, rubric) for voice, judgment in folder.voices().items()
+        voice: _differences(judgment, judge, rubric)
+        for voice, judgment in folder.voices().items()
     }
     if same := [voice for voice, several in differences.items() if not several]:
         return folder, same[0]
@@ -383,15 +429,21 @@ def _differences(first: Judgment, member: Judge, rubric: Rubric) -> list[str]:
     models = {source.model.name for source in sources}
     inner = {place["prompt"] for place in member.places}
     prompts = {
-        source.prompt.hash(rubric): source.prompt.id for source in sources if source.uses_prompt
+        source.prompt.hash(rubric): source.prompt.id
+        for source in sources
+        if source.uses_prompt
     }
     own_prompts = {mark: name for mark, name in prompts.items() if mark not in inner}
     differ = []
     if not models <= set(there.model.split(" + ")):
-        differ.append(f"the model ({there.model} there, {' + '.join(sorted(models))} here)")
+        differ.append(
+            f"the model ({there.model} there, {' + '.join(sorted(models))} here)"
+        )
     if own_prompts and there.prompt_hash not in own_prompts:
         here = ", ".join(f"{name} {mark[:12]}" for mark, name in own_prompts.items())
-        differ.append(f"the prompt ({there.prompt} {there.prompt_hash[:12]} there, {here} here)")
+        differ.append(
+            f"the prompt ({there.prompt} {there.prompt_hash[:12]} there, {here} here)"
+        )
     if program != there.program_hash:
         readouts = ", ".join(dict.fromkeys(source.name for source in sources))
         differ.append(
@@ -402,7 +454,9 @@ def _differences(first: Judgment, member: Judge, rubric: Rubric) -> list[str]:
     return differ
 
 
-def _labelled_texts(folder: RunFolder, voice: tuple[str, str], member: Judge) -> pd.DataFrame:
+def _labelled_texts(
+    folder: RunFolder, voice: tuple[str, str], member: Judge
+) -> pd.DataFrame:
     """Columns label, text_mark and score (NaN where its judge failed) of the labelled texts, by
     item id."""
     labels = folder.labels(*voice)

@@ -33,7 +33,9 @@ class Answer(Record):
     """Tokens that a chat model may take for it."""
 
 
-Arguments = Annotated[tuple[str, ...], Field(min_length=3, json_schema_extra={"maxItems": 3})]
+Arguments = Annotated[
+    tuple[str, ...], Field(min_length=3, json_schema_extra={"maxItems": 3})
+]
 """A side's three arguments. A fourth is not asked for, and no harm where it comes."""
 
 
@@ -49,12 +51,15 @@ class Number:
     at_least: str | None = None  # the field below which it cannot lie
     at_most: str | None = None  # and the one above which it cannot
     words_only: bool = (
-        False  # whether only a chat model is asked for it; elsewhere it follows from the procedure
+        # whether only a chat model is asked for it; elsewhere it follows from the procedure
+        False
     )
-    wording: str | None = None  # the name of its wording where that is not the field's own name
+    # the name of its wording where that is not the field's own name
+    wording: str | None = None
     meaning: str = ""  # fills `{meaning}` in the wording
     own: Scale | None = (
-        None  # in place of its unit's; the levels are as many even steps as its wording has answers
+        # in place of its unit's; the levels are as many even steps as its wording has answers
+        None
     )
 
     def scale(self, rubric: Rubric) -> Scale:
@@ -79,20 +84,28 @@ class Number:
         scale, (first, last) = self.scale(rubric), self.band or (0.0, 1.0)
         span = scale.maximum - scale.minimum
         return tuple(
-            scale.minimum + span * (first + (last - first) * k / (STEPS - 1)) for k in range(STEPS)
+            scale.minimum + span * (first + (last - first) * k / (STEPS - 1))
+            for k in range(STEPS)
         )
 
     def written(self, value: float, rubric: Rubric) -> str:
         """An answer as later questions repeat it, with the precision of its scale; a strength in
         whole tenths."""
-        return f"{value:.0f}" if self.unit == "strength" else self.scale(rubric).write(value)
+        return (
+            f"{value:.0f}"
+            if self.unit == "strength"
+            else self.scale(rubric).write(value)
+        )
 
 
 def numbers(kind: type[Answer]) -> dict[str, Number]:
     """The number fields of an answer, in order."""
     fields = kind.model_fields.items()
     return {
-        name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Number)
+        name: mark
+        for name, field in fields
+        for mark in field.metadata
+        if isinstance(mark, Number)
     }
 
 
@@ -131,7 +144,10 @@ def make(kind: type[Answer], fields: Mapping[str, Any], raw: str) -> Answer:
         return kind.model_validate(dict(fields))
     except ValidationError as error:
         first = error.errors()[0]
-        where, what = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        where, what = (
+            ".".join(map(str, first["loc"])),
+            first["msg"].removeprefix("Value error, "),
+        )
         what = what[:1].lower() + what[1:]
         raise UnparseableAnswer(f"`{where}`: {what}" if where else what, raw) from None
 

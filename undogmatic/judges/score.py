@@ -53,7 +53,9 @@ def points_answer(rubric: Rubric, language: str) -> type[Points]:
         zip(rubric.levels, rubric.meanings(language), strict=True)
     ):
         # Without anchors the meaning begins with the number or category, and that is enough.
-        shown = f"{level:g}: {meaning}" if isinstance(rubric.guide, Anchors) else meaning
+        shown = (
+            f"{level:g}: {meaning}" if isinstance(rubric.guide, Anchors) else meaning
+        )
         fields[f"level_{n}"] = (
             Annotated[float, Number("percent", wording="points", meaning=shown)],
             ...,
@@ -74,7 +76,9 @@ class DistributionalJudge(Judge):
     def __init__(self, asker: Asker) -> None:
         super().__init__()
         self.asker, self.rubric = asker, asker.rubric
-        self.points = asker.question("points", points_answer(asker.rubric, asker.prompt.language))
+        self.points = asker.question(
+            "points", points_answer(asker.rubric, asker.prompt.language)
+        )
 
     async def judge(self, item: Item) -> Verdict:
         answer: Points = (await self.points.acall(item=item)).answer

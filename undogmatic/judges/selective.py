@@ -19,10 +19,15 @@ from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import read_yaml
 
-TABLE: Mapping[str, Mapping[str, Any]] = read_yaml(Path(__file__).with_name("selective.rules.yaml"))
+TABLE: Mapping[str, Mapping[str, Any]] = read_yaml(
+    Path(__file__).with_name("selective.rules.yaml")
+)
 """Rule -> threshold -> `of`, `default` and `most`."""
 COLUMNS = {
-    name for rule in TABLE.values() for threshold in rule.values() for name in threshold["of"]
+    name
+    for rule in TABLE.values()
+    for threshold in rule.values()
+    for name in threshold["of"]
 }
 """The numbers that rules need."""
 
@@ -72,18 +77,28 @@ class SelectiveJudge(Judge):
 
     name = "selective"
 
-    def __init__(self, cheap: Judge, expensive: Judge, rubric: Rubric, rules: Rules) -> None:
+    def __init__(
+        self, cheap: Judge, expensive: Judge, rubric: Rubric, rules: Rules
+    ) -> None:
         super().__init__()
-        self.cheap, self.expensive, self.rubric, self.rules = cheap, expensive, rubric, rules
+        self.cheap, self.expensive, self.rubric, self.rules = (
+            cheap,
+            expensive,
+            rubric,
+            rules,
+        )
         run = None if rules.guaranteed is None else rules.guaranteed.run
         self.promise: tuple[str, float] | None = None
         if run is not None:
             measure, threshold, self.weighed_on = read_promise(run, cheap, rubric)
             self.promise = measure, threshold
-            self.contents = {"rules": rules.model_dump(mode="json") | {"guaranteed": self.promise}}
+            self.contents = {
+                "rules": rules.model_dump(mode="json") | {"guaranteed": self.promise}
+            }
         initial = getattr(expensive, "initial", None)
         self.hands_over = (
-            isinstance(initial, Judge) and initial.program_hash() == cheap.program_hash()
+            isinstance(initial, Judge)
+            and initial.program_hash() == cheap.program_hash()
         )
 
     async def judge(self, item: Item) -> Verdict:
@@ -115,7 +130,9 @@ class SelectiveJudge(Judge):
             numbers["width"] = high - low
         fired, unknown = [], []
         for name, rule in (
-            (name, rule) for name in TABLE if (rule := getattr(self.rules, name)) is not None
+            (name, rule)
+            for name in TABLE
+            if (rule := getattr(self.rules, name)) is not None
         ):
             values: dict[str, list[Any]] = {
                 key: [numbers.get(column) for column in threshold["of"]]
@@ -123,17 +140,23 @@ class SelectiveJudge(Judge):
             }
             if any(None in several for several in values.values()):
                 unknown.append(name)
-            elif all(beyond(key, getattr(rule, key), *several) for key, several in values.items()):
+            elif all(
+                beyond(key, getattr(rule, key), *several)
+                for key, several in values.items()
+            ):
                 fired.append(name)
         if self.promise is not None:
             measure, threshold = self.promise
             doubt = doubt_of(verdict, measure)
-            if doubt is None or doubt > threshold:  # without a doubt there is no promise
+            # without a doubt there is no promise
+            if doubt is None or doubt > threshold:
                 fired.append("guaranteed")
         return fired, unknown
 
 
-def beyond(key: str, threshold: float, value: float, other: float | None = None) -> bool:
+def beyond(
+    key: str, threshold: float, value: float, other: float | None = None
+) -> bool:
     """Whether a number, or its distance to another, lies beyond the threshold called `..._above` or
     `..._below`. 0.9 - 0.6 is 0.30000000000000004 in floating point, which is no gap above 0.3."""
     distance = (value if other is None else abs(value - other)) - threshold
@@ -147,13 +170,19 @@ def _share(verdict: Verdict, item: Item, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError(f"item {item.id!r}: metadata field `{name}` is {value!r}, not a number.")
+        raise DataError(
+            f"item {item.id!r}: metadata field `{name}` is {value!r}, not a number."
+        )
     if not 0 <= value <= 1:
-        raise DataError(f"item {item.id!r}: `{name}` is {value}; it must lie in [0, 1].")
+        raise DataError(
+            f"item {item.id!r}: `{name}` is {value}; it must lie in [0, 1]."
+        )
     return value
 
 
-def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float, frozenset[str]]:
+def read_promise(
+    typed: str, cheap: Judge, rubric: Rubric
+) -> tuple[str, float, frozenset[str]]:
     """The measure of doubt, the threshold up to which the run in the folder `typed`, with
     `analysis=escalation`, lets a judge decide alone, and the marks of the texts that chose it.
     Raises ConfigError: no such run, one of another judge or scale, or one that could promise
@@ -185,7 +214,11 @@ def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float, 
             f" {again}"
         )
     threshold = float(folder.metrics["escalation.threshold"])
-    return str(items["measure"].iloc[0]), threshold, frozenset(items["text_mark"].astype(str))
+    return (
+        str(items["measure"].iloc[0]),
+        threshold,
+        frozenset(items["text_mark"].astype(str)),
+    )
 
 
 def doubt_of(verdict: Verdict, measure: str) -> float | None:
@@ -196,9 +229,15 @@ def doubt_of(verdict: Verdict, measure: str) -> float | None:
         "procedure": verdict.doubt,
         "width": None if low is None or high is None else abs(high - low),
         "entropy": (
-            None if verdict.distribution is None else verdict.distribution.normalised_entropy
+            None
+            if verdict.distribution is None
+            else verdict.distribution.normalised_entropy
         ),
-        "confidence": None if verdict.confidence is None else 100.0 - verdict.confidence,
-        "level": {None: None, "low": 0.0, "medium": 1.0, "high": 2.0}[verdict.uncertainty],
+        "confidence": None
+        if verdict.confidence is None
+        else 100.0 - verdict.confidence,
+        "level": {None: None, "low": 0.0, "medium": 1.0, "high": 2.0}[
+            verdict.uncertainty
+        ],
     }
     return values[measure]

@@ -29,24 +29,29 @@ class Model:
     """Base of all models. `connect` is called once before the first call, `close` after the
     last."""
 
-    name: str  # full identity for provenance and cache keys: server or file hash included
+    # full identity for provenance and cache keys: server or file hash included
+    name: str
     readouts: tuple[str, ...]  # names of the readouts it can serve, the default first
     max_concurrency: int | None = (
         None  # calls it can usefully have in flight, or None for no limit of its own
     )
     base: bool = (
-        False  # whether it is a base model, which continues a text instead of answering a chat
+        # whether it is a base model, which continues a text instead of answering a chat
+        False
     )
     sha256: str | None = (
-        None  # of its file, where it is one: what was fitted on its states belongs to that file
+        # of its file, where it is one: what was fitted on its states belongs to that file
+        None
     )
     rubric: str | None = None  # the only rubric that it can judge by, or None for any
     # marks (`records.text_mark`) of the texts that it was itself fitted on
     fitted_on: frozenset[str] = frozenset()
     context: int | None = (
-        None  # tokens that question and answer may have together; None where it is not known
+        # tokens that question and answer may have together; None where it is not known
+        None
     )
-    licence: Licence | None = None  # by language; None: its provider's terms, whatever they are
+    # by language; None: its provider's terms, whatever they are
+    licence: Licence | None = None
     gateway: Gateway
 
     def default_readout(self, rubric: str) -> str:
@@ -97,7 +102,8 @@ class SeveralModels(Model):
         self.models = tuple(models)
         self.name = " + ".join(model.name for model in self.models)
         self.max_concurrency = min(
-            (m.max_concurrency for m in models if m.max_concurrency is not None), default=None
+            (m.max_concurrency for m in models if m.max_concurrency is not None),
+            default=None,
         )
 
     def asked(self) -> Model:
@@ -125,14 +131,17 @@ class View(Record):
     pool: Literal["text", "after", "last"] = (
         "text"  # mean over its tokens, mean over those of `after`, or the last one
     )
-    echo: bool = False  # whether the text is given twice; pooling is then over its second copy
+    # whether the text is given twice; pooling is then over its second copy
+    echo: bool = False
 
     def segments(self, text: str) -> tuple[str, str, str]:
         """What stands before the pooled copy of the text, that copy, and what stands after it."""
         before = f"{self.before}{text}\n\n" if self.echo else self.before
         return before, text, self.after
 
-    def pooled(self, states: list[np.ndarray], lengths: tuple[int, int, int]) -> np.ndarray:
+    def pooled(
+        self, states: list[np.ndarray], lengths: tuple[int, int, int]
+    ) -> np.ndarray:
         """States of the chosen blocks -> the feature vector, shape (len(blocks) * width,), float32.
 
         Args:
@@ -148,7 +157,9 @@ class View(Record):
             "after": slice(end, end + after),
             "last": slice(-1, None),
         }[self.pool]
-        return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(np.float32)
+        return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(
+            np.float32
+        )
 
 
 class Pieces(NamedTuple):

@@ -15,7 +15,12 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
-from undogmatic.errors import ConfigError, TransportError, UndogmaticError, UnparseableAnswer
+from undogmatic.errors import (
+    ConfigError,
+    TransportError,
+    UndogmaticError,
+    UnparseableAnswer,
+)
 from undogmatic.models.calls import RAW_LIMIT, Retryable
 from undogmatic.models.http import LONGEST_BODY, JsonClient, LongReply
 from undogmatic.safety.outside import Unreadable, brief, json_value
@@ -93,7 +98,9 @@ class _Reader:
     not asked is left out, and all that is kept has a bound.
     """
 
-    def __init__(self, mark: str, count: int, read: Callable[[Mapping[str, Any]], Answer]) -> None:
+    def __init__(
+        self, mark: str, count: int, read: Callable[[Mapping[str, Any]], Answer]
+    ) -> None:
         self.found: dict[str, Answer] = {}
         self.mark, self.read = mark, read
         self.room, self.strange = ROOM + count * ROOM_EACH, STRANGE_LINES
@@ -130,11 +137,15 @@ class _Reader:
             except Unreadable as error:
                 why = f"its line is {error}"
             else:
-                if isinstance(said, dict) and isinstance(key := said.get("custom_id"), str):
+                if isinstance(said, dict) and isinstance(
+                    key := said.get("custom_id"), str
+                ):
                     return key, self.read(said)
                 return None, Answer(why="it names no question")
         named = _CUSTOM_ID.search(line)
-        return None if named is None else named[1].decode(), Answer(200, line[:RAW_LIMIT], why)
+        return None if named is None else named[1].decode(), Answer(
+            200, line[:RAW_LIMIT], why
+        )
 
 
 def _better(one: Answer, other: Answer) -> Answer:
@@ -197,7 +208,11 @@ class Batches:
                 if _moment(row.get("created_at")) < since - CLOCKS:
                     return
                 yield row
-            last = _usable(rows[-1].get("id")) if rows and isinstance(rows[-1], dict) else None
+            last = (
+                _usable(rows[-1].get("id"))
+                if rows and isinstance(rows[-1], dict)
+                else None
+            )
             # else the same page, again and again
             if not page.get("has_more") or last is None or last in seen:
                 return
@@ -208,7 +223,9 @@ class Batches:
         """Have the provider make something; its id. Raises Unnamed where it did, and the id cannot
         be used."""
         try:
-            status, headers, body = await self.client.request("POST", self.base + path, **sent)
+            status, headers, body = await self.client.request(
+                "POST", self.base + path, **sent
+            )
         except (
             UnparseableAnswer
         ) as error:  # a good status, and a body that cannot be unpacked, or has no end
@@ -221,9 +238,13 @@ class Batches:
             raise Unnamed(str(error)) from error
 
     async def _json(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
-        status, headers, body = await self.client.request(method, self.base + path, **sent)
+        status, headers, body = await self.client.request(
+            method, self.base + path, **sent
+        )
         if status == 404 and method == "GET" and "?" not in path:
-            raise BatchLost(f"{self.client.about} does not know {path.rpartition('/')[2]} any more")
+            raise BatchLost(
+                f"{self.client.about} does not know {path.rpartition('/')[2]} any more"
+            )
         return self.client.understood(status, headers, body)
 
     async def _read(self, path: str, reader: _Reader) -> str:
@@ -248,7 +269,9 @@ class Batches:
                 f"{self.client.about} sent a page in place of the answers ({path})"
             )
         if status == 404:
-            raise BatchLost(f"{self.client.about} does not have the answers ({path}) any more")
+            raise BatchLost(
+                f"{self.client.about} does not have the answers ({path}) any more"
+            )
         if not 200 <= status < 300:
             self.client.understood(status, headers, body)
         return ""
@@ -265,12 +288,17 @@ class OpenAIBatches(Batches):
 
         endpoint = URL(self.base).path.rstrip("/") + self.path
         whole = b"".join(
-            to_json({"custom_id": key, "method": "POST", "url": endpoint, "body": request}) + b"\n"
+            to_json(
+                {"custom_id": key, "method": "POST", "url": endpoint, "body": request}
+            )
+            + b"\n"
             for key, request in requests.items()
         )
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")
-        form.add_field("file", whole, filename=f"{mark}.jsonl", content_type="application/jsonl")
+        form.add_field(
+            "file", whole, filename=f"{mark}.jsonl", content_type="application/jsonl"
+        )
         form_body = form()
         kind = {"Content-Type": form_body.content_type}
         try:
@@ -278,7 +306,9 @@ class OpenAIBatches(Batches):
         except Unnamed as error:  # a file alone asks nothing and costs nothing
             raise Retryable(f"the file of questions was not taken: {error}") from error
         made = {"input_file_id": file, "endpoint": endpoint, "completion_window": "24h"}
-        return await self._made(self.place, data=to_json(made | {"metadata": {"undogmatic": mark}}))
+        return await self._made(
+            self.place, data=to_json(made | {"metadata": {"undogmatic": mark}})
+        )
 
     async def find(self, mark: str, count: int, since: float) -> str | None:
         odd = None
@@ -293,9 +323,13 @@ class OpenAIBatches(Batches):
     async def answers(self, batch: str, mark: str, count: int) -> Answers:
         said = await self._json("GET", f"{self.place}/{batch}")
         reader, rest = _Reader(mark, count, _of_openai), ""
-        files = [_usable(said.get(name)) for name in ("error_file_id", "output_file_id")]
+        files = [
+            _usable(said.get(name)) for name in ("error_file_id", "output_file_id")
+        ]
         if files == [None, None] and _count(said.get("request_counts"), "completed"):
-            raise UnparseableAnswer(f"the batch {batch} has answers, and no file of them is named")
+            raise UnparseableAnswer(
+                f"the batch {batch} has answers, and no file of them is named"
+            )
         for file in filter(None, files):
             rest = await self._read(f"/files/{file}/content", reader) or rest
         if not reader.found and said.get("status") == "failed":
@@ -307,7 +341,9 @@ class OpenAIBatches(Batches):
     def _state(self, said: Mapping[str, Any]) -> State:
         word = str(said.get("status"))
         done = _count(said.get("request_counts"), "completed", "failed")
-        return State(word in ("completed", "failed", "expired", "cancelled"), done, word)
+        return State(
+            word in ("completed", "failed", "expired", "cancelled"), done, word
+        )
 
 
 def _count(counts: Any, *names: str) -> int:
@@ -338,14 +374,20 @@ def _of_openai(line: Mapping[str, Any]) -> Answer:
     status = _status(response.get("status_code")) if isinstance(response, dict) else 0
     if isinstance(response, dict) and status:
         return Answer(status, to_json(response.get("body")))
-    code = (error.get("code") or error.get("message")) if isinstance(error, dict) else error
+    code = (
+        (error.get("code") or error.get("message"))
+        if isinstance(error, dict)
+        else error
+    )
     return Answer(why=str(code or "there is no answer")[:300])
 
 
 def _status(said: Any) -> int:
     """What a line gives as the status of its answer; 0 for what is none."""
     return (
-        said if isinstance(said, int) and not isinstance(said, bool) and 100 <= said <= 999 else 0
+        said
+        if isinstance(said, int) and not isinstance(said, bool) and 100 <= said <= 999
+        else 0
     )
 
 
@@ -355,7 +397,9 @@ class AnthropicBatches(Batches):
     place = "/v1/messages/batches"
 
     async def submit(self, requests: Mapping[str, Any], mark: str) -> str:
-        rows = [{"custom_id": key, "params": request} for key, request in requests.items()]
+        rows = [
+            {"custom_id": key, "params": request} for key, request in requests.items()
+        ]
         return await self._made(self.place, data=to_json({"requests": rows}))
 
     async def find(self, mark: str, count: int, since: float) -> str | None:
@@ -407,7 +451,11 @@ def _usable(said: Any) -> str | None:
 
 def _id(said: Mapping[str, Any]) -> str:
     if (known := _usable(given := said.get("id"))) is None:
-        what = "no id" if given is None else f"the id {brief(given, 60)}, which cannot be used"
+        what = (
+            "no id"
+            if given is None
+            else f"the id {brief(given, 60)}, which cannot be used"
+        )
         raise UnparseableAnswer(f"the provider's reply names {what}")
     return known
 

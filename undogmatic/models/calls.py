@@ -89,10 +89,18 @@ class Retryable(UndogmaticError):
     whether it has too much to do, and `limited` whether it says that we ask too much of it."""
 
     def __init__(
-        self, message: str, after: float | None = None, full: bool = False, limited: bool = False
+        self,
+        message: str,
+        after: float | None = None,
+        full: bool = False,
+        limited: bool = False,
     ) -> None:
         super().__init__(message)
-        self.after, self.full, self.limited = after, full or after is not None or limited, limited
+        self.after, self.full, self.limited = (
+            after,
+            full or after is not None or limited,
+            limited,
+        )
 
 
 @contextlib.contextmanager
@@ -103,7 +111,8 @@ def reading(raw: Any) -> Iterator[None]:
         yield
     except (UndogmaticError, TimeoutError):
         raise
-    except Exception as error:  # an answer may be anything, and so may what goes wrong over it
+    # an answer may be anything, and so may what goes wrong over it
+    except Exception as error:
         what = str(error).partition("\n")[0][:200]
         raise UnparseableAnswer(
             f"the answer has another form than agreed ({type(error).__name__}:"
@@ -115,7 +124,9 @@ def reading(raw: Any) -> Iterator[None]:
 def shown(raw: Any) -> str:
     """What was read, as far as it can be shown."""
     try:
-        return without_halves(raw if isinstance(raw, str) else to_json(raw).decode())[:RAW_LIMIT]
+        return without_halves(raw if isinstance(raw, str) else to_json(raw).decode())[
+            :RAW_LIMIT
+        ]
     except (PydanticSerializationError, UnicodeError, ValueError):
         return f"a {type(raw).__name__} that cannot be written"
 
@@ -126,7 +137,11 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
         return change(value)
     if isinstance(value, dict):
         return {change(key): with_texts(part, change) for key, part in value.items()}
-    return [with_texts(part, change) for part in value] if isinstance(value, list) else value
+    return (
+        [with_texts(part, change) for part in value]
+        if isinstance(value, list)
+        else value
+    )
 
 
 class Budget:
@@ -148,7 +163,13 @@ class Budget:
     def take(self) -> None:
         """Reserve one call. Raises BudgetExceeded."""
         for key, most, used, told, example in (
-            ("max_calls", self.max_calls, self.calls, f"{self.calls} calls were made", "N"),
+            (
+                "max_calls",
+                self.max_calls,
+                self.calls,
+                f"{self.calls} calls were made",
+                "N",
+            ),
             (
                 "max_usd",
                 self.max_usd,
@@ -233,7 +254,9 @@ class ReplyCache:
     def get(self, key: str, check: Check = None) -> Reply | None:
         """The reply kept under `key`; None where there is none, or none that can be read, or where
         `check` raises."""
-        if (row := self._execute("SELECT reply FROM replies WHERE key = ?", key)) is None:
+        if (
+            row := self._execute("SELECT reply FROM replies WHERE key = ?", key)
+        ) is None:
             return None
         try:
             kept = (
@@ -254,7 +277,9 @@ class ReplyCache:
 
     def put(self, key: str, reply: Reply) -> None:
         """Keep a reply; one that is no plain JSON is not kept."""
-        with contextlib.suppress(PydanticSerializationError, UnicodeEncodeError, ValueError):
+        with contextlib.suppress(
+            PydanticSerializationError, UnicodeEncodeError, ValueError
+        ):
             text = scrub(to_json(reply._asdict(), inf_nan_mode="constants").decode())
             self._execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", key, text)
 
@@ -379,7 +404,10 @@ class Gateway:
         # `refused` is the moment from which on no other call was answered
         retries, refused = self.limits.retries, math.inf
         pace = self.pace(server) if timed else None
-        others, now = 0 if pace is None else pace.answers, asyncio.get_running_loop().time
+        others, now = (
+            0 if pace is None else pace.answers,
+            asyncio.get_running_loop().time,
+        )
 
         def note(**outcome: Any) -> None:
             note_call(
@@ -394,7 +422,8 @@ class Gateway:
         while True:
             left = 0.0 if pace is None else await pace.turn(request)
             error: ModelError
-            used, wait = None, 0.0  # tokens of an answer; seconds that the server asks to wait
+            # tokens of an answer; seconds that the server asks to wait
+            used, wait = None, 0.0
             try:
                 self.budget.take()
                 tried += 1
@@ -412,16 +441,26 @@ class Gateway:
                 )
             except Retryable as fault:
                 failed += 1
-                if fault.full and pace is not None and (fault.after or 0.0) <= self.max_wait:
+                if (
+                    fault.full
+                    and pace is not None
+                    and (fault.after or 0.0) <= self.max_wait
+                ):
                     pace.refused(left, fault.after)
                     # A server that has no room for this call and answers others has not failed, nor
                     # one whose limit is used up for this minute.
                     answers = pace.answers > others
-                    refused, others = math.inf if answers else min(refused, now()), pace.answers
+                    refused, others = (
+                        math.inf if answers else min(refused, now()),
+                        pace.answers,
+                    )
                     failed -= answers or (
                         fault.limited and retries > 0 and now() - refused < PATIENCE
                     )
-                error, wait = TransportError(f"{fault} ({tried} attempt(s))"), fault.after or 0.0
+                error, wait = (
+                    TransportError(f"{fault} ({tried} attempt(s))"),
+                    fault.after or 0.0,
+                )
                 if wait > self.max_wait:
                     error = TransportError(
                         f"{error}; the server asks to wait {wait:.0f} s, so rerun later"
@@ -442,9 +481,9 @@ class Gateway:
                 usd = 0.0 if isinstance(error, TransportError) else None
                 note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
                 raise error
-            delay = min(self.limits.backoff * 2 ** max(0, failed - 1), self.max_backoff) * (
-                1 - 0.25 * random.random()
-            )
+            delay = min(
+                self.limits.backoff * 2 ** max(0, failed - 1), self.max_backoff
+            ) * (1 - 0.25 * random.random())
             await asyncio.sleep(delay)
 
 
@@ -464,7 +503,9 @@ def checked(reply: Reply, check: Check) -> Reply:
     return reply
 
 
-def note_call(model: str, request: dict[str, Any], started: float, **outcome: Any) -> None:
+def note_call(
+    model: str, request: dict[str, Any], started: float, **outcome: Any
+) -> None:
     """Note a call of the judgment being made."""
     if (calls := _calls.get()) is not None:
         calls.append(Call(model=model, request=request, started=started, **outcome))

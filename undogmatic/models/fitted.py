@@ -51,12 +51,15 @@ class Placed(NamedTuple):
 class Calibration(NamedTuple):
     """From the raw score to the scale, learnt on held-out texts."""
 
-    raw_knots: np.ndarray  # of the monotone map, linear in between, shape (n_knots,), ascending
+    # of the monotone map, linear in between, shape (n_knots,), ascending
+    raw_knots: np.ndarray
     score_knots: np.ndarray  # where it leads from these, shape (n_knots,), ascending
     # ascending scores at which the following three hold; in between they are interpolated
     score_bins: np.ndarray
-    below: np.ndarray  # lower limit of the interval, relative to the score; `low` in the file
-    above: np.ndarray  # upper limit of the interval, relative to the score; `high` in the file
+    # lower limit of the interval, relative to the score; `low` in the file
+    below: np.ndarray
+    # upper limit of the interval, relative to the score; `high` in the file
+    above: np.ndarray
     spread: np.ndarray  # root mean square of label minus score
 
     def placed(self, raw: np.ndarray, ends: tuple[float, float]) -> Placed:
@@ -66,9 +69,13 @@ class Calibration(NamedTuple):
         """
         scores = np.clip(np.interp(raw, self.raw_knots, self.score_knots), *ends)
         below, above, sd = (
-            np.interp(scores, self.score_bins, own) for own in (self.below, self.above, self.spread)
+            np.interp(scores, self.score_bins, own)
+            for own in (self.below, self.above, self.spread)
         )
-        low, high = np.minimum(scores, scores + below), np.maximum(scores, scores + above)
+        low, high = (
+            np.minimum(scores, scores + below),
+            np.maximum(scores, scores + above),
+        )
         return Placed(scores, np.clip([low, high], *ends), sd)
 
 
@@ -87,7 +94,8 @@ class Regression(NamedTuple):
     # where they are given in single precision, it is calculated in it
     # the fitted texts in these directions, shape (n, n_components), half precision
     supports: np.ndarray
-    dual: np.ndarray  # one weight per fitted text and threshold, shape (n, n_thresholds)
+    # one weight per fitted text and threshold, shape (n, n_thresholds)
+    dual: np.ndarray
     # share of labels above each threshold, (n_thresholds,); predicted far from every fitted text
     bias: np.ndarray
     decay: np.ndarray  # shape (1,); the kernel is exp(-decay x squared distance)
@@ -152,7 +160,13 @@ def rubric_digest(rubric: Rubric) -> str:
     """What must not change between fitting and using: the scale, not the words (the probe never
     sees them)."""
     return digest(
-        [rubric.name, rubric.minimum, rubric.maximum, list(rubric.levels), rubric.direction]
+        [
+            rubric.name,
+            rubric.minimum,
+            rubric.maximum,
+            list(rubric.levels),
+            rubric.direction,
+        ]
     )
 
 
@@ -162,7 +176,10 @@ def in_types(calibration: Calibration, *parts: Any) -> dict[str, np.ndarray]:
     named = dict(zip(_CALIBRATION, calibration, strict=True))
     for part in parts:
         named |= part._asdict()
-    return {name: np.ascontiguousarray(value, dtype=_type(name)) for name, value in named.items()}
+    return {
+        name: np.ascontiguousarray(value, dtype=_type(name))
+        for name, value in named.items()
+    }
 
 
 def calibration(arrays: Mapping[str, np.ndarray]) -> Calibration:
@@ -177,7 +194,9 @@ def save(kind: Kind, about: Any, arrays: dict[str, np.ndarray], path: Path) -> N
     about = about.model_copy(update={"arrays": _digest(arrays)})
     # One metadata key: safetensors writes several in the order of a hash map, which changes from
     # run to run.
-    files.write_bytes(path, as_bytes(arrays, {kind.what: about.model_dump_json()}), files.ALL)
+    files.write_bytes(
+        path, as_bytes(arrays, {kind.what: about.model_dump_json()}), files.ALL
+    )
 
 
 def load(kind: Kind, path: Path) -> tuple[Any, dict[str, np.ndarray]]:
@@ -199,14 +218,18 @@ def load(kind: Kind, path: Path) -> tuple[Any, dict[str, np.ndarray]]:
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in axes if name in file.keys()}  # noqa: SIM118 (no mapping)
-            arrays |= dict.fromkeys(set(file.keys()) - axes.keys(), np.empty(0))  # named, not read
+            there = set(file.keys())  # the file is no mapping
+            arrays = {name: file.get_tensor(name) for name in axes if name in there}
+            # named, not read
+            arrays |= dict.fromkeys(there - axes.keys(), np.empty(0))
     except (SafetensorError, *_UNREADABLE) as error:
         raise ConfigError(
             f"{path} is not a safetensors file ({str(error)[:200]}). {again}"
         ) from None
     if kind.what not in metadata:
-        raise ConfigError(f"{path} is not a {kind.what}: its metadata lacks `{kind.what}`. {again}")
+        raise ConfigError(
+            f"{path} is not a {kind.what}: its metadata lacks `{kind.what}`. {again}"
+        )
     try:
         about: Any = kind.record.model_validate(json_value(metadata[kind.what]))
     except (Unreadable, ValidationError) as error:
@@ -245,7 +268,8 @@ def _problems(
     lengths = {"1": 1}
     for name, value in arrays.items():
         shape = tuple(
-            lengths.setdefault(axis, n) for axis, n in zip(axes[name], value.shape, strict=True)
+            lengths.setdefault(axis, n)
+            for axis, n in zip(axes[name], value.shape, strict=True)
         )
         if value.shape != shape:
             yield f"`{name}` has shape {value.shape}; the other arrays need {shape}"

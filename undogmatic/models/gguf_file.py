@@ -82,7 +82,9 @@ def gemma_file() -> Path:
             f"{target} cannot be written ({why}). Free 253 MB, or set UNDOGMATIC_CACHE."
         ) from None
     return require(
-        target, GEMMA_SHA256, "Delete it to have it made again, or name your own: model.path=FILE."
+        target,
+        GEMMA_SHA256,
+        "Delete it to have it made again, or name your own: model.path=FILE.",
     )
 
 
@@ -123,13 +125,19 @@ def require_loadable(path: Path) -> None:
         return
     most = str(2 * path.stat().st_size + ROOM)
     done = subprocess.run(
-        [sys.executable, "-c", _TRIAL, str(path), most], capture_output=True, check=False
+        [sys.executable, "-c", _TRIAL, str(path), most],
+        capture_output=True,
+        check=False,
     )
     if done.returncode == 0:
         _noted(path, loads=loader)
         return
     told = done.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
-    why = f"signal {-done.returncode}" if done.returncode < 0 else told[-1].partition(": ")[2]
+    why = (
+        f"signal {-done.returncode}"
+        if done.returncode < 0
+        else told[-1].partition(": ")[2]
+    )
     raise ConfigError(
         f"`model.path` is {str(path)!r}, and llama.cpp breaks down when it loads this file ({why});"
         " it is damaged, cut off or of a kind that it does not know. Get the file again, or name"

@@ -32,10 +32,12 @@ MOST_TOKENS, MOST_USD = (
     1000.0,
 )
 ROUNDED = (
-    0.01  # servers round, so that the logarithm of a probability of 1 may be a little more than 0
+    # servers round, so that the logarithm of a probability of 1 may be a little more than 0
+    0.01
 )
 LONGEST_ANSWER = (
-    100_000  # characters. Whoever is asked for a score and its reason does not need a tenth of it.
+    # characters. Whoever is asked for a score and its reason does not need a tenth of it.
+    100_000
 )
 
 
@@ -65,7 +67,10 @@ def find_price(configured: Price | None, provider: str | None, name: str) -> Pri
             " neither."
         )
     for entry in listed(provider, name):
-        cost_in, cost_out = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+        cost_in, cost_out = (
+            entry.get("input_cost_per_token"),
+            entry.get("output_cost_per_token"),
+        )
         if cost_in is not None and cost_out is not None:
             return Price(input=cost_in * 1e6, output=cost_out * 1e6)
     return Price()
@@ -85,10 +90,14 @@ def listed(provider: str | None, name: str) -> list[dict[str, Any]]:
         return []
     prices = json.loads(file.read_text(encoding="utf-8"))
     entries = [
-        entry for key in (f"{provider}/{name}", name) if isinstance(entry := prices.get(key), dict)
+        entry
+        for key in (f"{provider}/{name}", name)
+        if isinstance(entry := prices.get(key), dict)
     ]
     return [
-        entry for entry in entries if str(entry.get("litellm_provider", "")).startswith(provider)
+        entry
+        for entry in entries
+        if str(entry.get("litellm_provider", "")).startswith(provider)
     ]
 
 
@@ -109,7 +118,9 @@ def figure(value: Any, most: float, *kinds: Any) -> Any:
     """What a reply says that it used or cost, or None for what is no such number."""
     return (
         value
-        if isinstance(value, kinds) and not isinstance(value, bool) and 0 <= value <= most
+        if isinstance(value, kinds)
+        and not isinstance(value, bool)
+        and 0 <= value <= most
         else None
     )
 
@@ -141,11 +152,19 @@ def messages(request: Request) -> list[dict[str, str]]:
                 " text."
             )
         if odd := (
-            [] if isinstance(parts, str) else [part.type for part in parts if part.type != "text"]
+            []
+            if isinstance(parts, str)
+            else [part.type for part in parts if part.type != "text"]
         ):
-            raise ConfigError(f"a message holds a part of type {odd[0]!r}; judges send text alone.")
-        text = parts if isinstance(parts, str) else "\n".join(part.text for part in parts)
-        sent.append({"role": "system" if role == "developer" else role, "content": text})
+            raise ConfigError(
+                f"a message holds a part of type {odd[0]!r}; judges send text alone."
+            )
+        text = (
+            parts if isinstance(parts, str) else "\n".join(part.text for part in parts)
+        )
+        sent.append(
+            {"role": "system" if role == "developer" else role, "content": text}
+        )
     return sent
 
 
@@ -168,7 +187,13 @@ def settled(
     from dspy.lm15 import Message, Response, TextPart, Usage
 
     if stop in ("refusal", "filter"):
-        why = f": {text[:200]}" if text else " (content filter)" if stop == "filter" else ""
+        why = (
+            f": {text[:200]}"
+            if text
+            else " (content filter)"
+            if stop == "filter"
+            else ""
+        )
         raise RefusedAnswer(f"the model declined{why}", text or None)
     if stop == "length":
         raise UnparseableAnswer(
@@ -184,10 +209,17 @@ def settled(
             shown(text),
         )
     named = {
-        key: value for key in ("id", "model") if isinstance(value := data.get(key), str) and value
+        key: value
+        for key in ("id", "model")
+        if isinstance(value := data.get(key), str) and value
     }
-    message, usage = Message("assistant", (TextPart(text),)), Usage(used.input, used.output)
-    return Response(named.get("id"), named.get("model", model), message, "stop", usage, logprobs)
+    message, usage = (
+        Message("assistant", (TextPart(text),)),
+        Usage(used.input, used.output),
+    )
+    return Response(
+        named.get("id"), named.get("model", model), message, "stop", usage, logprobs
+    )
 
 
 def content_text(content: Any) -> str:
@@ -218,7 +250,9 @@ def token_logprobs(sent: Any) -> tuple[Any, ...] | None:
 
     def others(entry: Any) -> tuple[Any, ...]:
         tops = entry.get("top_logprobs") or ()
-        return tuple(TopLogprob(**pair(top)) for top in tops if top.get("logprob") is not None)
+        return tuple(
+            TopLogprob(**pair(top)) for top in tops if top.get("logprob") is not None
+        )
 
     return tuple(TokenLogprob(**pair(entry), top=others(entry)) for entry in content)
 
@@ -262,20 +296,31 @@ class HostedModel(Model):
         base = checked_base(api_base)
         learn(extra or None, "model.extra")
         self._json_mode, self._sampling, self._fixed = json_mode, sampling, extra or {}
-        mode, sampled = None if json_mode == "schema" else json_mode, None if sampling else False
-        options = set_only(json_mode=mode, sampling=sampled, extra=extra or None, **options)
+        mode, sampled = (
+            None if json_mode == "schema" else json_mode,
+            None if sampling else False,
+        )
+        options = set_only(
+            json_mode=mode, sampling=sampled, extra=extra or None, **options
+        )
         self.model_name, self.api_base, shown = name, base, shown_address(base)
         self.server = "{0.scheme}://{0.netloc}".format(urlsplit(base))
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
         contexts = (entry.get("max_input_tokens") for entry in listed(provider, name))
         self.context = next(
-            (tokens for tokens in contexts if isinstance(tokens, int) and tokens > 0), None
+            (tokens for tokens in contexts if isinstance(tokens, int) and tokens > 0),
+            None,
         )
         key = find_key(key_env, f"model.name={name}")
         learn(base + self.path, "model.api_base")
         self.client = JsonClient(
-            base + self.path, self.headers, key_env, key, self.key_header, f"{name} at {shown}"
+            base + self.path,
+            self.headers,
+            key_env,
+            key,
+            self.key_header,
+            f"{name} at {shown}",
         )
 
     def connect(self, gateway: Gateway) -> None:
@@ -297,7 +342,9 @@ class HostedModel(Model):
     async def close(self) -> None:
         await self.client.close()
 
-    async def exchange(self, payload: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
+    async def exchange(
+        self, payload: dict[str, Any], read: Callable[[dict[str, Any]], T]
+    ) -> T:
         """Send `payload` through the gateway, and `read` the reply's body, which lacks nothing
         (`_lacking`). This is the one door for answers: whatever goes wrong over one, fresh or
         cached, is a ModelError.
@@ -313,7 +360,9 @@ class HostedModel(Model):
 
     def _checked(self, data: Any) -> None:
         if not isinstance(data, dict):
-            raise UnparseableAnswer(f"the reply is a {type(data).__name__}, not an object")
+            raise UnparseableAnswer(
+                f"the reply is a {type(data).__name__}, not an object"
+            )
         if what := self._lacking(data):
             self.client.embedded_fault(data)
             raise UnparseableAnswer(f"the reply has no {what}", shown(data))
@@ -343,7 +392,9 @@ class HostedModel(Model):
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         usage = data.get("usage")
         usage = usage if isinstance(usage, dict) else {}
-        sent, written = (figure(usage.get(name), MOST_TOKENS, int) for name in self.usage)
+        sent, written = (
+            figure(usage.get(name), MOST_TOKENS, int) for name in self.usage
+        )
         usd = figure(usage.get("cost"), MOST_USD, int, float)
         return Tokens(sent, written, None if usd is None else float(usd))
 
@@ -359,7 +410,8 @@ class ChatModel(HostedModel):
     def __init__(
         self,
         name: str,
-        api_base: str,  # up to and including the version, e.g. https://api.openai.com/v1
+        # up to and including the version, e.g. https://api.openai.com/v1
+        api_base: str,
         key_env: str | None = None,
         provider: str | None = None,
         price: Price | None = None,
@@ -374,7 +426,8 @@ class ChatModel(HostedModel):
         extra: dict[str, Any] | None = None,  # further fields of the request body
         batch: (
             bool | None
-        ) = None,  # whether the server has OpenAI's Batch API; None: OpenAI's own servers have it
+            # whether the server has OpenAI's Batch API; None: OpenAI's own servers have it
+        ) = None,
         # "merge" puts the system message into the user's turn, for templates that take none
         system: Literal["keep", "merge"] = "keep",
     ) -> None:
@@ -390,9 +443,14 @@ class ChatModel(HostedModel):
             system=None if system == "keep" else system,
         )
         self._merges = system == "merge"
-        self.reports_price, self._max_tokens_field = provider == "openrouter", max_tokens_field
+        self.reports_price, self._max_tokens_field = (
+            provider == "openrouter",
+            max_tokens_field,
+        )
         self._fixed = self._fixed | set_only(reasoning_effort=reasoning_effort)
-        self.batches = OpenAIBatches if batch or (batch is None and provider == "openai") else None
+        self.batches = (
+            OpenAIBatches if batch or (batch is None and provider == "openai") else None
+        )
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
@@ -408,19 +466,25 @@ class ChatModel(HostedModel):
         payload: dict[str, Any] = {"model": self.model_name, "messages": turns}
         payload |= set_only(**{self._max_tokens_field: config.max_tokens})
         payload |= (
-            set_only(temperature=config.temperature, top_p=config.top_p) if self._sampling else {}
+            set_only(temperature=config.temperature, top_p=config.top_p)
+            if self._sampling
+            else {}
         )
         payload |= set_only(seed=config.seed, stop=list(config.stop) or None)
         payload |= set_only(
-            frequency_penalty=config.frequency_penalty, presence_penalty=config.presence_penalty
+            frequency_penalty=config.frequency_penalty,
+            presence_penalty=config.presence_penalty,
         )
         if config.logprobs is not None:
-            payload |= {"logprobs": True} | set_only(top_logprobs=config.logprobs or None)
+            payload |= {"logprobs": True} | set_only(
+                top_logprobs=config.logprobs or None
+            )
         form = config.response_format
         if form is not None and self._json_mode == "object":
             payload["response_format"] = {"type": "json_object"}
         elif form is not None and self._json_mode == "schema":
-            if form.get("type") == "json_schema":  # flat in DSPy, nested in the chat API
+            # flat in DSPy, nested in the chat API
+            if form.get("type") == "json_schema":
                 inner = {"name": "answer"} | {
                     key: value for key, value in form.items() if key != "type"
                 }
@@ -439,13 +503,20 @@ class ChatModel(HostedModel):
     def _response(self, data: dict[str, Any], with_logprobs: bool) -> Response:
         choice = data["choices"][0]
         message, reason = choice["message"], choice.get("finish_reason")
-        text, refusal = content_text(message.get("content")), content_text(message.get("refusal"))
+        text, refusal = (
+            content_text(message.get("content")),
+            content_text(message.get("refusal")),
+        )
         stop: Stop = "stop"
         if message.get("refusal") or reason == "content_filter":
-            stop, text = "filter" if reason == "content_filter" else "refusal", refusal or text
+            stop, text = (
+                "filter" if reason == "content_filter" else "refusal",
+                refusal or text,
+            )
         elif (
             with_logprobs
-        ):  # one token of a distribution is all that is wanted; it always ends for length
+            # one token of a distribution is all that is wanted; it always ends for length
+        ):
             text = text or " "
         elif reason == "length":
             stop = "length"
@@ -462,21 +533,29 @@ class AzureModel(ChatModel):
     def __init__(
         self,
         name: str,  # the deployment's
-        api_base: str,  # the resource's address, e.g. https://myresource.openai.azure.com
+        # the resource's address, e.g. https://myresource.openai.azure.com
+        api_base: str,
         api_version: str,  # e.g. 2024-10-21
         key_env: str | None = "AZURE_OPENAI_API_KEY",
         prices_like: (
             str | None
-        ) = None,  # the model behind the deployment, for the price list, e.g. gpt-4.1-mini
+            # the model behind the deployment, for the price list, e.g. gpt-4.1-mini
+        ) = None,
         price: Price | None = None,
         json_mode: JsonMode = "schema",
         sampling: bool = True,
-        max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens",
+        max_tokens_field: Literal[
+            "max_tokens", "max_completion_tokens"
+        ] = "max_completion_tokens",
         reasoning_effort: str | None = None,
         extra: dict[str, Any] | None = None,
     ) -> None:
-        self.path = f"/openai/deployments/{name}/chat/completions?api-version={api_version}"
+        self.path = (
+            f"/openai/deployments/{name}/chat/completions?api-version={api_version}"
+        )
         chat = (json_mode, sampling, max_tokens_field, reasoning_effort, extra)
-        price = find_price(price, "azure", prices_like if prices_like is not None else name)
+        price = find_price(
+            price, "azure", prices_like if prices_like is not None else name
+        )
         super().__init__(name, api_base, key_env, "azure", price, *chat)
         self.name += f"?api-version={api_version}"

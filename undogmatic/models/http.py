@@ -22,17 +22,29 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 from pydantic_core import to_json
 
-from undogmatic.errors import ConfigError, RefusedAnswer, TransportError, UnparseableAnswer
+from undogmatic.errors import (
+    ConfigError,
+    RefusedAnswer,
+    TransportError,
+    UnparseableAnswer,
+)
 from undogmatic.models.calls import RAW_LIMIT, Retryable, with_texts, within
 from undogmatic.safety import secrets
 from undogmatic.safety.outside import Unreadable, json_value, read_env
-from undogmatic.safety.secrets import has_secret, keep, keep_environment, learn, shown_address
+from undogmatic.safety.secrets import (
+    has_secret,
+    keep,
+    keep_environment,
+    learn,
+    shown_address,
+)
 
 if TYPE_CHECKING:
     import aiohttp
 
 LONGEST_BODY = (
-    4_000_000  # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
+    # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
+    4_000_000
 )
 LONGEST_WAIT = 1e9  # seconds; whoever asks for more means never
 _RETRIED, _FULL = (408, 409, 425, 429), (429, 503, 529)
@@ -75,7 +87,8 @@ _ADVICE = {
     402: "The account has no credit left; add some, or choose another model=.",
     404: "Check model.name and model.api_base: the server knows no such model or address.",
     **dict.fromkeys(
-        range(300, 400), "The server redirects; set model.api_base to the final address."
+        range(300, 400),
+        "The server redirects; set model.api_base to the final address.",
     ),
 }
 _brought: dict[str, str] = {}
@@ -97,7 +110,8 @@ class JsonClient:
         key: SecretStr | None,  # None for a server that needs none
         # the header that carries the key; "Authorization" takes it as a bearer token
         key_header: str,
-        about: str,  # how messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1"
+        # how messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1"
+        about: str,
     ) -> None:
         self.url, self.about, self._variable, self._key, self._key_header = (
             url,
@@ -117,7 +131,9 @@ class JsonClient:
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
         # The proxy is looked up once, because aiohttp would do it for every request.
         direct = is_local(url) or urllib.request.proxy_bypass(urlsplit(url).netloc)
-        self._proxy = None if direct else urllib.request.getproxies().get(urlsplit(url).scheme)
+        self._proxy = (
+            None if direct else urllib.request.getproxies().get(urlsplit(url).scheme)
+        )
 
     async def post(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The JSON object that came back with a good status, without the key, which servers echo.
@@ -132,7 +148,9 @@ class JsonClient:
                 text too long for the model, or a request that the server does not take after it
                 took others.
         """
-        return self.understood(*await self.request("POST", self.url, data=to_json(payload)))
+        return self.understood(
+            *await self.request("POST", self.url, data=to_json(payload))
+        )
 
     async def request(
         self, method: str, url: str, **sent: Any
@@ -212,9 +230,13 @@ class JsonClient:
                 "Start the server, check the network, or correct model.api_base"
             ) from None
         except (aiohttp.ClientError, ConnectionError) as error:
-            raise Retryable(f"{self.about} broke the connection ({type(error).__name__})") from None
+            raise Retryable(
+                f"{self.about} broke the connection ({type(error).__name__})"
+            ) from None
 
-    def understood(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    def understood(
+        self, status: int, headers: Mapping[str, str], body: bytes
+    ) -> dict[str, Any]:
         """What came back, as the object it is; raises as `post` does."""
         if not _good(status):
             self._fault(status, headers, _said(body))
@@ -259,7 +281,10 @@ class JsonClient:
         a few packed bytes may stand for a great many. Raises UnparseableAnswer for what cannot be
         unpacked; where it must be `whole`, Retryable for what has no end (some servers leave it
         out, and a single answer shows itself whether it is whole)."""
-        packed = reply.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
+        packed = (
+            reply.headers.get("Content-Encoding", "identity").strip().lower()
+            or "identity"
+        )
         if packed not in _PACKED:
             raise UnparseableAnswer(
                 f"{self.about} sent a body packed as {packed[:40]!r}, which was not asked for"
@@ -274,7 +299,9 @@ class JsonClient:
             while more:
                 if unpack is None:
                     # A gzip may go on with another one; what else follows an end says nothing.
-                    if ended and not ("gzip" in packed and chunk.startswith(b"\x1f\x8b")):
+                    if ended and not (
+                        "gzip" in packed and chunk.startswith(b"\x1f\x8b")
+                    ):
                         yield b"", sent
                         break
                     # "deflate" comes with a header of zlib's or without.
@@ -312,7 +339,9 @@ class JsonClient:
         that was opened in between and is never closed then. Each step below is one step for all
         threads; a lock could not be copied with the model.
         """
-        if (session := self._sessions.pop(asyncio.get_running_loop(), None)) is not None:
+        if (
+            session := self._sessions.pop(asyncio.get_running_loop(), None)
+        ) is not None:
             await session.close()
         for loop in list(self._sessions):
             if loop.is_closed():
@@ -351,19 +380,29 @@ class JsonClient:
         reply = f"{self.about} answered {status}" + (f": {message}" if message else "")
         without_quota = status == 429 and "insufficient_quota" in text
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
-            raise RefusedAnswer(f"the provider's filter stopped the request ({message})", raw)
+            raise RefusedAnswer(
+                f"the provider's filter stopped the request ({message})", raw
+            )
         if (status in _RETRIED or status >= 500) and not without_quota:
             raise Retryable(
                 reply, retry_after(headers), full=status in _FULL, limited=status == 429
             )
-        if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
-            raise UnparseableAnswer(f"the text is too long for the model ({message})", raw)
+        if status == 413 or (
+            status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)
+        ):
+            raise UnparseableAnswer(
+                f"the text is too long for the model ({message})", raw
+            )
         hints = (hint for word, hint in _HINTS.items() if word in text)
-        advice = _ADVICE.get(status) or next(hints, "Check model.name and the readout's options.")
+        advice = _ADVICE.get(status) or next(
+            hints, "Check model.name and the readout's options."
+        )
         if 400 <= status < 500 and _NO_SYSTEM.search(message):
             advice = _SYSTEM_HINT
         if without_quota:
-            advice = "The account has no quota left; add credit, or choose another model=."
+            advice = (
+                "The account has no quota left; add credit, or choose another model=."
+            )
         elif status == 403 and "logprobs" in message:
             # The key is good; it is the model, or the account, that gives none.
             advice = _HINTS["logprobs"]
@@ -408,7 +447,9 @@ def _message(body: Any, listed: bool = False) -> str:
     if isinstance(body, str):
         return body
     if isinstance(body, list):
-        return "; ".join(filter(None, (_message(entry, listed=True) for entry in body[:3])))
+        return "; ".join(
+            filter(None, (_message(entry, listed=True) for entry in body[:3]))
+        )
     if not isinstance(body, dict):
         return ""
     if listed and isinstance(body.get("loc"), list):
@@ -434,7 +475,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             # a date may be odd in many ways
             with suppress(ArithmeticError, LookupError, TypeError, ValueError):
                 moment = parsedate_to_datetime(value[:100])
-                seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time()
+                seconds = (
+                    moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+                    - time.time()
+                )
         if not math.isnan(seconds):
             return min(LONGEST_WAIT, max(0.0, seconds))
     return None

@@ -39,11 +39,16 @@ class _Batch(ctypes.Structure):
     _fields_ = (
         ("n_tokens", ctypes.c_int32),
         ("token", ctypes.POINTER(ctypes.c_int32)),
-        *((name, ctypes.c_void_p) for name in ("embd", "pos", "n_seq_id", "seq_id", "logits")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("embd", "pos", "n_seq_id", "seq_id", "logits")
+        ),
     )
 
 
-_EVALUATED = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_bool, ctypes.c_void_p)
+_EVALUATED = ctypes.CFUNCTYPE(
+    ctypes.c_bool, ctypes.c_void_p, ctypes.c_bool, ctypes.c_void_p
+)
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _silence = _LOG(lambda level, text, data: None)
 _P, _I, _B, _S = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool, ctypes.c_size_t
@@ -63,7 +68,10 @@ _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_set_abort_callback": (None, (_P, _P, _P)),
     "llama_memory_clear": (None, (_P, _B)),
     "llama_state_seq_get_size": (_S, (_P, _I)),
-    "llama_state_seq_get_data llama_state_seq_set_data": (_S, (_P, ctypes.c_char_p, _S, _I)),
+    "llama_state_seq_get_data llama_state_seq_set_data": (
+        _S,
+        (_P, ctypes.c_char_p, _S, _I),
+    ),
     "llama_decode": (_I, (_P, _Batch)),
     "llama_get_logits_ith": (ctypes.POINTER(ctypes.c_float), (_P, _I)),
     "llama_token_to_piece": (_I, (_P, _I, ctypes.c_char_p, _I, _I, _B)),
@@ -83,7 +91,8 @@ def library() -> Any:
     took 30 to 70 s instead of 3.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # read once, when the library is loaded
+        # read once, when the library is loaded
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     import xllamacpp.xllamacpp as extension
 
     return extension
@@ -116,7 +125,10 @@ class Ended:
 
 _ABORT = ctypes.CFUNCTYPE(_S, _P)
 _given_up = _ABORT(
-    ("strlen", ctypes.CDLL(ctypes.util.find_library("msvcrt") if os.name == "nt" else None))
+    (
+        "strlen",
+        ctypes.CDLL(ctypes.util.find_library("msvcrt") if os.name == "nt" else None),
+    )
 )
 
 
@@ -153,10 +165,14 @@ class Llama:
             raise ConfigError(
                 f"llama.cpp cannot load {path}; `model.path` must be a GGUF file it supports."
             )
-        self._context = self._c.llama_init_from_model(self._model, self._parameters(context))
+        self._context = self._c.llama_init_from_model(
+            self._model, self._parameters(context)
+        )
         if not self._context:
             self.close()
-            raise ConfigError(f"llama.cpp cannot make a context of {context} tokens for {path}.")
+            raise ConfigError(
+                f"llama.cpp cannot make a context of {context} tokens for {path}."
+            )
         self._memory = self._c.llama_get_memory(self._context)
         self._vocabulary = self._c.llama_model_get_vocab(self._model)
         self._width = self._c.llama_model_n_embd(self._model)
@@ -182,7 +198,9 @@ class Llama:
         raw = text.encode()
         room = len(raw) + 8
         tokens = (ctypes.c_int32 * room)()
-        count = self._c.llama_tokenize(self._vocabulary, raw, len(raw), tokens, room, begin, False)
+        count = self._c.llama_tokenize(
+            self._vocabulary, raw, len(raw), tokens, room, begin, False
+        )
         return list(tokens[:count])
 
     def states(self, tokens: Sequence[int], blocks: Sequence[int]) -> list[np.ndarray]:
@@ -212,7 +230,8 @@ class Llama:
             for rows in states
         ]
         return [
-            (rows / scale).astype(np.float32) for rows, scale in zip(states, scales, strict=True)
+            (rows / scale).astype(np.float32)
+            for rows, scale in zip(states, scales, strict=True)
         ]
 
     def next_token(self, parts: Sequence[str], top: int) -> tuple[list[list[Any]], int]:
@@ -232,7 +251,9 @@ class Llama:
             for token in best
         ], count
 
-    def continued(self, parts: Sequence[str], most: int, until: str = "") -> tuple[str, int, int]:
+    def continued(
+        self, parts: Sequence[str], most: int, until: str = ""
+    ) -> tuple[str, int, int]:
         """The likeliest continuation of a text (divided as in `next_token`), token by token, to the
         text's end, `until` (which is left out; nothing ends it where it is empty) or `most` tokens;
         and how many tokens the text and the continuation have. Raises ModelError where both do not
@@ -257,13 +278,18 @@ class Llama:
         """Evaluate a text, all parts but the last once for all texts that begin the same; its
         number of tokens."""
         last = len(parts) - 1
-        known = next((n for n in range(last, 0, -1) if tuple(parts[:n]) in self._kept), 0)
-        self._c.llama_memory_clear(self._memory, False)  # what is marked as unused is never read
+        known = next(
+            (n for n in range(last, 0, -1) if tuple(parts[:n]) in self._kept), 0
+        )
+        # what is marked as unused is never read
+        self._c.llama_memory_clear(self._memory, False)
         count = 0
         if known:
             self._kept.move_to_end(tuple(parts[:known]))
             state, count = self._kept[tuple(parts[:known])]
-            if not self._c.llama_state_seq_set_data(self._context, state, len(state), 0):
+            if not self._c.llama_state_seq_set_data(
+                self._context, state, len(state), 0
+            ):
                 raise ModelError("llama.cpp could not return to a prompt's beginning")
         for n in range(known, len(parts)):
             tokens = self.tokenize(parts[n], begin=n == 0)
@@ -280,7 +306,10 @@ class Llama:
             if n < last:
                 size = self._c.llama_state_seq_get_size(self._context, 0)
                 state = ctypes.create_string_buffer(size)
-                if self._c.llama_state_seq_get_data(self._context, state, size, 0) != size:
+                if (
+                    self._c.llama_state_seq_get_data(self._context, state, size, 0)
+                    != size
+                ):
                     raise ModelError("llama.cpp gave no copy of its state")
                 self._kept[tuple(parts[: n + 1])] = state, count
                 # Beyond KEPT_BYTES those used longest ago go.
@@ -306,21 +335,29 @@ class Llama:
             )
         wanted = (ctypes.c_int8 * count)(*([int(every)] * (count - 1) + [1]))
         ids = (ctypes.c_int32 * count)(*tokens)
-        batch = _Batch(count, ids, None, None, None, None, ctypes.cast(wanted, ctypes.c_void_p))
+        batch = _Batch(
+            count, ids, None, None, None, None, ctypes.cast(wanted, ctypes.c_void_p)
+        )
         status = int(self._c.llama_decode(self._context, batch))
         if self._ended.is_set():  # what the pass left behind is no state to go on from
-            raise ModelError("the evaluation was given up, because nobody waits for it any more")
+            raise ModelError(
+                "the evaluation was given up, because nobody waits for it any more"
+            )
         return status
 
     def _logits(self) -> np.ndarray:
         """The logits after the last token that was evaluated, shape (n_vocabulary,), as they lie in
         llama.cpp."""
         size = self._c.llama_vocab_n_tokens(self._vocabulary)
-        return np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,))
+        return np.ctypeslib.as_array(
+            self._c.llama_get_logits_ith(self._context, -1), (size,)
+        )
 
     def _piece(self, token: int) -> bytes:
         room = ctypes.create_string_buffer(256)
-        count = self._c.llama_token_to_piece(self._vocabulary, token, room, len(room), 0, True)
+        count = self._c.llama_token_to_piece(
+            self._vocabulary, token, room, len(room), 0, True
+        )
         return room.raw[: max(count, 0)]
 
     def _evaluated(self, tensor: int, asking: bool, _: int | None) -> bool:
@@ -333,7 +370,9 @@ class Llama:
             return not asking
         if not asking:
             values = np.empty(self._c.ggml_nbytes(tensor) // 4, dtype=np.float32)
-            self._c.ggml_backend_tensor_get(tensor, values.ctypes.data, 0, values.nbytes)
+            self._c.ggml_backend_tensor_get(
+                tensor, values.ctypes.data, 0, values.nbytes
+            )
             self._wanted[name] = values.reshape(-1, self._width)
             return bool(name != self._last)
         return True

@@ -75,17 +75,24 @@ class Pace:
         limits: PacedLimits = USUAL,  # its concurrency fixes the calls in flight
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        calls_per_minute, tokens_per_minute = limits.calls_per_minute, limits.tokens_per_minute
+        calls_per_minute, tokens_per_minute = (
+            limits.calls_per_minute,
+            limits.tokens_per_minute,
+        )
         self._clock, self._fixed = clock, limits.concurrency is not None
         self.window = float(limits.concurrency or START)
         self.limit: float | None = None
         self.answers = self.refusals = self.in_flight = self.waiting = 0
         self._most = None if calls_per_minute is None else calls_per_minute / 60
         self._calls = None if self._most is None else Slots(self._most)
-        self._tokens = None if tokens_per_minute is None else Slots(tokens_per_minute / 60)
+        self._tokens = (
+            None if tokens_per_minute is None else Slots(tokens_per_minute / 60)
+        )
         self._expected = 0.0  # tokens of a call
-        self._made, self._dry = clock(), False  # whether it ever refused all calls for seconds
-        self._in_vain = 0  # waits since the last answer after which the server still refused
+        # whether it ever refused all calls for seconds
+        self._made, self._dry = clock(), False
+        # waits since the last answer after which the server still refused
+        self._in_vain = 0
         # seconds by which all moments were put off; when the last wait ends
         self._put_off, self._free = (
             0.0,
@@ -93,7 +100,8 @@ class Pace:
         )
         # when the last calls that were not refused left
         self._sent: deque[float] = deque(maxlen=2 * MOST)
-        self._told: deque[float] = deque(maxlen=MOST)  # when the last calls were refused
+        # when the last calls were refused
+        self._told: deque[float] = deque(maxlen=MOST)
         self._cut, self._quiet, self._grown, self._step = -1e9, _FIRST_QUIET, 0.0, 0.01
         self._lowered = -1e9
         self._restart(clock(), None)
@@ -161,7 +169,9 @@ class Pace:
         self.refusals += 1
         now = self._clock()
         wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2**self._in_vain)
-        until = now + (wait if after is None else max(after, wait) if self._in_vain else after)
+        until = now + (
+            wait if after is None else max(after, wait) if self._in_vain else after
+        )
         self._in_vain += left >= self._free
         self._dry = self._dry or wait >= _LONGEST_WAIT / 2
         if until > (free := max(now, self._free)):
@@ -181,10 +191,16 @@ class Pace:
             # known anew
             return
         first = min(
-            now - 1, accepted[-FEW] if len(accepted) >= FEW else accepted[0] if accepted else now
+            now - 1,
+            accepted[-FEW]
+            if len(accepted) >= FEW
+            else accepted[0]
+            if accepted
+            else now,
         )
         seen, refused = (
-            sum(moment > first for moment in moments) for moments in (accepted, self._told)
+            sum(moment > first for moment in moments)
+            for moments in (accepted, self._told)
         )
         # Servers refuse single calls for other reasons, too; but where one says how long to wait,
         # all calls wait, so that no second one is refused.
@@ -217,7 +233,8 @@ class Pace:
         time, ever faster."""
         assert self._calls is not None and self.limit is not None
         if not self._fixed and self.in_flight + 1 >= int(self.window) < MOST:
-            self.window += 1  # the rate is what holds calls back, and the window need not
+            # the rate is what holds calls back, and the window need not
+            self.window += 1
             return
         if not self.waiting or now - self._grown < 0.2:
             return

@@ -35,7 +35,8 @@ _UNSUPPORTED_KEYWORDS = (
     "maxLength",
 )
 PROVIDERS = {"openai": "gpt", "anthropic": "claude"} | {
-    name: name for name in ("gemini", "openrouter", "azure", "ollama", "vllm", "openai_compatible")
+    name: name
+    for name in ("gemini", "openrouter", "azure", "ollama", "vllm", "openai_compatible")
 }
 """What LLM_PROVIDER may be -> the shipped config."""
 
@@ -62,7 +63,9 @@ class AnthropicModel(HostedModel):
         sampling: bool = True,  # whether the temperature is sent; some models refuse it
         extra: dict[str, Any] | None = None,  # further fields of the request body
     ) -> None:
-        super().__init__(name, api_base, key_env, price, "anthropic", json_mode, sampling, extra)
+        super().__init__(
+            name, api_base, key_env, price, "anthropic", json_mode, sampling, extra
+        )
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
@@ -95,29 +98,47 @@ class AnthropicModel(HostedModel):
             stop_sequences=list(config.stop) or None,
         )
         form = config.response_format
-        if form is not None and form.get("type") == "json_schema" and self._json_mode == "schema":
+        if (
+            form is not None
+            and form.get("type") == "json_schema"
+            and self._json_mode == "schema"
+        ):
             payload["output_config"] = {
-                "format": {"type": "json_schema", "schema": _without_bounds(form["schema"])}
+                "format": {
+                    "type": "json_schema",
+                    "schema": _without_bounds(form["schema"]),
+                }
             }
         return payload | (config.extensions or {}) | self._fixed
 
     def _lacking(self, data: dict[str, Any]) -> str:
         content = data.get("content")
-        fits = isinstance(content, list) and all(isinstance(block, dict) for block in content)
+        fits = isinstance(content, list) and all(
+            isinstance(block, dict) for block in content
+        )
         return "" if fits else "`content`"
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:
         used = super()._tokens(data)
         if used.input is None:
             return Tokens(None, None)
-        cached = (data["usage"].get(f"cache_{how}_input_tokens") for how in ("read", "creation"))
-        counts = (hosted.figure(tokens, hosted.MOST_TOKENS, int) or 0 for tokens in cached)
+        cached = (
+            data["usage"].get(f"cache_{how}_input_tokens")
+            for how in ("read", "creation")
+        )
+        counts = (
+            hosted.figure(tokens, hosted.MOST_TOKENS, int) or 0 for tokens in cached
+        )
         return Tokens(used.input + sum(counts), used.output)
 
 
 def _without_bounds(schema: Any) -> Any:
     if isinstance(schema, dict):
-        return {k: _without_bounds(v) for k, v in schema.items() if k not in _UNSUPPORTED_KEYWORDS}
+        return {
+            k: _without_bounds(v)
+            for k, v in schema.items()
+            if k not in _UNSUPPORTED_KEYWORDS
+        }
     if isinstance(schema, list):
         return [_without_bounds(entry) for entry in schema]
     return schema
@@ -141,11 +162,16 @@ class DecisionModel(HostedModel):
         api_base: str = "https://api.typesafe.ai",  # the server's origin, without /v1
         # its path; "" where `api_base` is already the full address (Cloudflare)
         endpoint: str = "/v1/systemone",
-        key_env: str | None = "TYPESAFE_API_KEY",  # on this machine an unset variable means no key
+        # on this machine an unset variable means no key
+        key_env: str | None = "TYPESAFE_API_KEY",
         price: Price | None = None,  # USD per million tokens, or None where unknown
     ) -> None:
         self.path = endpoint
-        if key_env is not None and is_local(checked_base(api_base)) and setting(key_env) is None:
+        if (
+            key_env is not None
+            and is_local(checked_base(api_base))
+            and setting(key_env) is None
+        ):
             key_env = None
         changed = None if endpoint == "/v1/systemone" else endpoint
         super().__init__(name, api_base, key_env, price, None, endpoint=changed)
@@ -223,9 +249,9 @@ class EnvModel(Model):
                 f"model=env: LLM_PROVIDER {what}. Set it in the environment or .env to:"
                 f" {', '.join(PROVIDERS)}. To use another model: model=NAME."
             )
-        node: Any = read_yaml(conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml") | (
-            options or {}
-        )
+        node: Any = read_yaml(
+            conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml"
+        ) | (options or {})
         for name, key in (("LLM_MODEL", "name"), ("LLM_BASE_URL", "api_base")):
             if (value := setting(name)) is not None:
                 node[key] = value

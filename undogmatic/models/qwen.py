@@ -73,9 +73,12 @@ class QwenModel(EmbeddedModel):
         threads: Annotated[
             int, Field(ge=1, le=1024)
         ] = 2,  # fewer where jobs of a sweep run side by side
-        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,  # tokens it can hold at once
+        # tokens it can hold at once
+        context: Annotated[int, Field(ge=64, le=131_072)] = CONTEXT,
     ) -> None:
-        super().__init__(path or str(downloaded(size)), None, threads, context, base=False)
+        super().__init__(
+            path or str(downloaded(size)), None, threads, context, base=False
+        )
         if path is None:
             self.licence = LICENCE
 
@@ -91,13 +94,20 @@ def downloaded(size: str) -> Path:
             " model that you may use: model.path=FILE."
         )
     if size not in published():
-        raise ConfigError(f"`model.size` is {size!r}; there are {', '.join(published())}.")
+        raise ConfigError(
+            f"`model.size` is {size!r}; there are {', '.join(published())}."
+        )
     wanted, folder = published()[size], cache_folder() / "qwen"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{folder / size}.lock"):
-            missing = [file for file in wanted.files if not (folder / file.name).is_file()]
-            needed, free = sum(file.bytes for file in missing), shutil.disk_usage(folder).free
+            missing = [
+                file for file in wanted.files if not (folder / file.name).is_file()
+            ]
+            needed, free = (
+                sum(file.bytes for file in missing),
+                shutil.disk_usage(folder).free,
+            )
             if missing and free < needed:
                 what = (
                     f"{folder} has {free / 1e9:.1f} GB left, and the model needs"
@@ -141,7 +151,9 @@ def _download(wanted: Published, file: File, folder: Path) -> None:
             endpoint=source,
         )
     except (ImportError, HTTPError, OSError, ValueError) as error:
-        said = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
+        said = str(error.__cause__ or error).strip().splitlines() or [
+            type(error).__name__
+        ]
         names = " ".join(shlex.quote(each.name) for each in wanted.files)
         fetch = (
             f"hf download {wanted.repository} {names} --revision {wanted.revision} --local-dir"

@@ -54,7 +54,9 @@ def count(text: str) -> Counts:
         success_at_end=len(SUCCESS.findall(plain(last))),
         calls=len(calls),
         same_call=max(Counter(calls).values(), default=0),
-        removals=sum(REMOVES.search(call.partition(":")[0]) is not None for call in calls),
+        removals=sum(
+            REMOVES.search(call.partition(":")[0]) is not None for call in calls
+        ),
         random_at_end=len(RANDOM.findall(last)),
     )
 

@@ -59,7 +59,9 @@ class Terms(NamedTuple):
         experiment."""
         places = {item.condition: n for n, item in enumerate(items)}
         named = (
-            pair for pair in zip(self.worse, self.better, strict=False) if places.keys() >= {*pair}
+            pair
+            for pair in zip(self.worse, self.better, strict=False)
+            if places.keys() >= {*pair}
         )
         return next(((places[worse], places[better]) for worse, better in named), None)
 
@@ -129,7 +131,9 @@ def _distribution(verdict: Verdict) -> tuple[Sequence[float], Sequence[float]]:
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("pair_order", "pair", lambda worse, better, _: quality.order(worse, better)),
+        Metric(
+            "pair_order", "pair", lambda worse, better, _: quality.order(worse, better)
+        ),
         Metric(
             "pair_margin",
             "pair",
@@ -138,7 +142,9 @@ METRICS = {
         ),
         Metric("error", "text", _close, "distance"),
         Metric(
-            "log_score", "text", lambda v, label, _: quality.log_score(*_distribution(v), label)
+            "log_score",
+            "text",
+            lambda v, label, _: quality.log_score(*_distribution(v), label),
         ),
         Metric(
             "crps",
@@ -171,7 +177,9 @@ def metric(name: str | None, items: Sequence[Item], terms: Terms) -> Metric:
             )
         name = "pair_order" if paired else "error"
     if name not in METRICS:
-        raise ConfigError(f"`optimizer.metric` is {name!r}; there are: {', '.join(METRICS)}.")
+        raise ConfigError(
+            f"`optimizer.metric` is {name!r}; there are: {', '.join(METRICS)}."
+        )
     chosen = METRICS[name]
     if chosen.of == "pair" and not paired:
         raise DataError(
@@ -206,7 +214,11 @@ def whole_pairs(items: Sequence[Item], terms: Terms) -> list[list[Item]]:
         if item.pair is not None:
             pairs.setdefault(item.pair, []).append(item)
     sided = ((texts, terms.sides(texts)) for texts in pairs.values())
-    return [[texts[sides[0]], texts[sides[1]]] for texts, sides in sided if sides is not None]
+    return [
+        [texts[sides[0]], texts[sides[1]]]
+        for texts, sides in sided
+        if sides is not None
+    ]
 
 
 def units(items: Sequence[Item], by: Metric, terms: Terms) -> list[list[Item]]:
@@ -238,14 +250,23 @@ def feedback(
         label = item.labelled(terms.criterion)
         if label is not None and one.score is not None:
             away = one.score - label
-            key = "right" if abs(away) < terms.span / 20 else "high" if away > 0 else "low"
+            key = (
+                "right"
+                if abs(away) < terms.span / 20
+                else "high"
+                if away > 0
+                else "low"
+            )
             lines.append(
-                words[key].format(score=shown, label=write(label), away=f"{abs(away):.4g}")
+                words[key].format(
+                    score=shown, label=write(label), away=f"{abs(away):.4g}"
+                )
             )
     sides = terms.sides(items) if len(items) > 1 else None
     if sides is not None:
         worse, better = (
-            None if (verdict := verdicts[place]) is None else verdict.score for place in sides
+            None if (verdict := verdicts[place]) is None else verdict.score
+            for place in sides
         )
         if worse is not None and better is not None:
             key = "pair_right" if terms.sign * (worse - better) > 0 else "pair_wrong"

@@ -19,7 +19,15 @@ from undogmatic.readouts.chat import Guest, guest_of_dspy
 from undogmatic.records.records import OVERALL, Item, Judgment, Verdict
 from undogmatic.safety.loops import finished
 
-TOLD = ("score", "category", "confidence", "interval", "rationale", "uncertainty", "issues")
+TOLD = (
+    "score",
+    "category",
+    "confidence",
+    "interval",
+    "rationale",
+    "uncertainty",
+    "issues",
+)
 """The fields of a verdict that a prediction has under their own names."""
 
 
@@ -53,12 +61,18 @@ class Composed:
         rubric = self.parts.rubric
         shown = ", ".join(f"{name}=..." for name in rubric.inputs)
         needed = set(rubric.inputs) - set(rubric.optional if rubric.partial else ())
-        if wrong := sorted(needed - set(inputs)) or sorted(set(inputs) - set(rubric.inputs)):
+        if wrong := sorted(needed - set(inputs)) or sorted(
+            set(inputs) - set(rubric.inputs)
+        ):
             what = "is missing" if wrong[0] in needed else "is none of them"
-            raise DataError(f"rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}.")
+            raise DataError(
+                f"rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}."
+            )
         if empty := [name for name, value in inputs.items() if not str(value).strip()]:
             raise DataError(f"`{empty[0]}` is empty, so there is nothing to judge.")
-        return Item(id="item", inputs={name: str(value) for name, value in inputs.items()})
+        return Item(
+            id="item", inputs={name: str(value) for name, value in inputs.items()}
+        )
 
     def judgments(self, inputs: Mapping[str, Any]) -> Sequence[Judgment]:
         """What the judge says of these inputs, by criterion; an answer that could not be had is a
@@ -70,7 +84,8 @@ class Composed:
             try:
                 return await step.process(item, 0)
             finally:
-                await self.parts.model.close()  # connections belong to this call's event loop
+                # connections belong to this call's event loop
+                await self.parts.model.close()
 
         with self.parts.asking():
             return finished(judged())

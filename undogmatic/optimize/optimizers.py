@@ -25,9 +25,8 @@ from undogmatic.records.records import Item, Record, Verdict, digest
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Some = Annotated[int, Field(ge=0, le=10_000)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-TEXTS = (  # the input of an example that holds several texts; else it has the rubric's own inputs
-    "judged_together"
-)
+# the input of an example that holds several texts; else it has the rubric's own inputs
+TEXTS = "judged_together"
 
 
 class Known:
@@ -62,7 +61,8 @@ class Task(dspy.Module):
         average."""
         texts = inputs.get(TEXTS, [inputs])
         items = [
-            self.known.items.get(digest(dict(text))) or Item(id="item", inputs=dict(text))
+            self.known.items.get(digest(dict(text)))
+            or Item(id="item", inputs=dict(text))
             for text in texts
         ]
         with recording() as calls:
@@ -97,7 +97,9 @@ class Task(dspy.Module):
             known.judged += 1
             known.programs.add(program)
         verdict = (
-            prediction.verdicts[self.criterion] if "verdicts" in prediction else prediction.verdict
+            prediction.verdicts[self.criterion]
+            if "verdicts" in prediction
+            else prediction.verdict
         )
         return (
             (None, f"{verdict.kind}: {verdict}")
@@ -111,9 +113,9 @@ def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example
     score is the label, with the confidence and rationale that its metadata have, if any."""
     noted = {"the_items": tuple(items), "the_metric": metric.name}
     if len(items) > 1:
-        return dspy.Example(**{TEXTS: [dict(item.inputs) for item in items]}, **noted).with_inputs(
-            TEXTS
-        )
+        return dspy.Example(
+            **{TEXTS: [dict(item.inputs) for item in items]}, **noted
+        ).with_inputs(TEXTS)
     (item,) = items
     label, scale = item.labelled(terms.criterion), terms.rubric.scale
     answer: dict[str, Any] = {}
@@ -122,7 +124,9 @@ def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example
             "score": label if scale.kind == "numeric" else scale.write(label),
             "confidence": 90,
         }
-        answer |= {"rationale": reason} if (reason := item.metadata.get("reason")) else {}
+        answer |= (
+            {"rationale": reason} if (reason := item.metadata.get("reason")) else {}
+        )
     return dspy.Example(**{**item.inputs, **answer, **noted}).with_inputs(*item.inputs)
 
 
@@ -134,7 +138,9 @@ class Measure:
     program of equal quality wins.
     """
 
-    def __init__(self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0) -> None:
+    def __init__(
+        self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0
+    ) -> None:
         self.terms, self.language, self.known, self.cost_weight = (
             terms,
             language,
@@ -166,12 +172,18 @@ class Measure:
         pred_trace: Any = None,
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
-        value, judged = self(example, prediction), getattr(prediction, "verdicts", None) is not None
+        value, judged = (
+            self(example, prediction),
+            getattr(prediction, "verdicts", None) is not None,
+        )
         items, verdicts, why = (
-            (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
+            (example.the_items, prediction.verdicts, prediction.why)
+            if judged
+            else ((), (), ())
         )
         return dspy.Prediction(
-            score=value, feedback=feedback(items, verdicts, why, self.terms, self.language)
+            score=value,
+            feedback=feedback(items, verdicts, why, self.terms, self.language),
         )
 
 
@@ -206,10 +218,13 @@ class Optimizer(Record):
     writes: ClassVar[bool] = False  # whether it needs a model that writes prompts
     needs_labels: ClassVar[bool] = False  # whether it can only show texts with labels
 
-    metric: str | None = None  # a name of METRICS; None: what the rubric and the data call for
-    criterion: str | None = None  # which of a judge's criteria is made better; None: its first
+    # a name of METRICS; None: what the rubric and the data call for
+    metric: str | None = None
+    # which of a judge's criteria is made better; None: its first
+    criterion: str | None = None
     worse: list[str] | None = (
-        None  # conditions of the two sides of a pair; None: those of the paired experiment
+        # conditions of the two sides of a pair; None: those of the paired experiment
+        None
     )
     better: list[str] | None = None
     # Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the run's
@@ -219,11 +234,13 @@ class Optimizer(Record):
     # have labels, else those that ship for the rubric.
     examples: str | dict[str, Any] | None = None
     longest: Count | None = (
-        None  # characters of the longest labelled text that is shown, so that prompts are cheap
+        # characters of the longest labelled text that is shown, so that prompts are cheap
+        None
     )
     train: Count = 60  # at most about so many examples on each side
     validation: Count = 40
-    test_share: Share = 0.5  # of a dataset without a split of its own, what is kept for the verdict
+    # of a dataset without a split of its own, what is kept for the verdict
+    test_share: Share = 0.5
     # The smallest gain that matters, in units of the scale; None: the rubric's, or 0 for a metric
     # without such units.
     margin: Annotated[float, Field(ge=0)] | None = None
@@ -296,7 +313,10 @@ class Bootstrap(Optimizer):
 
     def _shown(self) -> dict[str, Any]:
         """What DSPy is told of the demonstrations."""
-        most = {"max_bootstrapped_demos": self.bootstrapped, "max_labeled_demos": self.labeled}
+        most = {
+            "max_bootstrapped_demos": self.bootstrapped,
+            "max_labeled_demos": self.labeled,
+        }
         return most | {"metric_threshold": self.threshold, "max_rounds": self.rounds}
 
 
@@ -311,7 +331,9 @@ class RandomSearch(Bootstrap):
 
     def compile(self, work: Work) -> dspy.Module:
         drawn = {"num_candidate_programs": self.candidates, "num_threads": work.threads}
-        optimiser = dspy.BootstrapFewShotWithRandomSearch(work.measure, **self._shown(), **drawn)
+        optimiser = dspy.BootstrapFewShotWithRandomSearch(
+            work.measure, **self._shown(), **drawn
+        )
         return optimiser.compile(work.task, trainset=work.train, valset=work.validation)
 
 
@@ -323,7 +345,8 @@ class Mipro(Optimizer):
     writes: ClassVar[bool] = True
     candidates: Count = 6  # instructions, and sets of demonstrations, that are proposed
     trials: Count = 12  # combinations that are tried
-    bootstrapped: Some = 2  # as in `Bootstrap`; both 0 leaves instructions alone to be searched
+    # as in `Bootstrap`; both 0 leaves instructions alone to be searched
+    bootstrapped: Some = 2
     labeled: Some = 4
     threshold: Share = 0.75
     minibatch: Count | None = None  # validation examples per trial; None: all of them
@@ -343,13 +366,22 @@ class Mipro(Optimizer):
             "num_candidates": self.candidates,
             "auto": None,
         }
-        trials = {"num_trials": self.trials, "minibatch": size < n, "minibatch_size": size}
-        trials |= {"program_aware_proposer": False}  # it would read the source of our modules
+        trials = {
+            "num_trials": self.trials,
+            "minibatch": size < n,
+            "minibatch_size": size,
+        }
+        # it would read the source of our modules
+        trials |= {"program_aware_proposer": False}
         with warnings.catch_warnings():
             # DSPy uses a part that may change
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             optimiser = dspy.MIPROv2(
-                work.measure, work.writer, **settings, num_threads=work.threads, seed=work.seed
+                work.measure,
+                work.writer,
+                **settings,
+                num_threads=work.threads,
+                seed=work.seed,
             )
             return optimiser.compile(
                 work.task, trainset=work.train, valset=work.validation, **trials
@@ -367,8 +399,15 @@ class Gepa(Optimizer):
     minibatch: Count = 3  # examples that it reflects on at a time
 
     def compile(self, work: Work) -> dspy.Module:
-        sizes = {"max_metric_calls": self.calls, "reflection_minibatch_size": self.minibatch}
-        settings = {"reflection_lm": work.writer, "num_threads": work.threads, "seed": work.seed}
+        sizes = {
+            "max_metric_calls": self.calls,
+            "reflection_minibatch_size": self.minibatch,
+        }
+        settings = {
+            "reflection_lm": work.writer,
+            "num_threads": work.threads,
+            "seed": work.seed,
+        }
         optimiser = dspy.GEPA(work.measure.with_feedback, **sizes, **settings)
         return optimiser.compile(work.task, trainset=work.train, valset=work.validation)
 
@@ -394,7 +433,11 @@ class Simba(Optimizer):
                 f"optimizer=simba takes `optimizer.batch`={self.batch} examples a step, and there"
                 f" are {len(examples)}."
             )
-        sizes = {"bsize": self.batch, "num_candidates": self.candidates, "max_steps": self.steps}
+        sizes = {
+            "bsize": self.batch,
+            "num_candidates": self.candidates,
+            "max_steps": self.steps,
+        }
         settings = {
             "max_demos": self.demonstrations,
             "prompt_model": work.writer,
@@ -416,7 +459,9 @@ class Copro(Optimizer):
     def compile(self, work: Work) -> dspy.Module:
         settings = {"num_threads": work.threads, "display_progress": False}
         optimiser = dspy.COPRO(work.writer, work.measure, self.breadth, self.depth)
-        return optimiser.compile(work.task, trainset=work.validation, eval_kwargs=settings)
+        return optimiser.compile(
+            work.task, trainset=work.validation, eval_kwargs=settings
+        )
 
 
 class InferRules(Optimizer):
@@ -431,12 +476,18 @@ class InferRules(Optimizer):
 
     def compile(self, work: Work) -> dspy.Module:
         none = {"max_bootstrapped_demos": 0, "max_labeled_demos": 0}
-        sizes = {"num_candidates": 1, "num_rules": self.rules, "num_threads": work.threads}
+        sizes = {
+            "num_candidates": 1,
+            "num_rules": self.rules,
+            "num_threads": work.threads,
+        }
         optimiser = dspy.InferRules(metric=work.measure, max_errors=1, **sizes, **none)
         optimiser.rules_induction_program.teacher_settings = {"lm": work.writer}
         field = work.measure.terms.rubric.score_field
         # Rules are read off the fields of the signature, which call the score otherwise.
-        shown = [each.copy(**{field: each.score, "level": each.score}) for each in work.train]
+        shown = [
+            each.copy(**{field: each.score, "level": each.score}) for each in work.train
+        ]
         best, most = work.task, -1.0
         for _ in range(self.candidates):
             # DSPy writes the rules into the signature itself, which copies of a program share.
@@ -446,12 +497,16 @@ class InferRules(Optimizer):
                 predictor.signature = predictor.signature.with_instructions(own)
             try:
                 found = optimiser.compile(task, trainset=shown, valset=work.validation)
-            except AssertionError as error:  # what DSPy makes of a proposal that cannot be read
+            # what DSPy makes of a proposal that cannot be read
+            except AssertionError as error:
                 raise (error.__context__ or error) from None
-            earned = optimiser.evaluate_program(found, work.validation)  # from the cache
+            # from the cache
+            earned = optimiser.evaluate_program(found, work.validation)
             best, most = (found, earned) if earned > most else (best, most)
         return best
 
 
 WRITERS = tuple(each.name for each in (Mipro, Gepa, Simba, Copro, InferRules))
-OTHERS = tuple(each.name for each in (LabeledFewShot, KnnFewShot, Bootstrap, RandomSearch))
+OTHERS = tuple(
+    each.name for each in (LabeledFewShot, KnnFewShot, Bootstrap, RandomSearch)
+)

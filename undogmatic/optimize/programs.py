@@ -53,12 +53,14 @@ class Lineage(Record):
     seed: int
     data: str  # a hash of the texts of both sides
     before: float | None = (
-        None  # what the program that it was made from, and it, reached on validation texts
+        # what the program that it was made from, and it, reached on validation texts
+        None
     )
     after: float | None = None
     texts: tuple[
         str, ...
-    ] = ()  # marks (`records.text_mark`) of those that it, or what it was made from, has seen
+        # marks (`records.text_mark`) of those that it, or what it was made from, has seen
+    ] = ()
 
 
 class Program(Record):
@@ -97,11 +99,16 @@ class Program(Record):
         """Give a judge of this rubric, whose key is `key`, these instructions and demonstrations.
         Raises ConfigError where it has other predictors, or predictors with other fields, or a
         demonstration lacks what it needs to be shown."""
-        asked = {name: signature_hash(predictor) for name, predictor in judge.named_predictors()}
+        asked = {
+            name: signature_hash(predictor)
+            for name, predictor in judge.named_predictors()
+        }
         made = {name: stored.signature for name, stored in self.predictors.items()}
         if asked != made:
             other = sorted(
-                name for name in asked.keys() | made.keys() if asked.get(name) != made.get(name)
+                name
+                for name in asked.keys() | made.keys()
+                if asked.get(name) != made.get(name)
             )
             raise ConfigError(
                 f"the program {self.name} was made for another signature: judge={self.judge} with"
@@ -111,7 +118,9 @@ class Program(Record):
             )
         for name, predictor in judge.named_predictors():
             stored = self.predictors[name]
-            predictor.signature = predictor.signature.with_instructions(stored.instructions or " ")
+            predictor.signature = predictor.signature.with_instructions(
+                stored.instructions or " "
+            )
             for n, demo in enumerate(stored.demonstrations):
                 if missing := lacking(predictor.signature, demo):
                     raise ConfigError(
@@ -131,7 +140,9 @@ class Program(Record):
 def rubric_digest(rubric: Rubric) -> str:
     """Hash of what a rubric means and says."""
     return digest(
-        rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"})
+        rubric.model_dump(
+            mode="json", exclude={"margin", "rivals", "optional", "field_words"}
+        )
     )
 
 
@@ -156,14 +167,24 @@ def predictors(judge: Judge) -> dict[str, Predictor]:
     by_name = {}
     for name, predictor in judge.named_predictors():
         signature, demonstrations = predictor.signature, []
-        answers = {field for field in (*signature.fields, *_SHOWN) if not field.startswith("the_")}
-        for demo in (dict(demo) for demo in predictor.demos if not lacking(signature, dict(demo))):
+        answers = {
+            field
+            for field in (*signature.fields, *_SHOWN)
+            if not field.startswith("the_")
+        }
+        for demo in (
+            dict(demo) for demo in predictor.demos if not lacking(signature, dict(demo))
+        ):
             kept = {
-                key: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+                key: value.model_dump(mode="json")
+                if hasattr(value, "model_dump")
+                else value
                 for key, value in demo.items()
                 if key in answers or key in judge.rubric.inputs
             }
-            demonstrations.append(json_value(json.dumps(kept, ensure_ascii=False, default=str)))
+            demonstrations.append(
+                json_value(json.dumps(kept, ensure_ascii=False, default=str))
+            )
         by_name[name] = Predictor(
             signature=signature_hash(predictor),
             instructions=signature.instructions,
@@ -195,7 +216,9 @@ def parse(text: str, place: str) -> Program:
             f"{error.at(place)} A program is the JSON file that an optimisation wrote."
         ) from None
     if not isinstance(data, dict) or data.get("kind") != "undogmatic.program":
-        raise ConfigError(f"{place} is no program: an optimisation writes one as program.json.")
+        raise ConfigError(
+            f"{place} is no program: an optimisation writes one as program.json."
+        )
     noted = data.pop("digest", None)
     try:
         program = Program.model_validate(data)
@@ -214,14 +237,20 @@ def parse(text: str, place: str) -> Program:
     return program
 
 
-def changes(before: Mapping[str, Predictor], after: Mapping[str, Predictor]) -> pd.DataFrame:
+def changes(
+    before: Mapping[str, Predictor], after: Mapping[str, Predictor]
+) -> pd.DataFrame:
     """What an optimiser changed: `predictor`, `part` ("instructions", line by line where they
     differ, and then "demonstrations"), `change` ("removed", "added" or "kept") and `text`."""
     marks, rows = {"- ": "removed", "+ ": "added", "  ": "kept"}, []
     for name, new in after.items():
         old = before[name]
         instructions = (old.instructions.splitlines(), new.instructions.splitlines())
-        parts = {"instructions": instructions} if old.instructions != new.instructions else {}
+        parts = (
+            {"instructions": instructions}
+            if old.instructions != new.instructions
+            else {}
+        )
         parts["demonstrations"] = (
             [*map(_line, old.demonstrations)],
             [*map(_line, new.demonstrations)],
@@ -238,7 +267,9 @@ def changes(before: Mapping[str, Predictor], after: Mapping[str, Predictor]) -> 
 
 def _line(demo: Mapping[str, Any]) -> str:
     """A demonstration on one line: its answer, then what it judges."""
-    answer = f"level {demo['level']}" if "level" in demo else f"label {demo.get('score')}"
+    answer = (
+        f"level {demo['level']}" if "level" in demo else f"label {demo.get('score')}"
+    )
     inputs = [str(v) for k, v in demo.items() if k not in _SHOWN or k == "text"]
     return f"[{answer}] {' '.join(' / '.join(inputs).split())}"
 
@@ -250,14 +281,19 @@ class ProgramPrompt(Prompt):
     id: str = "program"
     language: str = ""
     path: str | None = None  # the file; None where it ships
-    shipped: str | None = None  # its name under data/programs; None where it is elsewhere
+    # its name under data/programs; None where it is elsewhere
+    shipped: str | None = None
     _program: Program = PrivateAttr()
 
     @model_validator(mode="after")
     def _read(self) -> ProgramPrompt:
         program = self.read()
         named = {} if self.shipped is not None else {"id": program.name}
-        for name, value in {"_program": program, "language": program.language, **named}.items():
+        for name, value in {
+            "_program": program,
+            "language": program.language,
+            **named,
+        }.items():
             object.__setattr__(self, name, value)
         return self
 
@@ -266,7 +302,9 @@ class ProgramPrompt(Prompt):
         if (self.path is None) == (self.shipped is None):
             raise ConfigError(UNNAMED_PROGRAM)
         if self.shipped is not None:
-            return load(data_folder() / "programs" / f"{self.shipped}.json", "prompt.shipped")
+            return load(
+                data_folder() / "programs" / f"{self.shipped}.json", "prompt.shipped"
+            )
         return load(Path(str(self.path)))
 
     @property

@@ -31,21 +31,49 @@ from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Budget, ReplyCache
 from undogmatic.models.pace import START
 from undogmatic.optimize.metrics import Terms, units
-from undogmatic.optimize.optimizers import OTHERS, Known, Measure, Optimizer, Task, Work, example
-from undogmatic.optimize.programs import Lineage, Program, changes, load, predictors, rubric_digest
+from undogmatic.optimize.optimizers import (
+    OTHERS,
+    Known,
+    Measure,
+    Optimizer,
+    Task,
+    Work,
+    example,
+)
+from undogmatic.optimize.programs import (
+    Lineage,
+    Program,
+    changes,
+    load,
+    predictors,
+    rubric_digest,
+)
 from undogmatic.optimize.splits import Data, contrast, gather, looked, node_of
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.marks import text_marks
-from undogmatic.records.records import Item, Judgment, Record, Verdict, digest, items_digest
+from undogmatic.records.records import (
+    Item,
+    Judgment,
+    Record,
+    Verdict,
+    digest,
+    items_digest,
+)
 from undogmatic.records.results import Told
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder
 from undogmatic.runs.progress import doing, in_words
 from undogmatic.safety import files
 
-PARENT, SPLITS, LOG, SPENT = "baseline.json", "splits.json", "optimisation.log", "optimisation.json"
+PARENT, SPLITS, LOG, SPENT = (
+    "baseline.json",
+    "splits.json",
+    "optimisation.log",
+    "optimisation.json",
+)
 PATIENCE = (
-    300.0  # seconds in which a call that is under way must have ended once the search is stopped
+    # seconds in which a call that is under way must have ended once the search is stopped
+    300.0
 )
 LONGEST = 400  # characters of a line of what changed; the program's file has all of it
 
@@ -114,7 +142,9 @@ class Search:
                 " (model=local, model=gpt)."
             )
         criteria = self.baseline.criteria
-        self.criterion = criteria[0] if optimizer.criterion is None else optimizer.criterion
+        self.criterion = (
+            criteria[0] if optimizer.criterion is None else optimizer.criterion
+        )
         if self.criterion not in criteria:
             raise ConfigError(
                 f"`optimizer.criterion` is {self.criterion!r}; judge={self.baseline.name} has:"
@@ -134,7 +164,10 @@ class Search:
     def identity(self) -> str:
         """Hash of what determines the program and so the judgments: baseline, optimiser, texts,
         seed."""
-        optimizer, seen = self.optimizer, [items_digest(side) for side in self.data.splits]
+        optimizer, seen = (
+            self.optimizer,
+            [items_digest(side) for side in self.data.splits],
+        )
         writer = None if self.writer is None else self.writer.name
         return digest(
             [
@@ -180,25 +213,43 @@ class Search:
                 f"{folder / SPENT}: not what a search took (`calls` and `usd`). Delete it: the"
                 " report leaves it out then."
             ) from None
-        origin, hashes = self.parts.judges[0].provenance, {"program_hash": judge.program_hash()}
-        hashes |= {"prompt": after.name, "prompt_hash": after.digest, "config_hash": self.identity}
+        origin, hashes = (
+            self.parts.judges[0].provenance,
+            {"program_hash": judge.program_hash()},
+        )
+        hashes |= {
+            "prompt": after.name,
+            "prompt_hash": after.digest,
+            "config_hash": self.identity,
+        }
         optimised = JudgeStep(judge, origin.model_copy(update=hashes), OPTIMISED)
         steps = JudgeStep(self.baseline, origin, BASELINE), optimised
         kept = after.predictors != before.predictors
         return Found(before, after, self.parts._replace(judges=steps), kept, all_spent)
 
-    def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float], int]:
+    def _compile(
+        self, engine: LocalEngine, folder: Path
+    ) -> tuple[Judge, tuple[float, float], int]:
         """The best judge, what the one before it and it earned on validation examples, and how many
         were tried."""
         data, threads = self.data, engine.limits.concurrency or START
-        known = Known(item for items in (*data.train, *data.validation) for item in items)
+        known = Known(
+            item for items in (*data.train, *data.validation) for item in items
+        )
         task = Task(self.baseline.deepcopy(), known, self.criterion)
-        validation = [example(items, data.metric, self.terms) for items in data.validation]
+        validation = [
+            example(items, data.metric, self.terms) for items in data.validation
+        ]
         work = Work(
             task,
             [example(items, data.on_train, self.terms) for items in data.train],
             [*validation],
-            Measure(self.terms, self.parts.prompt.language, known, self.optimizer.cost_weight),
+            Measure(
+                self.terms,
+                self.parts.prompt.language,
+                known,
+                self.optimizer.cost_weight,
+            ),
             writer=(
                 None
                 if self.writer is None
@@ -207,14 +258,25 @@ class Search:
             threads=min(threads, self.parts.model.max_concurrency or threads),
             seed=self.chosen.seed,
         )
-        evaluate = dspy.Evaluate(devset=validation, metric=work.measure, num_threads=work.threads)
+        evaluate = dspy.Evaluate(
+            devset=validation, metric=work.measure, num_threads=work.threads
+        )
         told = doing(
-            lambda: in_words("searched", optimizer=self.optimizer.name, judged=known.judged)
+            lambda: in_words(
+                "searched", optimizer=self.optimizer.name, judged=known.judged
+            )
         )
         # A wrong answer is no error here (`Task`), so the first one ends the search.
-        with self.parts.asking(), dspy.context(max_errors=1), told, _watched(known, folder):
+        with (
+            self.parts.asking(),
+            dspy.context(max_errors=1),
+            told,
+            _watched(known, folder),
+        ):
             compiled = self.optimizer.compile(work)
-            before, after = (float(evaluate(program).score) / 100 for program in (task, compiled))
+            before, after = (
+                float(evaluate(program).score) / 100 for program in (task, compiled)
+            )
         if after <= before:
             return task.judge, (before, before), len(known.programs)
         judge: Judge = compiled.judge
@@ -229,22 +291,34 @@ class Search:
         model: Model = self.parts.model
         if self.writer is not None and self.writer is not model:
             model = SeveralModels([model, self.writer])
-        cache = ReplyCache(engine.cache_dir if engine.cache else folder / "optimisation")
+        cache = ReplyCache(
+            engine.cache_dir if engine.cache else folder / "optimisation"
+        )
         budget = Budget(engine.limits)
         with Ledger(folder / LEDGER, []) as ledger, contextlib.closing(cache):
-            budget.calls, budget.usd, budget.note = ledger.calls, ledger.usd, ledger.note
+            budget.calls, budget.usd, budget.note = (
+                ledger.calls,
+                ledger.usd,
+                ledger.note,
+            )
             model.connect(engine.gateway(cache, budget))
             yield budget
 
     def _program(
-        self, judge: Judge, name: str, before: float | None = None, after: float | None = None
+        self,
+        judge: Judge,
+        name: str,
+        before: float | None = None,
+        after: float | None = None,
     ) -> Program:
         """A judge's program, with what it came from; `before` and `after` are what was earned."""
         parts, baseline, optimised = self.parts, self.baseline, name == OPTIMISED
         seen = set(baseline.all_weighed_on())
         if optimised:
             seen |= text_marks(
-                item.text for row in (*self.data.train, *self.data.validation) for item in row
+                item.text
+                for row in (*self.data.train, *self.data.validation)
+                for item in row
             )
         lineage = Lineage(
             parent=parts.provenance.prompt,
@@ -275,7 +349,9 @@ def _writer(optimizer: Optimizer, chosen: Settings, parts: Parts) -> Model | Non
         return None
     model, key = parts.model.asked(), "optimizer.prompt_model"
     if optimizer.prompt_model is not None:
-        model = build(node_of("model", optimizer.prompt_model, key, chosen), f"{key}.model")
+        model = build(
+            node_of("model", optimizer.prompt_model, key, chosen), f"{key}.model"
+        )
     if not isinstance(model, Chats) or model.base or "structured" not in model.readouts:
         raise ConfigError(
             f"optimizer={optimizer.name} needs a model that writes prompts, and {model.name}"
@@ -309,7 +385,10 @@ def _watched(known: Known, folder: Path) -> Iterator[None]:
     handlers, level = log.handlers[:], log.level
     log.handlers[:] = [logging.StreamHandler(printed)]
     try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(_Bars(sys.stderr)):
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(_Bars(sys.stderr)),
+        ):
             yield
     except BaseException as error:
         # DSPy leaves its threads to themselves, and they use the cache: none begins any more
@@ -318,7 +397,9 @@ def _watched(known: Known, folder: Path) -> Iterator[None]:
             known.changed.wait_for(lambda: known.running == 0, PATIENCE)
         if not isinstance(error, Exception):
             raise
-        known.stopped = known.stopped if isinstance(known.stopped, UndogmaticError) else ours(error)
+        known.stopped = (
+            known.stopped if isinstance(known.stopped, UndogmaticError) else ours(error)
+        )
         # of the writer: a judge's is a wrong answer
         if isinstance(error, AdapterParseError) and known.stopped is None:
             known.stopped = DataError(
@@ -358,7 +439,10 @@ def results_of(
     ]
     noted = [*programs, search.data.metric.name] if searched.kept else None
     looks = looked(
-        folder, search.data.splits.test, f"{search.terms.rubric.name}.{search.criterion}", noted
+        folder,
+        search.data.splits.test,
+        f"{search.terms.rubric.name}.{search.criterion}",
+        noted,
     )
     result = improvement(
         earned(search, first),
@@ -380,9 +464,16 @@ def earned(search: Search, judgments: Sequence[Judgment]) -> Measured:
         search.optimizer.margin,
     )
     outcomes = {
-        (j.judge, j.item_id): j.outcome for j in judgments if isinstance(j.outcome, Verdict)
+        (j.judge, j.item_id): j.outcome
+        for j in judgments
+        if isinstance(j.outcome, Verdict)
     }
-    group, ranks, rubric, span = groups_of(test), metric.of == "block", terms.rubric, terms.span
+    group, ranks, rubric, span = (
+        groups_of(test),
+        metric.of == "block",
+        terms.rubric,
+        terms.span,
+    )
 
     def stated(value: float) -> float:
         """A metric's value in [0, 1] as the verdict states it: a share, a difference or a distance
@@ -401,21 +492,37 @@ def earned(search: Search, judgments: Sequence[Judgment]) -> Measured:
         for arm in (BASELINE, OPTIMISED):
             row[arm], verdicts = (
                 np.nan,
-                [outcomes[arm, item.id] for item in items if (arm, item.id) in outcomes],
+                [
+                    outcomes[arm, item.id]
+                    for item in items
+                    if (arm, item.id) in outcomes
+                ],
             )
             if len(verdicts) == len(items):
                 row[arm] = (
-                    verdicts[0].score if ranks else stated(metric.value(items, verdicts, terms))
+                    verdicts[0].score
+                    if ranks
+                    else stated(metric.value(items, verdicts, terms))
                 )
         rows.append(row)
     ends = (rubric.minimum, rubric.maximum) if ranks else (stated(0.0), stated(1.0))
     # The rubric's margin is one of what is measured on its scale; a share has none, unless somebody
     # sets it.
     none = Margin(margin or 0.0, "default" if margin is None else "analysis", 1.0)
-    matters = margin_of(rubric, margin) if metric.told != "share" and rubric.scale.ordered else none
+    matters = (
+        margin_of(rubric, margin)
+        if metric.told != "share" and rubric.scale.ordered
+        else none
+    )
     table = pd.DataFrame(rows)
     return Measured(
-        metric.name, table, ranks, metric.told == "distance", ends, matters, _costs(judgments)
+        metric.name,
+        table,
+        ranks,
+        metric.told == "distance",
+        ends,
+        matters,
+        _costs(judgments),
     )
 
 
@@ -423,7 +530,12 @@ def _costs(judgments: Sequence[Judgment]) -> pd.DataFrame:
     """Per text: calls, thousand characters sent, and money. The cache hides neither calls nor
     characters."""
     rows = [
-        (j.judge, len(j.calls), sum(len(str(call.request)) for call in j.calls) / 1000, j.cost.usd)
+        (
+            j.judge,
+            len(j.calls),
+            sum(len(str(call.request)) for call in j.calls) / 1000,
+            j.cost.usd,
+        )
         for j in judgments
     ]
     taken = (
@@ -438,21 +550,26 @@ def _costs(judgments: Sequence[Judgment]) -> pd.DataFrame:
         .T
     )
     table = means.rename_axis(index="cost", columns=None).dropna().reset_index()
-    return table[(table["cost"] != "usd") | (table[OPTIMISED] + table[BASELINE] > 0)].reset_index(
-        drop=True
-    )
+    return table[
+        (table["cost"] != "usd") | (table[OPTIMISED] + table[BASELINE] > 0)
+    ].reset_index(drop=True)
 
 
 def _change(search: Search, searched: Found) -> Told:
     """How the program was found, and what differs in it."""
     lineage, data, tell = searched.after.lineage, search.data, Told("program")
-    sides = lineage.model_dump(include={"optimizer", "metric", "before", "after", "seed"})
+    sides = lineage.model_dump(
+        include={"optimizer", "metric", "before", "after", "seed"}
+    )
     sides |= {
         "train": len(data.train),
         "train_of": f"{data.on_train.of}_of",
         "test": len(data.splits.test),
     }
-    sides |= {"validation": len(data.validation), "validation_of": f"{data.metric.of}_of"}
+    sides |= {
+        "validation": len(data.validation),
+        "validation_of": f"{data.metric.of}_of",
+    }
     alone = searched.spent is not None and searched.spent.programs <= 1
     tell.say("sides", sides)
     tell.say("found" if searched.kept else "untried" if alone else "kept", sides)
@@ -462,11 +579,15 @@ def _change(search: Search, searched: Found) -> Told:
         spent = searched.spent.model_dump(exclude={"programs"})
         tell.say("priced" if spent["usd"] else "asked", spent)
         for name, value in spent.items():
-            tell.number(value, f"search_{name}", unit="usd" if name == "usd" else "count")
+            tell.number(
+                value, f"search_{name}", unit="usd" if name == "usd" else "count"
+            )
     table = changes(searched.before.predictors, searched.after.predictors)
     if len(table):
         table["text"] = table["text"].str[:LONGEST]
         tell.tables["changes"] = (
-            table if table["predictor"].nunique() > 1 else table.drop(columns="predictor")
+            table
+            if table["predictor"].nunique() > 1
+            else table.drop(columns="predictor")
         )
     return tell.result(texts=(Path(__file__).with_name("verdict.texts.yaml"),))

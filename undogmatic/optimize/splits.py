@@ -71,24 +71,37 @@ class Data(NamedTuple):
     validation: list[list[Item]]
 
 
-def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence[Item]) -> Data:
+def gather(
+    optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence[Item]
+) -> Data:
     """The run's items as the test side, and what there is to optimise on; see `Optimizer`.
 
     Raises:
         ConfigError, DataError: Too few examples on a side, nothing to measure by, leakage, or the
             run's dataset is the development split itself.
     """
-    rng, split, test = np.random.default_rng(chosen.seed), chosen.dataset.get("split"), list(items)
+    rng, split, test = (
+        np.random.default_rng(chosen.seed),
+        chosen.dataset.get("split"),
+        list(items),
+    )
     if optimizer.development is not None:
-        development = _load(optimizer.development, "optimizer.development", chosen, terms.rubric)
+        development = _load(
+            optimizer.development, "optimizer.development", chosen, terms.rubric
+        )
     elif split is None:
         sides = deal(
-            items, {"development": 1 - optimizer.test_share, "test": optimizer.test_share}, rng
+            items,
+            {"development": 1 - optimizer.test_share, "test": optimizer.test_share},
+            rng,
         )
         test, development = sides["test"], sides["development"]
     elif split == HELD_OUT:
         development = list(
-            on_scale(build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(), terms.rubric)
+            on_scale(
+                build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(),
+                terms.rubric,
+            )
         )
     else:
         raise ConfigError(
@@ -103,7 +116,9 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
     labels = {item.id: item for item in shown if inputs.get(item.id) == item.inputs}
     seen = [*development, *(item for item in shown if item.id not in labels)]
     check_leaks(
-        seen, test, "An optimisation of one file without a split of its own splits it by groups."
+        seen,
+        test,
+        "An optimisation of one file without a split of its own splits it by groups.",
     )
     on_train = METRICS["error"] if shown else measure
 
@@ -119,7 +134,9 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         sides = deal(development, DEALT, rng)
         validation = part(sides["validation"], measure, optimizer.validation)
         train = [
-            labels.get(item.id, item) for item in sides["train"] if item.id in labels or not shown
+            labels.get(item.id, item)
+            for item in sides["train"]
+            if item.id in labels or not shown
         ]
     train, examples = part(train, on_train, optimizer.train), []
     for side, by in ((train, on_train), (validation, measure)):
@@ -127,7 +144,10 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         examples.append([dealt[place] for place in rng.permutation(len(dealt))])
     data = Data(Splits(train, validation, test), on_train, measure, *examples)
     _check_sizes(
-        data, terms, optimizer, len(items) if optimizer.development is None and split is None else 0
+        data,
+        terms,
+        optimizer,
+        len(items) if optimizer.development is None and split is None else 0,
     )
     return data
 
@@ -170,7 +190,8 @@ def _examples(
 def _demonstrations(name: str, chosen: Settings, terms: Terms) -> list[Item]:
     """The worked examples of a prompt as labelled texts."""
     prompt = build(
-        named("prompt", name, "optimizer.examples.prompt", chosen), "optimizer.examples.prompt"
+        named("prompt", name, "optimizer.examples.prompt", chosen),
+        "optimizer.examples.prompt",
     )
     prompt.check(terms.rubric)
     if terms.rubric.name != prompt.rubric or len(prompt.shown()) < FEWEST:
@@ -180,9 +201,9 @@ def _demonstrations(name: str, chosen: Settings, terms: Terms) -> list[Item]:
             " fewest."
         )
     return [
-        Item(id=f"{name}-{n}", inputs=demo.inputs, metadata={"reason": demo.rationale}).with_label(
-            terms.rubric.scale.read(demo.score)
-        )
+        Item(
+            id=f"{name}-{n}", inputs=demo.inputs, metadata={"reason": demo.rationale}
+        ).with_label(terms.rubric.scale.read(demo.score))
         for n, demo in enumerate(prompt.shown())
     ]
 
@@ -202,13 +223,20 @@ def node_of(
     """The config of a member of a group: by its name, or as a mapping that may name one to start
     from."""
     config = {group: node} if isinstance(node, str) else dict(node)
-    return named(group, str(config.pop(group)), key, chosen) | config if group in config else config
+    return (
+        named(group, str(config.pop(group)), key, chosen) | config
+        if group in config
+        else config
+    )
 
 
 def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer, total: int) -> None:
     """Raise DataError for too few texts on a side; `total` counts those that were split, where all
     are of one file."""
-    sides = (("train", data.train, data.on_train), ("validation", data.validation, data.metric))
+    sides = (
+        ("train", data.train, data.on_train),
+        ("validation", data.validation, data.metric),
+    )
     for side, examples, by in sides:
         if (n := len(examples)) < FEWEST:
             what = "train on" if side == "train" else "choose by"
@@ -225,7 +253,10 @@ def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer, total: int) -> 
                 ways = [f"Give a larger number: optimizer.{side}={FEWEST}"]
             elif total:
                 lead += f" of the {total} texts, of which {len(data.splits.test)} are kept to test"
-                needed = math.ceil(FEWEST / DEALT[side]) * {"pair": 2, "block": BLOCK}.get(by.of, 1)
+                needed = math.ceil(FEWEST / DEALT[side]) * {
+                    "pair": 2,
+                    "block": BLOCK,
+                }.get(by.of, 1)
                 if total - needed >= fewest_pairs(optimizer.alpha):
                     ways.insert(
                         1,
@@ -233,7 +264,9 @@ def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer, total: int) -> 
                         f" optimizer.test_share={math.floor(100 * (1 - needed / total)) / 100:g}",
                     )
             raise DataError(f"{lead}; {FEWEST} are the fewest. {', or '.join(ways)}.")
-    judged = [item for unit in units(data.splits.test, data.metric, terms) for item in unit]
+    judged = [
+        item for unit in units(data.splits.test, data.metric, terms) for item in unit
+    ]
     n, least = len(groups(judged)), fewest_pairs(optimizer.alpha)
     if n < least:
         raise DataError(
@@ -263,7 +296,10 @@ def contrast(
     paired = paired_settings(config)
     if "treatment" not in paired or "baseline" not in paired:
         paired = plain("analysis", "ab", "analysis")
-    sides = (optimizer.worse or paired["treatment"], optimizer.better or paired["baseline"])
+    sides = (
+        optimizer.worse or paired["treatment"],
+        optimizer.better or paired["baseline"],
+    )
     worse, better = (tuple([each] if isinstance(each, str) else each) for each in sides)
     if len(worse) != len(better):
         raise ConfigError(
@@ -294,7 +330,9 @@ def deal(
         side = max(shares, key=lambda name: shares[name] * total - counts[name])
         counts[side] += len(group.ids)
         side_of |= dict.fromkeys(group.ids, side)
-    return {name: [item for item in items if side_of[item.id] == name] for name in shares}
+    return {
+        name: [item for item in items if side_of[item.id] == name] for name in shares
+    }
 
 
 def some(items: Sequence[Item], most: int, rng: np.random.Generator) -> list[Item]:
@@ -308,7 +346,9 @@ def some(items: Sequence[Item], most: int, rng: np.random.Generator) -> list[Ite
     return [item for item in items if item.id in kept]
 
 
-def blocks(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[list[Item]]:
+def blocks(
+    items: Sequence[Item], size: int, rng: np.random.Generator
+) -> list[list[Item]]:
     """Items dealt into blocks of `size` or a few more, each with some of every stratum."""
     ordered = [id_ for group in _ordered(items, rng) for id_ in group.ids]
     count = max(1, len(ordered) // size)
@@ -323,14 +363,18 @@ def apart(items: Sequence[Item], kept: Sequence[Item]) -> list[Item]:
     return [item for item, name in zip(items, named, strict=True) if name not in taken]
 
 
-def check_leaks(development: Sequence[Item], test: Sequence[Item], way: str = "") -> None:
+def check_leaks(
+    development: Sequence[Item], test: Sequence[Item], way: str = ""
+) -> None:
     """Raise DataError where texts that are tested belong together with texts that were seen before:
     the same pair, precedent or source, a copy, or a near-copy. `way` is a further one out of it."""
     named, leaks = _ties(development, test)
     if leaks:
         one = next(id_ for id_ in leaks[0].ids if id_ not in named)
         other = next(
-            item.id for item, name in zip(development, named, strict=True) if name in leaks[0].ids
+            item.id
+            for item, name in zip(development, named, strict=True)
+            if name in leaks[0].ids
         )
         ties = ", ".join(TIES.get(tie, tie) for tie in leaks[0].ties)
         said = (
@@ -342,7 +386,9 @@ def check_leaks(development: Sequence[Item], test: Sequence[Item], way: str = ""
         raise DataError(said.strip())
 
 
-def _ties(items: Sequence[Item], others: Sequence[Item]) -> tuple[dict[str, Item], list[Group]]:
+def _ties(
+    items: Sequence[Item], others: Sequence[Item]
+) -> tuple[dict[str, Item], list[Group]]:
     """The items by names that no other item has (two files may number alike, and then an id says
     nothing of a text), and the groups that hold some of both."""
     other_ids, named = {item.id for item in others}, dict[str, Item]()
@@ -353,7 +399,9 @@ def _ties(items: Sequence[Item], others: Sequence[Item]) -> tuple[dict[str, Item
         named[name] = item if name == item.id else item.model_copy(update={"id": name})
     together = groups([*named.values(), *others])
     return named, [
-        group for group in together if other_ids & {*group.ids} and named.keys() & {*group.ids}
+        group
+        for group in together
+        if other_ids & {*group.ids} and named.keys() & {*group.ids}
     ]
 
 
@@ -367,13 +415,19 @@ def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
         members = [by_id[id_] for id_ in group.ids]
         known = [item.label for item in members if item.label is not None]
         third = int(np.searchsorted(thirds, np.mean(known))) if known else -1
-        strata[json.dumps([sorted({str(item.condition) for item in members}), third])].append(group)
+        strata[
+            json.dumps([sorted({str(item.condition) for item in members}), third])
+        ].append(group)
     return [
-        alike[place] for _, alike in sorted(strata.items()) for place in rng.permutation(len(alike))
+        alike[place]
+        for _, alike in sorted(strata.items())
+        for place in rng.permutation(len(alike))
     ]
 
 
-def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[Any] | None) -> int:
+def looked(
+    folder: Path, test: Sequence[Item], construct: str, claim: Sequence[Any] | None
+) -> int:
     """Note a look at test texts and give its number among all that share a text with it, from 1.
 
     A look at some of the texts of an earlier one is a further look, as leaving texts out is one
@@ -389,13 +443,21 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
         DataError, StorageError: The file cannot be read or written.
     """
     above = folder.resolve().parents
-    path = next((parent for parent in above if parent.name == "outputs"), above[0]) / "looks.jsonl"
+    path = (
+        next((parent for parent in above if parent.name == "outputs"), above[0])
+        / "looks.jsonl"
+    )
     texts = {text_mark(digest(item.inputs)) for item in test}
     if claim is None:
         return len(_looks(path, construct, texts))
     look = text_mark(digest([construct, sorted(texts), list(claim)]))
     if look not in _looks(path, construct, texts):
-        note = {"look": look, "construct": construct, "texts": sorted(texts), "run": str(folder)}
+        note = {
+            "look": look,
+            "construct": construct,
+            "texts": sorted(texts),
+            "run": str(folder),
+        }
         with Log(path, files.ALL) as log:
             log.add(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
     # read again: other runs may note theirs
@@ -408,7 +470,9 @@ def _looks(path: Path, construct: str, texts: Collection[str]) -> dict[str, None
     for number, line in read_lines(path) if path.is_file() else ():
         try:
             look = json_value(line)
-            if look["construct"] == construct and not set(texts).isdisjoint(look["texts"]):
+            if look["construct"] == construct and not set(texts).isdisjoint(
+                look["texts"]
+            ):
                 seen[str(look["look"])] = None
         except (Unreadable, KeyError, TypeError) as error:
             raise DataError(

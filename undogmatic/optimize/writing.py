@@ -97,8 +97,12 @@ def texts(config: Mapping[str, Any], count: int) -> Written:
     async def written() -> list[dict[str, str]]:
         rows = []
         for number in range(count):
-            told = writer.told.texts.replace("{level}", meanings[number % len(meanings)])
-            made = await writer.write(told, {"text": writer.told.text}, said, number, count)
+            told = writer.told.texts.replace(
+                "{level}", meanings[number % len(meanings)]
+            )
+            made = await writer.write(
+                told, {"text": writer.told.text}, said, number, count
+            )
             rows.append({rubric.inputs[-1]: made["text"], **about})
         return rows
 
@@ -156,10 +160,16 @@ class Writer:
         self, told: str, fields: Mapping[str, str], said: str, number: int, total: int
     ) -> dict[str, str]:
         """One answer: a text for each of the fields, which none of the others has."""
-        instruction = told.replace("{number}", str(number + 1)).replace("{total}", str(total))
-        form = {name: adapter.words(str, f'"{place}"') for name, place in fields.items()}
+        instruction = told.replace("{number}", str(number + 1)).replace(
+            "{total}", str(total)
+        )
+        form = {
+            name: adapter.words(str, f'"{place}"') for name, place in fields.items()
+        }
         material = {"asked": adapter.material(self.told.heading)}
-        signature = adapter.signature(instruction, material, form, helpers=("previous", "problem"))
+        signature = adapter.signature(
+            instruction, material, form, helpers=("previous", "problem")
+        )
         schema = {
             "type": "object",
             "properties": {name: {"type": "string"} for name in fields},

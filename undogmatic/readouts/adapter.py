@@ -59,25 +59,38 @@ def judged(rubric: Rubric, language: str) -> dict[str, Any]:
     """The input fields of a signature that hold what is judged."""
     headings = rubric.wordings[language].headings
     lacking = rubric.optional if rubric.partial else ()
-    return {name: material(headings.get(name, name), name in lacking) for name in rubric.inputs}
+    return {
+        name: material(headings.get(name, name), name in lacking)
+        for name in rubric.inputs
+    }
 
 
 def material(heading: str, may_lack: bool = False) -> Any:
     """An input field that stands fenced, as material that gives no orders; with `may_lack`, one
     that need not be."""
-    kind, lack = (str | None, {"default": None, "may_lack": True}) if may_lack else (str, {})
+    kind, lack = (
+        (str | None, {"default": None, "may_lack": True}) if may_lack else (str, {})
+    )
     return (kind, _field("input", desc=heading, judged=True, **lack))
 
 
-def number(scale: Scale, desc: str, is_score: bool = False, **bounds: str | None) -> Any:
+def number(
+    scale: Scale, desc: str, is_score: bool = False, **bounds: str | None
+) -> Any:
     """An output field that is read on a scale, and that `desc` describes in the form that the model
     is asked to fill. With `is_score` a demonstration's score is its value. It cannot lie below or
     above the fields that `bounds` name as `at_least` and `at_most`."""
-    return (float, _field("output", desc=desc, scale=scale, is_score=is_score, **bounds))
+    return (
+        float,
+        _field("output", desc=desc, scale=scale, is_score=is_score, **bounds),
+    )
 
 
 def level(
-    labels: Sequence[str], meanings: Sequence[str], values: Sequence[float], is_score: bool = False
+    labels: Sequence[str],
+    meanings: Sequence[str],
+    values: Sequence[float],
+    is_score: bool = False,
 ) -> Any:
     """An output field that is one of `labels`; `values` are the numbers they stand for."""
     kind = Literal[tuple(labels)]  # type: ignore[valid-type]
@@ -95,7 +108,9 @@ def words(kind: Any, desc: str) -> Any:
     return (kind, _field("output", desc=desc))
 
 
-def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[str] = ()) -> Any:
+def signature(
+    instructions: str, *parts: Mapping[str, Any], helpers: Sequence[str] = ()
+) -> Any:
     """A DSPy signature of the fields in `parts`, and of optional inputs, the `helpers`, named
     without "the_". DSPy writes instructions of its own where there are none, so a blank stands for
     none. Raises ConfigError where an input of the rubric has the name of a field of the answer."""
@@ -109,7 +124,8 @@ def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[st
             )
         fields |= part
     optional = {
-        f"the_{name}": (str | None, dspy.InputField(default=None, desc=name)) for name in helpers
+        f"the_{name}": (str | None, dspy.InputField(default=None, desc=name))
+        for name in helpers
     }
     inputs = {
         name: field
@@ -131,7 +147,9 @@ class _Fields(NamedTuple):
 @functools.lru_cache(256)
 def _fields(signature: Any) -> _Fields:
     inputs = signature.input_fields
-    defaults = {name: field.default for name, field in inputs.items() if not field.is_required()}
+    defaults = {
+        name: field.default for name, field in inputs.items() if not field.is_required()
+    }
     judged = {name: field for name, field in inputs.items() if _mark(field, "judged")}
     return _Fields(inputs, signature.output_fields, defaults, judged)
 
@@ -157,11 +175,15 @@ class JudgeAdapter(dspy.Adapter):
     """See the module's docstring. A `base` model continues a text instead of answering a chat; an
     `exact` one refuses an answer with a field that was not asked for."""
 
-    def __init__(self, words: FixedWords, base: bool = False, exact: bool = False) -> None:
+    def __init__(
+        self, words: FixedWords, base: bool = False, exact: bool = False
+    ) -> None:
         super().__init__()
         self.words, self.base, self.exact = words, base, exact
 
-    def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> Messages:
+    def format(
+        self, signature: Any, demos: list[Any], inputs: dict[str, Any]
+    ) -> Messages:
         usable = [demo for demo in map(dict, demos) if not lacking(signature, demo)]
         if self.base:
             return [
@@ -171,13 +193,21 @@ class JudgeAdapter(dspy.Adapter):
         turns = [("system", self.system(signature, inputs))]
         label = _fields(signature).outputs.get("level")
         for demo in usable:
-            plain = to_jsonable_python(_answers(signature, demo)) if label is None else None
-            answer = json.dumps(plain, ensure_ascii=False) if label is None else _label(label, demo)
+            plain = (
+                to_jsonable_python(_answers(signature, demo)) if label is None else None
+            )
+            answer = (
+                json.dumps(plain, ensure_ascii=False)
+                if label is None
+                else _label(label, demo)
+            )
             turns += [("user", self._asked(signature, demo)), ("assistant", answer)]
         turns.append(("user", self._asked(signature, inputs)))
         if inputs.get("the_problem"):
             turns.append(("assistant", inputs.get("the_previous") or self.words.empty))
-            turns.append(("user", self.words.retry.format(reason=inputs["the_problem"])))
+            turns.append(
+                ("user", self.words.retry.format(reason=inputs["the_problem"]))
+            )
         return [{"role": role, "content": content} for role, content in turns]
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
@@ -190,7 +220,9 @@ class JudgeAdapter(dspy.Adapter):
         fence = self.words.fences if _several(signature) else self.words.fence
         if "level" in _fields(signature).outputs:
             contract = (
-                "" if "the_question" in _fields(signature).inputs else self._labels_only(signature)
+                ""
+                if "the_question" in _fields(signature).inputs
+                else self._labels_only(signature)
             )
         else:
             form = ", ".join(
@@ -200,7 +232,9 @@ class JudgeAdapter(dspy.Adapter):
             contract = _joined(
                 self.words.json_only.format(form=f"{{{form}}}"), inputs.get("the_note")
             )
-        return _joined(signature.instructions, inputs.get("the_rubric"), fence, contract, by="\n\n")
+        return _joined(
+            signature.instructions, inputs.get("the_rubric"), fence, contract, by="\n\n"
+        )
 
     def _labels_only(self, signature: Any) -> str:
         labels = _mark(_fields(signature).outputs["level"], "labels")
@@ -214,15 +248,23 @@ class JudgeAdapter(dspy.Adapter):
         fence = f"{self.words.fence_name}-{_code(texts.values())}"
         parts = [f"<<{fence}>>\n{text}\n<</{fence}>>" for text in texts.values()]
         if len(parts) != 1 or _several(signature):
-            parts = [f"{heading}:\n{part}" for heading, part in zip(texts, parts, strict=True)]
+            parts = [
+                f"{heading}:\n{part}"
+                for heading, part in zip(texts, parts, strict=True)
+            ]
         behind = inputs.get("the_context")
         if "the_question" in _fields(signature).inputs:
-            asked = (inputs.get(name) for name in ("the_given", "the_said", "the_question"))
+            asked = (
+                inputs.get(name) for name in ("the_given", "the_said", "the_question")
+            )
             behind = _joined(*asked, choice(signature), self._labels_only(signature))
         return _joined(*parts, behind, by="\n\n")
 
     def _continued(
-        self, signature: Any, demos: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]
+        self,
+        signature: Any,
+        demos: Sequence[Mapping[str, Any]],
+        inputs: Mapping[str, Any],
     ) -> list[str]:
         """A text for a base model, in parts that many requests begin with; it ends where the label
         is to follow. Line breaks in the judged texts are folded, so that each stays on its line."""
@@ -231,10 +273,12 @@ class JudgeAdapter(dspy.Adapter):
         # that space.
         if "the_said" not in _fields(signature).inputs:
             shots = [
-                f"{self._line(signature, demo)}\n{answer}:{_label(field, demo)}" for demo in demos
+                f"{self._line(signature, demo)}\n{answer}:{_label(field, demo)}"
+                for demo in demos
             ]
             last = self._line(signature, inputs)
-            opened = last[: last.index(":") + 1]  # the line's beginning is the same for every item
+            # the line's beginning is the same for every item
+            opened = last[: last.index(":") + 1]
             head = _joined(signature.instructions, *shots, opened, by="\n\n")
             return [head, f"{last[len(opened) :]}\n{answer}:{'' if shots else ' '}"]
 
@@ -245,7 +289,9 @@ class JudgeAdapter(dspy.Adapter):
                 signature.instructions,
                 choice(signature),
             ]
-            return "\n".join(part for part in [*asked, f"{answer}: "] if part is not None)
+            return "\n".join(
+                part for part in [*asked, f"{answer}: "] if part is not None
+            )
 
         shots = [
             f"{self._line(signature, demo)}\n\n{question(demo)}{_label(field, demo)}\n\n"
@@ -253,14 +299,24 @@ class JudgeAdapter(dspy.Adapter):
         ]
         return [
             part
-            for part in ("".join(shots), f"{self._line(signature, inputs)}\n\n", question(inputs))
+            for part in (
+                "".join(shots),
+                f"{self._line(signature, inputs)}\n\n",
+                question(inputs),
+            )
             if part
         ]
 
     def _line(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         texts = _judged_texts(signature, inputs)
-        named = texts if _several(signature) else dict.fromkeys([self.words.text], *texts.values())
-        return "\n".join(f"{heading}: {' '.join(text.split())}" for heading, text in named.items())
+        named = (
+            texts
+            if _several(signature)
+            else dict.fromkeys([self.words.text], *texts.values())
+        )
+        return "\n".join(
+            f"{heading}: {' '.join(text.split())}" for heading, text in named.items()
+        )
 
 
 def _code(texts: Collection[str], key: bytes | None = None) -> str:
@@ -268,7 +324,9 @@ def _code(texts: Collection[str], key: bytes | None = None) -> str:
     unknown to whoever wrote the texts, and in none of them."""
     key = _fence_key(cache_folder()) if key is None else key
     judged = "\n\n".join(texts).encode("utf-8", "replace")
-    codes = (hmac.digest(key, b"%d\n%s" % (n, judged), "sha256").hex()[:16] for n in count())
+    codes = (
+        hmac.digest(key, b"%d\n%s" % (n, judged), "sha256").hex()[:16] for n in count()
+    )
     return next(code for code in codes if not any(code in text for text in texts))
 
 
@@ -288,7 +346,9 @@ def _fence_key(folder: Path) -> bytes:
     return key if len(key) == _KEY_BYTES else secrets.token_bytes(_KEY_BYTES)
 
 
-def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
+def read_fields(
+    fields: Mapping[str, Any], text: str | None, exact: bool = False
+) -> dict[str, Any]:
     """A JSON answer, with whatever talk around it (`records.answers`), as the typed output fields
     of a signature; with `exact`, others are refused. Raises OffScaleAnswer for a number or category
     that is not on its scale, UnparseableAnswer for what is not the object asked for, and for a
@@ -305,7 +365,8 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
                 json.loads(raw)
             except (
                 json.JSONDecodeError
-            ) as fault:  # a retry's request holds these words, and its answer is in the cache
+                # a retry's request holds these words, and its answer is in the cache
+            ) as fault:
                 problem = f"not a JSON object ({fault.msg} at character {fault.pos})"
         raise UnparseableAnswer(problem, raw) from None
     if "\\u0000" in raw:  # what no table and no database takes
@@ -316,7 +377,9 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
         raise UnparseableAnswer(f"the field `{missing[0]}` is missing", raw)
     if exact and (unknown := [name for name in answer if name not in fields]):
         raise UnparseableAnswer(f"`{unknown[0]}` was not asked for", raw)
-    typed = {name: _typed(name, field, answer[name], raw) for name, field in fields.items()}
+    typed = {
+        name: _typed(name, field, answer[name], raw) for name, field in fields.items()
+    }
     for name, field in fields.items():
         if against := contradiction(
             name, typed[name], typed, _mark(field, "at_least"), _mark(field, "at_most")
@@ -324,7 +387,10 @@ def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False
             raise UnparseableAnswer(against, raw)
     for name, value in answer.items():
         parts = value if isinstance(value, list) else [value]
-        if any(part is None or (isinstance(part, str) and not part.strip()) for part in parts):
+        if any(
+            part is None or (isinstance(part, str) and not part.strip())
+            for part in parts
+        ):
             raise UnparseableAnswer(f"`{name}` is empty", raw)
     return typed
 
@@ -342,7 +408,9 @@ def worded(signature: Any) -> Any:
 def read_again(signature: Any, answer: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that another adapter read, held against their scales. Raises as `read_fields`."""
     plain = to_jsonable_python(answer)
-    return read_fields(_fields(signature).outputs, json.dumps(plain, ensure_ascii=False))
+    return read_fields(
+        _fields(signature).outputs, json.dumps(plain, ensure_ascii=False)
+    )
 
 
 def contradiction(
@@ -426,10 +494,16 @@ def lacking(signature: Any, demo: Mapping[str, Any]) -> list[str]:
     """What a demonstration lacks to be shown: inputs that are judged, or all that this signature
     answers."""
     needed = [
-        name for name, field in _fields(signature).judged.items() if not _mark(field, "may_lack")
+        name
+        for name, field in _fields(signature).judged.items()
+        if not _mark(field, "may_lack")
     ]
     missing = [name for name in needed if name not in demo]
-    return missing if _answers(signature, demo) else [*missing, *_fields(signature).outputs]
+    return (
+        missing
+        if _answers(signature, demo)
+        else [*missing, *_fields(signature).outputs]
+    )
 
 
 def _answers(signature: Any, demo: Mapping[str, Any]) -> dict[str, Any]:
@@ -448,5 +522,8 @@ def _label(field: Any, demo: Mapping[str, Any]) -> str:
         return str(demo["level"])
     labels, values = _mark(field, "labels"), _mark(field, "values")
     return str(
-        min(zip(values, labels, strict=True), key=lambda pair: abs(pair[0] - float(demo[SCORE])))[1]
+        min(
+            zip(values, labels, strict=True),
+            key=lambda pair: abs(pair[0] - float(demo[SCORE])),
+        )[1]
     )

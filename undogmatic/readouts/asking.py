@@ -40,7 +40,9 @@ class Otherwise(NamedTuple):
         if verdict.interval is not None:
             changed["interval"] = tuple(sorted(map(back, verdict.interval)))
         if (spread := verdict.distribution) is not None:
-            pairs = sorted(zip(map(back, spread.values), spread.probabilities, strict=True))
+            pairs = sorted(
+                zip(map(back, spread.values), spread.probabilities, strict=True)
+            )
             values, probabilities = zip(*pairs, strict=True)
             changed["distribution"] = ScoreDistribution(
                 values=values, probabilities=probabilities, off_scale=spread.off_scale
@@ -60,7 +62,11 @@ def _again(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise:
 
 def _words(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | None:
     said = asking.words.get(prompt.language)
-    return None if said is None else Otherwise(prompt, _in_words(rubric, prompt.language, said))
+    return (
+        None
+        if said is None
+        else Otherwise(prompt, _in_words(rubric, prompt.language, said))
+    )
 
 
 def _language(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | None:
@@ -70,16 +76,24 @@ def _language(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | Non
 
 
 def _levels(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise:
-    return Otherwise(prompt, rubric.model_copy(update={"from_top": not rubric.from_top}))
+    return Otherwise(
+        prompt, rubric.model_copy(update={"from_top": not rubric.from_top})
+    )
 
 
 def _criteria(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise:
     listed = rubric.wordings[prompt.language].distinctions[::-1]
-    return Otherwise(prompt, _changed(rubric, prompt.language, {"distinctions": listed}))
+    return Otherwise(
+        prompt, _changed(rubric, prompt.language, {"distinctions": listed})
+    )
 
 
 def _examples(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise:
-    fields = {"demonstrations": prompt.shown()[::-1], "demo_order": None, "demo_count": None}
+    fields = {
+        "demonstrations": prompt.shown()[::-1],
+        "demo_order": None,
+        "demo_count": None,
+    }
     return Otherwise(prompt.model_copy(update=fields), rubric)
 
 
@@ -99,7 +113,9 @@ def _in_words(rubric: Rubric, language: str, said: Words) -> Rubric:
 def _changed(rubric: Rubric, language: str, fields: Mapping[str, Any]) -> Rubric:
     """The rubric with other words in one language."""
     wording = rubric.wordings[language].model_copy(update=dict(fields))
-    return rubric.model_copy(update={"wordings": {**rubric.wordings, language: wording}})
+    return rubric.model_copy(
+        update={"wordings": {**rubric.wordings, language: wording}}
+    )
 
 
 def _lettered(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | None:
@@ -121,14 +137,19 @@ def _lettered(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | Non
         return None  # worked examples answer with the names as they were
     if turned:
         levels, meanings = levels[::-1], meanings[::-1]
-    directions = {"higher_is_worse": "higher_is_better", "higher_is_better": "higher_is_worse"}
+    directions = {
+        "higher_is_worse": "higher_is_better",
+        "higher_is_better": "higher_is_worse",
+    }
     direction = rubric.direction
     named = _changed(rubric, prompt.language, {"meanings": tuple(meanings)})
     others = {
         "scale": OrderedScale(categories=tuple(LETTERS[: len(levels)])),
         "guide": None,
         "margin": None,
-        "direction": directions[direction] if turned and direction is not None else direction,
+        "direction": directions[direction]
+        if turned and direction is not None
+        else direction,
         # Other languages have other meanings, which would not be in this order.
         "wordings": {prompt.language: named.wordings[prompt.language]},
     }

@@ -33,21 +33,33 @@ class Unit(dspy.Module):
         # a copy is made without any
         bound = inspect.signature(cls.__init__).bind_partial(made, *args, **options)
         bound.apply_defaults()
-        made._arguments = {name: _plain(value) for name, value in list(bound.arguments.items())[1:]}
+        made._arguments = {
+            name: _plain(value) for name, value in list(bound.arguments.items())[1:]
+        }
         return made
 
     def argument(self, name: str) -> Any:
         """What it was constructed with under this name; None where it knows no such argument."""
         # passed on as **options
-        inside = [value for value in self._arguments.values() if isinstance(value, dict)]
+        inside = [
+            value for value in self._arguments.values() if isinstance(value, dict)
+        ]
         return next(
-            (each[name] for each in (vars(self), self._arguments, *inside) if name in each), None
+            (
+                each[name]
+                for each in (vars(self), self._arguments, *inside)
+                if name in each
+            ),
+            None,
         )
 
     def identity(self) -> dict[str, Any]:
         """What determines its answers, as plain data: its class and its arguments. Predictors
         inside it count apart."""
-        return {"class": _name(type(self)), "arguments": self._arguments | dict(self.contents)}
+        return {
+            "class": _name(type(self)),
+            "arguments": self._arguments | dict(self.contents),
+        }
 
 
 _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
@@ -61,7 +73,12 @@ _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     (BaseModel, lambda value, depth: value.model_dump(mode="json")),
     ((type, FunctionType), lambda value, depth: _name(value)),
     ((np.ndarray, np.generic), lambda value, depth: value.tolist()),
-    (Mapping, lambda value, depth: {str(key): _plain(each, depth) for key, each in value.items()}),
+    (
+        Mapping,
+        lambda value, depth: {
+            str(key): _plain(each, depth) for key, each in value.items()
+        },
+    ),
     ((list, tuple), lambda value, depth: [_plain(each, depth) for each in value]),
 )
 
@@ -98,7 +115,8 @@ class Readout(Unit):
     uses_prompt = True
     deterministic = True  # whether it asks at temperature 0
     zero_shot = (
-        False  # whether a base model may be asked without examples, as where an optimiser begins
+        # whether a base model may be asked without examples, as where an optimiser begins
+        False
     )
     lm: LanguageModel | None = None
     predict: dspy.Predict  # where it asks by DSPy, as the next two
@@ -122,7 +140,9 @@ class Readout(Unit):
 
     async def aforward(self, item: Item) -> dspy.Prediction:
         with dspy.context(lm=self.lm or dspy.settings.lm):
-            return dspy.Prediction(verdict=categorised(await self.read(item), self.rubric))
+            return dspy.Prediction(
+                verdict=categorised(await self.read(item), self.rubric)
+            )
 
     def forward(self, item: Item) -> dspy.Prediction:
         """`aforward` for callers without an event loop."""
@@ -136,10 +156,14 @@ class Readout(Unit):
         "the_", `settings` those of the requests.
         """
         judged = adapter.judged(self.rubric, self.prompt.language)
-        predict = dspy.Predict(adapter.signature(task, judged, fields, helpers=helpers), **settings)
+        predict = dspy.Predict(
+            adapter.signature(task, judged, fields, helpers=helpers), **settings
+        )
         for demo in self.prompt.shown():
             answer = demo.model_dump(include={"score", "confidence", "rationale"})
-            predict.demos.append(dspy.Example(**demo.inputs, **answer).with_inputs(*demo.inputs))
+            predict.demos.append(
+                dspy.Example(**demo.inputs, **answer).with_inputs(*demo.inputs)
+            )
         return predict
 
     def fitted_on(self) -> frozenset[str]:
@@ -161,9 +185,15 @@ def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
     """The inputs of the item that the rubric shows, in its order. Raises ConfigError where one is
     missing; UnfitInput, which fails this item alone, where the rubric lets an item lack it."""
     lacking = rubric.optional if rubric.partial else ()
-    missing = [name for name in rubric.inputs if name not in item.inputs and name not in lacking]
+    missing = [
+        name
+        for name in rubric.inputs
+        if name not in item.inputs and name not in lacking
+    ]
     if missing and missing[0] in rubric.optional:
-        raise UnfitInput(f"there is no {missing[0]} (the item has: {', '.join(item.inputs)})")
+        raise UnfitInput(
+            f"there is no {missing[0]} (the item has: {', '.join(item.inputs)})"
+        )
     if missing:
         raise ConfigError(
             f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input"
@@ -204,10 +234,14 @@ def voted(
         shares = tuple(votes.count(value) / len(votes) for value in rubric.levels)
     else:
         shares = tuple(
-            math.fsum(w for vote, w in zip(votes, weights, strict=True) if vote == value)
+            math.fsum(
+                w for vote, w in zip(votes, weights, strict=True) if vote == value
+            )
             for value in rubric.levels
         )
-    return entropy_verdict(ScoreDistribution(values=rubric.levels, probabilities=shares), **fields)
+    return entropy_verdict(
+        ScoreDistribution(values=rubric.levels, probabilities=shares), **fields
+    )
 
 
 def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
@@ -236,7 +270,9 @@ def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
     levels = rubric.levels
     masses = [0.0] * len(levels)
     for score in scores:
-        above = next((n for n, value in enumerate(levels) if value >= score), len(levels) - 1)
+        above = next(
+            (n for n, value in enumerate(levels) if value >= score), len(levels) - 1
+        )
         if above == 0 or levels[above] <= score:
             masses[above] += 1
             continue
@@ -248,7 +284,9 @@ def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
     )
 
 
-def mixture(verdicts: Sequence[Verdict], weights: Sequence[float]) -> ScoreDistribution | None:
+def mixture(
+    verdicts: Sequence[Verdict], weights: Sequence[float]
+) -> ScoreDistribution | None:
     """Several verdicts' distributions as one: their weighted mean, level by level (a linear opinion
     pool). None where a verdict has no distribution, or one over other levels.
 
@@ -257,19 +295,28 @@ def mixture(verdicts: Sequence[Verdict], weights: Sequence[float]) -> ScoreDistr
     References:
         Stone (1961), doi:10.1214/aoms/1177704873
     """
-    spreads = [verdict.distribution for verdict in verdicts if verdict.distribution is not None]
+    spreads = [
+        verdict.distribution for verdict in verdicts if verdict.distribution is not None
+    ]
     if len(spreads) < len(verdicts) or len({spread.values for spread in spreads}) != 1:
         return None
-    mean = np.average([spread.probabilities for spread in spreads], axis=0, weights=weights)
+    mean = np.average(
+        [spread.probabilities for spread in spreads], axis=0, weights=weights
+    )
     return ScoreDistribution(
         values=spreads[0].values,
         probabilities=tuple((mean / mean.sum()).tolist()),
-        off_scale=float(np.average([spread.off_scale for spread in spreads], weights=weights)),
+        off_scale=float(
+            np.average([spread.off_scale for spread in spreads], weights=weights)
+        ),
     )
 
 
 def shown(
-    predict: dspy.Predict, form: adapter.JudgeAdapter, rubric: Rubric, given: dict[str, Any]
+    predict: dspy.Predict,
+    form: adapter.JudgeAdapter,
+    rubric: Rubric,
+    given: dict[str, Any],
 ) -> str:
     """All that a predictor sends but the judged text, as one text."""
     messages = form.format(

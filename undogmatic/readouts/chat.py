@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer, ours
+from undogmatic.errors import (
+    ConfigError,
+    ModelError,
+    OffScaleAnswer,
+    UnparseableAnswer,
+    ours,
+)
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import attempt, current_rollout, rollout
 from undogmatic.readouts.adapter import covered, read_again, worded
@@ -68,7 +74,8 @@ class LanguageModel(dspy.LM):
         self._chat = model if isinstance(model, Chats) else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
-        return self  # connections, cache and budget are shared by the copies of a program
+        # connections, cache and budget are shared by the copies of a program
+        return self
 
     async def _complete(self, request: Request) -> Response:
         if self._chat is None:
@@ -81,7 +88,8 @@ class LanguageModel(dspy.LM):
             try:
                 return await self._complete(request)
             finally:
-                await self.served.close()  # connections belong to this call's event loop
+                # connections belong to this call's event loop
+                await self.served.close()
 
         return asyncio.run(once())
 
@@ -98,7 +106,12 @@ class LanguageModel(dspy.LM):
     async def acall(
         self, prompt: Any = None, *, messages: Messages | None = None, **kwargs: Any
     ) -> Any:
-        if messages and prompt is None and dspy.settings.disable_history and not self.watched():
+        if (
+            messages
+            and prompt is None
+            and dspy.settings.disable_history
+            and not self.watched()
+        ):
             return await self.answer(messages, kwargs)
         with rollout(current_rollout() + int(kwargs.get("rollout_id") or 0)):
             return await super().acall(prompt, messages=messages, **kwargs)
@@ -107,18 +120,30 @@ class LanguageModel(dspy.LM):
         """What DSPy makes of the answers to `messages`, where nothing of it looks on; no history is
         kept."""
         wanted = {
-            key: value for key, value in (self.kwargs | settings).items() if value is not None
+            key: value
+            for key, value in (self.kwargs | settings).items()
+            if value is not None
         }
         repeat = int(wanted.pop("rollout_id", 0))
-        with rollout(current_rollout() + repeat) if repeat else contextlib.nullcontext():
+        with (
+            rollout(current_rollout() + repeat) if repeat else contextlib.nullcontext()
+        ):
             turns = messages[messages[0].get("role") == "system" :]
-            plain = wanted.keys() <= _PLAIN and isinstance(wanted.get("response_format", {}), dict)
-            texts = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages)
+            plain = wanted.keys() <= _PLAIN and isinstance(
+                wanted.get("response_format", {}), dict
+            )
+            texts = all(
+                isinstance(m.get("content"), str) and len(m) == 2 for m in messages
+            )
             if not (
-                plain and texts and turns and {m["role"] for m in turns} <= {"user", "assistant"}
+                plain
+                and texts
+                and turns
+                and {m["role"] for m in turns} <= {"user", "assistant"}
             ):
                 with dspy.context(disable_history=True):
-                    return await super().acall(messages=messages, **settings)  # type: ignore[no-any-return]
+                    answer: Any = await super().acall(messages=messages, **settings)
+                    return answer
             from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
 
             if self._converted is None or self._converted[0] != wanted:
@@ -126,7 +151,9 @@ class LanguageModel(dspy.LM):
                     {"model": self.model, "messages": messages, **wanted}
                 )
                 self._converted = (wanted, whole.config)
-            said = tuple(Message(role=m["role"], parts=(TextPart(m["content"]),)) for m in turns)
+            said = tuple(
+                Message(role=m["role"], parts=(TextPart(m["content"]),)) for m in turns
+            )
             system = messages[0]["content"] if len(turns) < len(messages) else None
             response = await self._complete(
                 Request(self.model, said, system, config=self._converted[1])
@@ -137,7 +164,8 @@ class LanguageModel(dspy.LM):
             {"token": token.token, "logprob": token.logprob}
             | {
                 "top_logprobs": [
-                    {"token": other.token, "logprob": other.logprob} for other in token.top
+                    {"token": other.token, "logprob": other.logprob}
+                    for other in token.top
                 ]
             }
             for token in response.logprobs
@@ -157,7 +185,9 @@ def served_model() -> Model:
     return lm.served
 
 
-async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
+async def ask(
+    predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any
+) -> dspy.Prediction:
     """Call a predictor through `adapter`; our own errors come out as they went in, not wrapped by
     DSPy."""
     guest = guest_of_dspy.get()
@@ -166,10 +196,14 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
     if (lm := _alone(predict, adapter)) is not None and (
         given := covered(predict.signature, inputs)
     ) is not None:
-        messages = adapter.format(predict.signature, list(chosen(predict, inputs)), given)
+        messages = adapter.format(
+            predict.signature, list(chosen(predict, inputs)), given
+        )
         answer = (await lm.answer(messages, predict.config))[0]
         text, logprobs = (
-            (answer["text"], answer["logprobs"]) if isinstance(answer, dict) else (answer, None)
+            (answer["text"], answer["logprobs"])
+            if isinstance(answer, dict)
+            else (answer, None)
         )
         if not text:
             raise UnparseableAnswer("the answer is empty", "")
@@ -198,19 +232,24 @@ async def _watched(
     return dspy.Prediction(**read_again(predict.signature, dict(answer.items())))
 
 
-async def _through(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
+async def _through(
+    predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any
+) -> dspy.Prediction:
     if getattr(predict, "nearest", None) is not None:
         inputs["demos"] = chosen(predict, inputs)
     try:
         with dspy.context(adapter=adapter):
             return await predict.acall(**inputs)
-    except Exception as error:  # DSPy wraps whatever an engine raises; find ours underneath
+    # DSPy wraps whatever an engine raises; find ours underneath
+    except Exception as error:
         if (cause := ours(error)) is not None:
             raise cause from None
         if isinstance(error, AdapterParseError):
             # DSPy's own word for an answer without text, or that another adapter cannot read
             raw = str(error.lm_response or "")
-            what = "the adapter cannot read the answer" if raw else "the answer is empty"
+            what = (
+                "the adapter cannot read the answer" if raw else "the answer is empty"
+            )
             raise UnparseableAnswer(what, raw) from None
         raise
 
@@ -227,12 +266,19 @@ def _alone(predict: dspy.Predict, adapter: dspy.Adapter) -> LanguageModel | None
         or settings.track_usage
         or predict.callbacks
     )
-    if watched or settings.callbacks or adapter.callbacks or settings.send_stream is not None:
+    if (
+        watched
+        or settings.callbacks
+        or adapter.callbacks
+        or settings.send_stream is not None
+    ):
         return None
     lm = predict.lm or settings.lm
     return (
         lm
-        if type(predict) is dspy.Predict and isinstance(lm, LanguageModel) and not lm.watched()
+        if type(predict) is dspy.Predict
+        and isinstance(lm, LanguageModel)
+        and not lm.watched()
         else None
     )
 
@@ -266,7 +312,9 @@ async def voices(
             verdict: Verdict = (await module.acall(item=item)).verdict
             return verdict
 
-    answers = await asyncio.gather(*(once(*voice) for voice in asked), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(once(*voice) for voice in asked), return_exceptions=True
+    )
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, ModelError):
             raise answer

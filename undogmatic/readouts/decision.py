@@ -45,7 +45,10 @@ class DecisionReadout(Readout):
                 f" {len(rubric.levels)}."
             )
         level = adapter.level(
-            rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True
+            rubric.labels,
+            rubric.meanings(prompt.language),
+            rubric.levels,
+            is_score=True,
         )
         task = f"{prompt.task(rubric)}\n{prompt.definition(rubric)}".strip()
         # A predictor, so that optimisers find the instructions and demonstrations; it is asked as a
@@ -53,9 +56,16 @@ class DecisionReadout(Readout):
         self.predict = self.predictor(task, {"level": level})
 
     async def read(self, item: Item) -> Verdict:
-        name, state = self.rubric.score_field, shown_inputs(item, self.rubric) | self._demos()
-        answers = await _able(served_model(), Decides).decide(state, {name: self._ask()})
-        return entropy_verdict(parse_score_answer(answers.get(name), self.rubric.levels))
+        name, state = (
+            self.rubric.score_field,
+            shown_inputs(item, self.rubric) | self._demos(),
+        )
+        answers = await _able(served_model(), Decides).decide(
+            state, {name: self._ask()}
+        )
+        return entropy_verdict(
+            parse_score_answer(answers.get(name), self.rubric.levels)
+        )
 
     def shown(self) -> str:
         return json.dumps(self._ask() | self._demos(), indent=2, ensure_ascii=False)
@@ -70,8 +80,15 @@ class DecisionReadout(Readout):
 
     def _demos(self) -> dict[str, Any]:
         names, field = self.rubric.inputs, self.rubric.score_field
-        whole = [demo for demo in map(dict, self.predict.demos) if {"score", *names} <= demo.keys()]
-        demos = [{name: demo[name] for name in names} | {field: demo["score"]} for demo in whole]
+        whole = [
+            demo
+            for demo in map(dict, self.predict.demos)
+            if {"score", *names} <= demo.keys()
+        ]
+        demos = [
+            {name: demo[name] for name in names} | {field: demo["score"]}
+            for demo in whole
+        ]
         return {"demos": demos} if demos else {}
 
 
@@ -87,26 +104,42 @@ def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribut
     kind = answer.get("type") if isinstance(answer, dict) else None
     if kind != "score":
         raise UnparseableAnswer(f"no score answer came back (type {kind!r})", raw)
-    probabilities, labels = answer.get("probabilities"), [str(k) for k in range(len(values))]
-    if not isinstance(probabilities, dict) or sorted(map(str, probabilities)) != sorted(labels):
-        raise UnparseableAnswer(f"`probabilities` must name the levels {', '.join(labels)}", raw)
+    probabilities, labels = (
+        answer.get("probabilities"),
+        [str(k) for k in range(len(values))],
+    )
+    if not isinstance(probabilities, dict) or sorted(map(str, probabilities)) != sorted(
+        labels
+    ):
+        raise UnparseableAnswer(
+            f"`probabilities` must name the levels {', '.join(labels)}", raw
+        )
     by_label = {str(k): v for k, v in probabilities.items()}
     masses = [by_label[label] for label in labels]
     if any(
-        isinstance(m, bool) or not isinstance(m, int | float) or not math.isfinite(m) or m < 0
+        isinstance(m, bool)
+        or not isinstance(m, int | float)
+        or not math.isfinite(m)
+        or m < 0
         for m in masses
     ):
-        raise UnparseableAnswer("`probabilities` holds something that is not a probability", raw)
+        raise UnparseableAnswer(
+            "`probabilities` holds something that is not a probability", raw
+        )
     total = math.fsum(masses)
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise UnparseableAnswer(f"`probabilities` sum to {total:.3f}", raw)
     score = answer.get("score")
     expected = math.fsum(k * m for k, m in enumerate(masses))
-    if isinstance(score, int | float) and abs(score - expected) > SUM_TOLERANCE * len(values) * len(
+    if isinstance(score, int | float) and abs(score - expected) > SUM_TOLERANCE * len(
         values
-    ):
-        raise OffScaleAnswer(f"`score` is {score}, but the probabilities give {expected:.3f}", raw)
-    return ScoreDistribution(values=values, probabilities=tuple(m / total for m in masses))
+    ) * len(values):
+        raise OffScaleAnswer(
+            f"`score` is {score}, but the probabilities give {expected:.3f}", raw
+        )
+    return ScoreDistribution(
+        values=values, probabilities=tuple(m / total for m in masses)
+    )
 
 
 class RulesReadout(Readout):
@@ -131,15 +164,22 @@ class RulesReadout(Readout):
         return self.model.fitted_on
 
     async def read(self, item: Item) -> Verdict:
-        share, reason = await _able(served_model(), Rates).rate(shown_text(item, self.rubric))
+        share, reason = await _able(served_model(), Rates).rate(
+            shown_text(item, self.rubric)
+        )
         return Verdict(score=self.rubric.units(share), rationale=reason)
 
 
 def _able(model: Model, protocol: Any) -> Any:
     """The model, if it can do what the protocol says. Raises ConfigError."""
     if not isinstance(model, protocol):
-        what = {Decides: "is not a decision model", Rates: "does not rate texts itself"}[protocol]
-        raise ConfigError(f"{model.name} {what}; it serves: {', '.join(model.readouts)}.")
+        what = {
+            Decides: "is not a decision model",
+            Rates: "does not rate texts itself",
+        }[protocol]
+        raise ConfigError(
+            f"{model.name} {what}; it serves: {', '.join(model.readouts)}."
+        )
     return model
 
 
@@ -164,7 +204,9 @@ class Rivals:
         marks = text_marks(texts) if self._names else set()
         raters = [_rater(name) for name in self._names]
         fresh = [
-            rater for rater in raters if isinstance(rater, Model) and not marks & rater.fitted_on
+            rater
+            for rater in raters
+            if isinstance(rater, Model) and not marks & rater.fitted_on
         ]
 
         async def ask(read: Sequence[str]) -> list[list[float]]:

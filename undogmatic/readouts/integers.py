@@ -14,11 +14,22 @@ from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import entropy_verdict, shown_inputs
 from undogmatic.readouts.chat import ask
-from undogmatic.readouts.logprobs import LogprobsReadout, check_examples, distribution, sent_tokens
+from undogmatic.readouts.logprobs import (
+    LogprobsReadout,
+    check_examples,
+    distribution,
+    sent_tokens,
+)
 from undogmatic.readouts.prompt import FixedWords, Prompt
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.stats.uncertainty import Completed, completed, ends, integer_masses, longest_digits
+from undogmatic.stats.uncertainty import (
+    Completed,
+    completed,
+    ends,
+    integer_masses,
+    longest_digits,
+)
 
 MOST_NUMBERS = 1000  # On a longer scale three digits say too little about a number
 UNLIKE = 0.25
@@ -55,11 +66,15 @@ class NumberAdapter(adapter.JudgeAdapter):
     ) -> None:
         low, high = ends
         number = form.number.format(low=low, high=high)
-        super().__init__(words.model_copy(update={"answer": form.answer, "level": number}), base)
+        super().__init__(
+            words.model_copy(update={"answer": form.answer, "level": number}), base
+        )
         self.form, self.reasoning = form, reasoning
         self.then = {"role": "user", "content": form.then.format(low=low, high=high)}
 
-    def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> adapter.Messages:
+    def format(
+        self, signature: Any, demos: list[Any], inputs: dict[str, Any]
+    ) -> adapter.Messages:
         messages = super().format(signature, demos, inputs)
         reason, begun = inputs.get("the_reason"), inputs.get("the_begun") or ""
         if self.base:
@@ -71,18 +86,27 @@ class NumberAdapter(adapter.JudgeAdapter):
             if self.reasoning:
                 text = f"{text}{self.form.reason}:"
                 asked = "" if reason is None else f" {reason}\n{asked}"
-            return [{"role": "user", "content": part} for part in (*before, text, asked) if part]
+            return [
+                {"role": "user", "content": part}
+                for part in (*before, text, asked)
+                if part
+            ]
         # the demonstrations' numbers with the reason and the question that come before them
         if self.reasoning:
             reasons = iter([str(dict(demo).get("rationale") or "") for demo in demos])
             plain, messages = messages, []
             for message in plain:
                 if message["role"] == "assistant":
-                    messages += [{"role": "assistant", "content": next(reasons)}, self.then]
+                    messages += [
+                        {"role": "assistant", "content": next(reasons)},
+                        self.then,
+                    ]
                 messages.append(message)
             if reason is not None:
                 messages += [{"role": "assistant", "content": reason}, self.then]
-        return [*messages, {"role": "assistant", "content": begun}] if begun else messages
+        return (
+            [*messages, {"role": "assistant", "content": begun}] if begun else messages
+        )
 
     def _labels_only(self, signature: Any) -> str:
         return self.form.think if self.reasoning else self.words.level
@@ -91,7 +115,9 @@ class NumberAdapter(adapter.JudgeAdapter):
         line = super()._line(signature, inputs)
         shown = inputs.get("rationale") if self.reasoning else None
         return (
-            line if shown is None else f"{line}\n{self.form.reason}: {' '.join(str(shown).split())}"
+            line
+            if shown is None
+            else f"{line}\n{self.form.reason}: {' '.join(str(shown).split())}"
         )
 
 
@@ -181,7 +207,11 @@ class IntegersReadout(LogprobsReadout):
     async def read(self, item: Item) -> Verdict:
         inputs, reason = shown_inputs(item, self.rubric) | self.given, None
         if self.prompt.reasoning:
-            words = {"max_tokens": self.reason_tokens, "logprobs": None, "top_logprobs": None}
+            words = {
+                "max_tokens": self.reason_tokens,
+                "logprobs": None,
+                "top_logprobs": None,
+            }
             prediction = await ask(self.predict, self.adapter, config=words, **inputs)
             reason = inputs["the_reason"] = " ".join(str(prediction.level).split())
             if not reason:
@@ -191,7 +221,9 @@ class IntegersReadout(LogprobsReadout):
             range(self.low, self.high + 1),
             integer_masses(found.numbers, self.low, self.high),
         )
-        likeliest = sorted((found.numbers | found.begun).items(), key=lambda pair: -pair[1])
+        likeliest = sorted(
+            (found.numbers | found.begun).items(), key=lambda pair: -pair[1]
+        )
         levels = distribution(
             [float(number) for number in numbers],
             [masses.get(number, 0.0) for number in numbers],
@@ -199,17 +231,24 @@ class IntegersReadout(LogprobsReadout):
             f"the whole numbers from {self.low} to {self.high}",
             [f"{digits!r} {mass:.2f}" for digits, mass in likeliest],
         )
-        return entropy_verdict(levels, rationale=reason, details={"look_ahead": float(calls)})
+        return entropy_verdict(
+            levels, rationale=reason, details={"look_ahead": float(calls)}
+        )
 
     async def _numbers(self, inputs: Mapping[str, Any]) -> tuple[Completed, int]:
         """Numbers with their probabilities, and how many further calls they took."""
         written, first, known = await self._odds(inputs)
         longest, after, calls = longest_digits(first), dict(known), 0
         if longest > 1 and not self.model.base:
-            longest = len(str(self.high))  # a tokenizer that has longer numbers has them all
+            # a tokenizer that has longer numbers has them all
+            longest = len(str(self.high))
         while True:
             found = completed(first, after, self.high, longest)
-            open_ = {digits: mass for digits, mass in found.begun.items() if mass >= self.least}
+            open_ = {
+                digits: mass
+                for digits, mass in found.begun.items()
+                if mass >= self.least
+            }
             if not open_ or calls >= self.look_ahead:
                 return found, calls
             if not self.model.base:
@@ -231,9 +270,9 @@ class IntegersReadout(LogprobsReadout):
             apart: Odds = defaultdict(float)
             for sign, odds in ((1, again), (-1, known[digits])):
                 for token, mass in odds.items():
-                    apart[token if token.isdigit() else "" if ends(token) else "other"] += (
-                        sign * mass
-                    )
+                    apart[
+                        token if token.isdigit() else "" if ends(token) else "other"
+                    ] += sign * mass
             self._goes_on = 0.5 * sum(map(abs, apart.values())) <= UNLIKE
         if not self._goes_on:
             raise ConfigError(
@@ -242,7 +281,9 @@ class IntegersReadout(LogprobsReadout):
                 " readout=logprobs, which asks for levels, or readout=structured."
             )
 
-    async def _odds(self, inputs: Mapping[str, Any]) -> tuple[str, Odds, dict[str, Odds]]:
+    async def _odds(
+        self, inputs: Mapping[str, Any]
+    ) -> tuple[str, Odds, dict[str, Odds]]:
         """The first token of an answer; the probabilities that the model sent for its place; and
         those behind the digits with which the answer begins."""
         prediction = await ask(self.predict, self.adapter, **inputs)

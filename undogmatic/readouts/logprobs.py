@@ -44,7 +44,8 @@ class LogprobsReadout(Readout):
         ] = 0.25,  # on the levels; with less it is a Failure
         calibration: (
             str | None
-        ) = None,  # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
+            # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
+        ) = None,
         # whether a base model may be asked without examples: as a baseline of optimisation
         zero_shot: bool = False,
     ) -> None:
@@ -59,7 +60,10 @@ class LogprobsReadout(Readout):
             check_examples(model, prompt, rubric, "level")
         check_labels(rubric)
         level = adapter.level(
-            rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True
+            rubric.labels,
+            rubric.meanings(prompt.language),
+            rubric.levels,
+            is_score=True,
         )
         task = prompt.task(rubric)
         # it continues a text, which begins with the instructions, if there are any, and the
@@ -70,7 +74,12 @@ class LogprobsReadout(Readout):
             task = "\n".join(
                 part.strip() for part in (prompt.instructions, question, levels) if part
             )
-        settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": self.top}
+        settings = {
+            "temperature": 0.0,
+            "max_tokens": 1,
+            "logprobs": True,
+            "top_logprobs": self.top,
+        }
         self.predict = self.predictor(task, {"level": level}, "rubric", **settings)
         for demo in self.predict.demos:
             demo["score"] = rubric.scale.read(demo["score"])
@@ -97,14 +106,20 @@ class LogprobsReadout(Readout):
 
         raw, parameters = levels.expectation, self.calibration["parameters"]
         if self.calibration["method"] == "content_free":
-            even = calibrators.apply(parameters, np.array(levels.probabilities)).tolist()
+            even = calibrators.apply(
+                parameters, np.array(levels.probabilities)
+            ).tolist()
             spread = ScoreDistribution(**levels.model_dump() | {"probabilities": even})
             return entropy_verdict(spread, raw_score=raw)
         score = float(calibrators.apply(parameters, np.array([raw]))[0])
         return entropy_verdict(levels, score=score, raw_score=raw)
 
     def fitted_on(self) -> frozenset[str]:
-        return frozenset(self.calibration["texts"]) if self.calibration is not None else frozenset()
+        return (
+            frozenset(self.calibration["texts"])
+            if self.calibration is not None
+            else frozenset()
+        )
 
 
 def check_labels(rubric: Rubric) -> None:
@@ -122,9 +137,14 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
     with."""
     if not model.base or prompt.shown():
         return
-    nodes = ((name, groups.plain("prompt", name, "prompt")) for name in groups.options("prompt"))
+    nodes = (
+        (name, groups.plain("prompt", name, "prompt"))
+        for name in groups.options("prompt")
+    )
     shown = ("demonstrations", "shipped", "examples")
-    shows = [(name, node) for name, node in nodes if any(node.get(key) for key in shown)]
+    shows = [
+        (name, node) for name, node in nodes if any(node.get(key) for key in shown)
+    ]
     fit = [f"prompt={name}" for name, node in shows if _may_show(node, rubric)]
     advice = f"use one with examples for this rubric ({', '.join(fit[:3])})"
     if not fit:
@@ -166,7 +186,9 @@ def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
     """Candidates for the first token of the answer with their natural log-probabilities, as the
     model sent them. Raises UnparseableAnswer where it sent none."""
     first = sent_tokens(prediction)[0]
-    return [(each["token"], each["logprob"]) for each in first["top_logprobs"] or [first]]
+    return [
+        (each["token"], each["logprob"]) for each in first["top_logprobs"] or [first]
+    ]
 
 
 @reading(None)
@@ -197,7 +219,9 @@ def level_distribution(
             n
             for n, each in enumerate(labels)
             if label == each
-            or (label and len(each) > 1 and each.casefold().startswith(label.casefold()))
+            or (
+                label and len(each) > 1 and each.casefold().startswith(label.casefold())
+            )
         ]
         if len(meant) == 1:
             mass[meant[0]] += math.exp(logprob)
@@ -221,8 +245,13 @@ def distribution(
         raise OffScaleAnswer(
             f"{what} carry {total:.3f} of the probability, {least}", ", ".join(seen[:8])
         )
-    shares, off_scale = tuple(mass / total for mass in masses), min(1.0, max(0.0, 1.0 - total))
-    return ScoreDistribution(values=tuple(values), probabilities=shares, off_scale=off_scale)
+    shares, off_scale = (
+        tuple(mass / total for mass in masses),
+        min(1.0, max(0.0, 1.0 - total)),
+    )
+    return ScoreDistribution(
+        values=tuple(values), probabilities=shares, off_scale=off_scale
+    )
 
 
 def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
@@ -252,11 +281,19 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         try:
             tried = np.array([0.0, 1.0, 50.0])
             if data["method"] == "content_free":
-                tried = np.full(count := len(data["parameters"]["weights"]), 1 / max(1, count))
+                tried = np.full(
+                    count := len(data["parameters"]["weights"]), 1 / max(1, count)
+                )
             with np.errstate(over="ignore", invalid="ignore"):
                 if not np.isfinite(calibrators.apply(data["parameters"], tried)).all():
                     problem = "`parameters` give no finite scores"
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
             problem = f"`parameters`: {str(error)[:200]}"
     if problem is not None:
         raise ConfigError(

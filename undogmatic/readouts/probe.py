@@ -55,7 +55,8 @@ class About(Record):
     rubric_digest: str
     model: str
     model_sha256: str
-    views: tuple[View, ...]  # the feature vector is their pooled states, one after another
+    # the feature vector is their pooled states, one after another
+    views: tuple[View, ...]
     penalty: float  # ridge penalty of the regression
     labels: str  # digest of ids, texts and labels it was fitted on
     texts: tuple[str, ...]  # marks of the texts it was fitted on, sorted
@@ -67,13 +68,16 @@ class About(Record):
     coverage: float  # what the interval is meant to cover
     versions: dict[str, str]
     injected: int = (
-        0  # how many copies of these texts, with other text put into them, it was also fitted on
+        # how many copies of these texts, with other text put into them, it was also fitted on
+        0
     )
     said_once: bool = (
-        False  # whether a passage said three times or more in a row is read once (`said_once`)
+        # whether a passage said three times or more in a row is read once (`said_once`)
+        False
     )
     folding: Folding | None = (
-        None  # how it reads a text; None: as it was written, as probes did before there was any
+        # how it reads a text; None: as it was written, as probes did before there was any
+        None
     )
     arrays: str = ""  # digest of the arrays, against damage
 
@@ -86,14 +90,17 @@ class Sieve(NamedTuple):
     odds are smoothed over neighbouring pieces, because what is put in seldom is a single piece.
     """
 
-    piece: np.ndarray  # one weight per feature for the states of the piece, shape (n_features,)
+    # one weight per feature for the states of the piece, shape (n_features,)
+    piece: np.ndarray
     whole: np.ndarray  # and for those of the whole text, shape (n_features,)
     offset: np.ndarray  # shape (1,)
 
     def features(self, read: Pieces) -> np.ndarray:
         """The mean states of the text over its own tokens, shape (n_features,)."""
         return np.average(
-            read.states.astype(np.float64), axis=0, weights=read.tokens * self.weights(read)
+            read.states.astype(np.float64),
+            axis=0,
+            weights=read.tokens * self.weights(read),
         )
 
     def weights(self, read: Pieces) -> np.ndarray:
@@ -106,7 +113,10 @@ class Sieve(NamedTuple):
             + self.offset[0]
         )
         for _ in range(2):
-            before, after = np.append(odds[:1], odds[:-1]), np.append(odds[1:], odds[-1:])
+            before, after = (
+                np.append(odds[:1], odds[:-1]),
+                np.append(odds[1:], odds[-1:]),
+            )
             odds = (1 - SMOOTHING) * odds + SMOOTHING * (before + after) / 2
         weights = special.expit(odds)
         order = np.argsort(-odds, kind="stable")
@@ -145,7 +155,9 @@ class Probe(NamedTuple):
     calibration: Calibration
     sieve: Sieve | None = None
 
-    def estimate(self, features: np.ndarray, minimum: float, maximum: float) -> ProbeScore:
+    def estimate(
+        self, features: np.ndarray, minimum: float, maximum: float
+    ) -> ProbeScore:
         """Features of one text, shape (n_features,), to a score within [minimum, maximum] and its
         interval."""
         raw = self.regression.raw(features[None])
@@ -155,7 +167,9 @@ class Probe(NamedTuple):
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything fitted, by its name in the file, in the types of the file."""
         return fitted.in_types(
-            self.calibration, self.regression, *([] if self.sieve is None else [self.sieve])
+            self.calibration,
+            self.regression,
+            *([] if self.sieve is None else [self.sieve]),
         )
 
 
@@ -172,7 +186,9 @@ def load(path: Path) -> Probe:
         about,
         Regression(*(arrays[name] for name in Regression._fields)),
         fitted.calibration(arrays),
-        Sieve(*(arrays[name] for name in Sieve._fields)) if "offset" in arrays else None,
+        Sieve(*(arrays[name] for name in Sieve._fields))
+        if "offset" in arrays
+        else None,
     )
 
 
@@ -201,21 +217,36 @@ class ProbeReadout(Readout):
         about = self.probe.about
         folding = [] if about.folding is None else [digest(about.folding.model_dump())]
         self.contents = {
-            "path": [about.arrays, [view.model_dump() for view in about.views], *folding]
+            "path": [
+                about.arrays,
+                [view.model_dump() for view in about.views],
+                *folding,
+            ]
         }
 
     async def read(self, item: Item) -> Verdict:
         states = served_model()
         if not isinstance(states, Embeds):
-            raise ConfigError(f"{states.name} gives no hidden states; a probe needs model=local.")
-        features = await text_features(self.probe, states, shown_text(item, self.rubric))
+            raise ConfigError(
+                f"{states.name} gives no hidden states; a probe needs model=local."
+            )
+        features = await text_features(
+            self.probe, states, shown_text(item, self.rubric)
+        )
         score, interval, sd, raw = self.probe.estimate(
             features, self.rubric.minimum, self.rubric.maximum
         )
-        probabilities = tuple(discretised_normal(score, sd, self.rubric.levels).tolist())
-        distribution = ScoreDistribution(values=self.rubric.levels, probabilities=probabilities)
+        probabilities = tuple(
+            discretised_normal(score, sd, self.rubric.levels).tolist()
+        )
+        distribution = ScoreDistribution(
+            values=self.rubric.levels, probabilities=probabilities
+        )
         return entropy_verdict(
-            distribution, score=score, interval=interval, raw_score=self.rubric.units(raw)
+            distribution,
+            score=score,
+            interval=interval,
+            raw_score=self.rubric.units(raw),
         )
 
     def fitted_on(self) -> frozenset[str]:
@@ -226,7 +257,9 @@ async def text_features(probe: Probe, states: Any, text: str) -> np.ndarray:
     """What the probe reads of a text in a model's hidden states, shape (n_features,)."""
     text = as_read(text, probe.about.folding, probe.about.said_once)
     if probe.sieve is None:
-        return np.concatenate([await states.pooled(text, view) for view in probe.about.views])
+        return np.concatenate(
+            [await states.pooled(text, view) for view in probe.about.views]
+        )
     return probe.sieve.features(await text_pieces(states, text, probe.about.views))
 
 
@@ -241,7 +274,9 @@ def shipped_probe(rubric: Rubric) -> Path:
     folder = data_folder() / "probes"
     path = folder / f"{rubric.name}.safetensors"
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.safetensors"))) or "none"
+        known = (
+            ", ".join(sorted(p.stem for p in folder.glob("*.safetensors"))) or "none"
+        )
         raise ConfigError(
             f"no probe ships for the rubric {rubric.name!r} (shipped: {known}). Fit one on texts"
             " labelled by it: undogmatic probe fit --data FILE --out FILE.safetensors rubric=...,"
@@ -257,7 +292,9 @@ def fitting_probe(path: Path, model: Model, rubric: Rubric) -> Probe:
     probe = load(path)
     about, sha256, scale = probe.about, model.sha256, rubric_digest(rubric)
     if sha256 is None or not isinstance(model, Embeds):
-        raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
+        raise ConfigError(
+            f"{model.name} gives no hidden states; a probe needs model=local."
+        )
     if about.model_sha256 != sha256:
         problem = (
             f"the probe was fitted on a model with SHA-256 {about.model_sha256[:12]}"

@@ -49,7 +49,9 @@ def _language(code: str, state: tuple[tuple[str, int, int], ...]) -> FixedWords:
     """Read the file of a language: each predictor asks for its sentences, and reading takes
     milliseconds. `state` is that of the files, so that one which was changed meanwhile is read
     again."""
-    words: FixedWords = build(groups.plain("language", code, "prompt.language"), f"language={code}")
+    words: FixedWords = build(
+        groups.plain("language", code, "prompt.language"), f"language={code}"
+    )
     return words
 
 
@@ -104,7 +106,8 @@ class Prompt(Record):
     language: str  # which wording of the rubric, and which fixed sentences, it uses
     # None: the rubric's own sentence on its domain
     instructions: str | None = Field(default=None, min_length=1)
-    rubric: str | None = None  # the rubric that the demonstrations were written for; None: any
+    # the rubric that the demonstrations were written for; None: any
+    rubric: str | None = None
     anchors: bool = True  # whether the rubric's guide is shown
     reasoning: bool = False  # whether the rationale is asked for before the numbers
     # worked examples, in this order
@@ -135,7 +138,9 @@ class Prompt(Record):
     def words(self) -> FixedWords:
         words, own = language(self.language), self.wrapper.get(self.language, {})
         # `json` is a field of that name in files, and a method of records
-        fields = {"json_only" if name == "json" else name: said for name, said in own.items()}
+        fields = {
+            "json_only" if name == "json" else name: said for name, said in own.items()
+        }
         fields.pop(NUMBER, None)
         return words.model_copy(update=fields)
 
@@ -152,7 +157,9 @@ class Prompt(Record):
                 f" {', '.join(self.wrapper)}). Add `prompt.wrapper.{self.language}`, or set"
                 f" prompt.language to one of these."
             )
-        known = {field.alias or name for name, field in FixedWords.model_fields.items()} | {NUMBER}
+        known = {
+            field.alias or name for name, field in FixedWords.model_fields.items()
+        } | {NUMBER}
         for name, said in self.wrapper[self.language].items():
             key = f"`prompt.wrapper.{self.language}.{name}`"
             if name not in known:
@@ -161,7 +168,11 @@ class Prompt(Record):
                 )
             allowed = FILLED.get(name, set())
             try:
-                places = {place for _, place, _, _ in Formatter().parse(said) if place is not None}
+                places = {
+                    place
+                    for _, place, _, _ in Formatter().parse(said)
+                    if place is not None
+                }
             except ValueError as error:
                 raise ConfigError(f"{key} is {said!r}: {error}.") from None
             needed = allowed if name == "json" else set()
@@ -192,11 +203,16 @@ class Prompt(Record):
                 f" alone. Write the examples of prompt={self.id} into its file (`demonstrations`),"
                 " or set its `examples` to null."
             )
-        lacking, shows = rubric.optional if rubric.partial else (), ", ".join(rubric.inputs)
+        lacking, shows = (
+            rubric.optional if rubric.partial else (),
+            ", ".join(rubric.inputs),
+        )
         for n, demo in enumerate(self.demonstrations):
             where = f"prompt={self.id}: `demonstrations[{n}]"
             if missing := [
-                name for name in rubric.inputs if name not in demo.inputs and name not in lacking
+                name
+                for name in rubric.inputs
+                if name not in demo.inputs and name not in lacking
             ]:
                 raise ConfigError(
                     f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {shows}."
@@ -222,11 +238,15 @@ class Prompt(Record):
     def in_language(self, code: str) -> Prompt | None:
         """This prompt in another language, or None where it has words of its own or does not follow
         the item."""
-        own_words = self.instructions is not None or self.demonstrations or self.brings_program
+        own_words = (
+            self.instructions is not None or self.demonstrations or self.brings_program
+        )
         unworded = bool(self.wrapper) and code not in self.wrapper
         if own_words or unworded or not self.follows_item or code == self.language:
             return None
-        return self.model_copy(update={"language": code, "id": f"{self.id} (in {code})"})
+        return self.model_copy(
+            update={"language": code, "id": f"{self.id} (in {code})"}
+        )
 
     def shown(self) -> tuple[Demonstration, ...]:
         """The demonstrations in the order in which the model sees them."""
@@ -238,9 +258,17 @@ class Prompt(Record):
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the
         fixed sentences."""
-        newer: dict[str, Any] = {"demo_count": None, "follows_item": True, "wrapper": {}}
-        unset = {name for name, default in newer.items() if getattr(self, name) == default}
-        own = self.model_dump(mode="json", exclude={"id", "examples", "examples_from"} | unset)
+        newer: dict[str, Any] = {
+            "demo_count": None,
+            "follows_item": True,
+            "wrapper": {},
+        }
+        unset = {
+            name for name, default in newer.items() if getattr(self, name) == default
+        }
+        own = self.model_dump(
+            mode="json", exclude={"id", "examples", "examples_from"} | unset
+        )
         judged_by = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
         return digest([own, judged_by, self.words.model_dump(mode="json")])
 
@@ -254,20 +282,26 @@ class Prompt(Record):
         wording = rubric.wordings[self.language]
         prose = "" if self.anchors else wording.prose
         return "\n".join(
-            part.strip() for part in (wording.definition, prose, wording.question) if part.strip()
+            part.strip()
+            for part in (wording.definition, prose, wording.question)
+            if part.strip()
         )
 
     def scale(self, rubric: Rubric) -> str:
         """The scale in words, with the guide's meanings where the prompt shows them."""
         words, scale, guided = self.words, rubric.scale, []
         if self.anchors:
-            listed, shown = rubric.guided(self.language), rubric.shown_examples(self.language)
+            listed, shown = (
+                rubric.guided(self.language),
+                rubric.shown_examples(self.language),
+            )
             guided += [
                 _with_examples(f"{name} = {meaning}", examples)
                 for (name, meaning), examples in zip(listed, shown, strict=True)
             ]
             guided += [
-                f"- {distinction}" for distinction in rubric.wordings[self.language].distinctions
+                f"- {distinction}"
+                for distinction in rubric.wordings[self.language].distinctions
             ]
         if not isinstance(scale, NumericScale):
             names = scale.categories[::-1] if rubric.from_top else scale.categories
@@ -275,7 +309,12 @@ class Prompt(Record):
         ends = {"low": f"{scale.minimum:g}", "high": f"{scale.maximum:g}"}
         step = "" if scale.step is None else f"{scale.step:g}"
         return "\n".join(
-            [(words.scale_in_steps if step else words.scale).format(**ends, step=step), *guided]
+            [
+                (words.scale_in_steps if step else words.scale).format(
+                    **ends, step=step
+                ),
+                *guided,
+            ]
         )
 
     def level_lines(self, rubric: Rubric) -> str:
@@ -287,7 +326,11 @@ class Prompt(Record):
                 _with_examples(meaning, examples)
                 for meaning, examples in zip(meanings, shown, strict=True)
             ]
-        return lines(labels[::-1], meanings[::-1]) if rubric.from_top else lines(labels, meanings)
+        return (
+            lines(labels[::-1], meanings[::-1])
+            if rubric.from_top
+            else lines(labels, meanings)
+        )
 
 
 def _with_examples(meaning: str, examples: Sequence[str]) -> str:

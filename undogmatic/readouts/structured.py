@@ -10,7 +10,13 @@ from pydantic import Field
 from undogmatic.errors import ConfigError, ModelError, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, agreement_confidence, shown_inputs, spread_over, voted
+from undogmatic.readouts.base import (
+    Readout,
+    agreement_confidence,
+    shown_inputs,
+    spread_over,
+    voted,
+)
 from undogmatic.readouts.chat import ask, insisting, voices
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
@@ -49,7 +55,9 @@ class StructuredReadout(Readout):
         super().bind(model, prompt, rubric)
         rationale = {"rationale": adapter.words(str, f'"{prompt.words.rationale}"')}
         numbers = {
-            rubric.score_field: adapter.number(rubric.scale, form(rubric.scale), is_score=True),
+            rubric.score_field: adapter.number(
+                rubric.scale, form(rubric.scale), is_score=True
+            ),
             "confidence": adapter.number(PERCENT, PERCENT.span()),
         }
         form_schema = {
@@ -104,8 +112,10 @@ class SamplesReadout(Readout):
         n: Annotated[int, Field(le=1000)] = 5,
         temperature: Annotated[float, Field(le=10)] = 1.0,
         top_p: Annotated[float, Field(gt=0, le=1)] = 1.0,
-        retries: Annotated[int, Field(ge=0, le=100)] = 2,  # per answer, as in `structured`
-        max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 400,  # room for each answer
+        # per answer, as in `structured`
+        retries: Annotated[int, Field(ge=0, le=100)] = 2,
+        # room for each answer
+        max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 400,
     ) -> None:
         super().__init__()
         if n < 2:
@@ -125,24 +135,34 @@ class SamplesReadout(Readout):
         self.inner.bind(model, prompt, rubric)
 
     async def read(self, item: Item) -> Verdict:
-        answers = await voices(item, [(self.inner, number) for number in range(self.n)], self.n)
+        answers = await voices(
+            item, [(self.inner, number) for number in range(self.n)], self.n
+        )
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
         verdicts = [answer for answer in answers if not isinstance(answer, ModelError)]
         if 2 * len(verdicts) < self.n:
             raise UnparseableAnswer(
-                f"{len(failed)} of {self.n} answers failed, the first: {failed[0]}", failed[0].raw
+                f"{len(failed)} of {self.n} answers failed, the first: {failed[0]}",
+                failed[0].raw,
             )
         issues = tuple(f"{error.kind}: {error}" for error in failed)
         if not self.rubric.scale.ordered:
             votes = [verdict.category for verdict in verdicts]
-            return voted(votes, self.rubric, rationale=verdicts[0].rationale, issues=issues)
+            return voted(
+                votes, self.rubric, rationale=verdicts[0].rationale, issues=issues
+            )
         scores = np.array([verdict.score for verdict in verdicts])
         middle = float(np.median(scores))
         return Verdict(
             score=float(scores.mean()),
             distribution=spread_over(scores.tolist(), self.rubric),
-            interval=(float(np.quantile(scores, 0.05)), float(np.quantile(scores, 0.95))),
-            confidence=agreement_confidence([self.rubric.share(float(score)) for score in scores]),
+            interval=(
+                float(np.quantile(scores, 0.05)),
+                float(np.quantile(scores, 0.95)),
+            ),
+            confidence=agreement_confidence(
+                [self.rubric.share(float(score)) for score in scores]
+            ),
             confidence_source="procedure",
             rationale=min(
                 verdicts, key=lambda verdict: abs(float(verdict.score or 0) - middle)
@@ -166,7 +186,11 @@ def scale_schema(scale: Scale) -> dict[str, Any]:
     """JSON Schema of a value of the scale."""
     if not isinstance(scale, NumericScale):
         return {"type": "string", "enum": list(scale.categories)}
-    whole = scale.step is not None and scale.step.is_integer() and scale.minimum.is_integer()
+    whole = (
+        scale.step is not None
+        and scale.step.is_integer()
+        and scale.minimum.is_integer()
+    )
     return {
         "type": "integer" if whole else "number",
         "minimum": scale.minimum,

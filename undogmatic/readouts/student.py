@@ -31,8 +31,12 @@ class StudentReadout(Readout):
         score, low, high, sd = await _student(served_model()).estimate(
             shown_text(item, self.rubric)
         )
-        probabilities = tuple(discretised_normal(score, sd, self.rubric.levels).tolist())
-        distribution = ScoreDistribution(values=self.rubric.levels, probabilities=probabilities)
+        probabilities = tuple(
+            discretised_normal(score, sd, self.rubric.levels).tolist()
+        )
+        distribution = ScoreDistribution(
+            values=self.rubric.levels, probabilities=probabilities
+        )
         return entropy_verdict(distribution, score=score, interval=(low, high))
 
 

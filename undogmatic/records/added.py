@@ -60,7 +60,9 @@ def _loaded(point: EntryPoint, kind: type[Added], named: str) -> Added:
 def without_ours(group: str) -> str:
     """Say what to do where nothing of this very package is found in the group, as in an editable
     installation that is older than the source; nothing where something is."""
-    if any(point.value.startswith("undogmatic.") for point in entry_points(group=group)):
+    if any(
+        point.value.startswith("undogmatic.") for point in entry_points(group=group)
+    ):
         return ""
     return (
         f" Part of the commands may be missing: the program finds them by the entry points {group},"

@@ -112,15 +112,25 @@ def json_in(text: str, wanted: Collection[str] = ()) -> Any:
         except Unreadable:
             pass
     found = _different(_objects(answer))
-    if not found and (begun := _REASONS.search(bare)) and _REASONED.search(bare) is None:
+    if (
+        not found
+        and (begun := _REASONS.search(bare))
+        and _REASONED.search(bare) is None
+    ):
         # Reasoning that was never closed, and then the answer: only what ends the text is one.
-        found = [value for value, end in _placed(bare, begun.end()) if not bare[end:].strip("` \n")]
+        found = [
+            value
+            for value, end in _placed(bare, begun.end())
+            if not bare[end:].strip("` \n")
+        ]
     if wanted:
         # An object with none of the keys is quoted, not answered.
         whole = [_unwrapped(value, wanted) for value in found]
         found = [value for value in whole if set(value) & set(wanted)] or whole
     if len(found) > 1:
-        raise Several(f"it holds {len(found)} different JSON objects, and only one can be meant")
+        raise Several(
+            f"it holds {len(found)} different JSON objects, and only one can be meant"
+        )
     if not found:
         raise fault
     return found[0]
@@ -143,7 +153,9 @@ def _json(text: str) -> Any:
         value = json_value(text)
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         return _json(value.strip())
-    if isinstance(value, Mapping | list) and (twice := doubled_key(json_with_doubled(text))):
+    if isinstance(value, Mapping | list) and (
+        twice := doubled_key(json_with_doubled(text))
+    ):
         raise Several(f"the key `{twice}` stands in it a second time")
     return value
 
@@ -154,7 +166,9 @@ def _literal(text: str) -> Any:
         value = ast.literal_eval(text)
         return json_value(json.dumps(value))
     except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
-        raise Unreadable("not JSON (single quotes, and no object of Python either)") from None
+        raise Unreadable(
+            "not JSON (single quotes, and no object of Python either)"
+        ) from None
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -211,7 +225,11 @@ def _different(values: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
 def _unwrapped(value: Any, wanted: Collection[str]) -> Any:
     """A value without what is wrapped around it: a list of one, an object whose fields hold the
     one object with the wanted keys. Raises Several where several do."""
-    if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(one, Mapping) for one in value)
+    ):
         several = _different(one for one in value if isinstance(one, dict))
         if len(several) > 1:
             raise Several(
@@ -221,7 +239,11 @@ def _unwrapped(value: Any, wanted: Collection[str]) -> Any:
     if not wanted or not isinstance(value, dict) or set(value) & set(wanted):
         return value
     inside = [one for one in value.values() if isinstance(one, dict | list)]
-    whole = [one for one in (_unwrapped(held, wanted) for held in inside) if _has(one, wanted)]
+    whole = [
+        one
+        for one in (_unwrapped(held, wanted) for held in inside)
+        if _has(one, wanted)
+    ]
     if len(_different(iter(whole))) > 1:
         raise Several(f"{len(whole)} parts of it answer, and differently")
     return whole[0] if whole else value
@@ -274,7 +296,9 @@ _TELLS = re.compile(
     r"\s{0,2}(?P<rest>[^\n]{1,200})",
     re.IGNORECASE,
 )
-_OTHER = set("confidence certainty maximum max minimum min highest lowest possible example".split())
+_OTHER = set(
+    "confidence certainty maximum max minimum min highest lowest possible example".split()
+)
 """What stands before "score" where another number is told."""
 _WHOLE = set(
     "final overall total my the a an this your new revised updated corrected resulting and so"
@@ -285,7 +309,10 @@ _TALK = set(
     " and i we it this these there none-of entre não nao que o os as um uma de para por com".split()
 )
 """Words with which no verdict begins."""
-_LETTERS, _BEHIND_LETTER = set("ABCDEFGH"), set("is was over because since wins é vence".split())
+_LETTERS, _BEHIND_LETTER = (
+    set("ABCDEFGH"),
+    set("is was over because since wins é vence".split()),
+)
 """A choice by its letter, which "a" is not."""
 _NUMBER = re.compile(
     r"[-+]?\d+(?:[.,]\d+)?\s?%?(?:\s*(?:/|\bout of\b|\bof\b|\bde\b|\bem\b)\s*\d+(?:[.,]\d+)?)?"
@@ -329,7 +356,11 @@ def _of_prose(answer: str) -> str | None:
     word = _bare(answer)
     if (number := _NUMBER.fullmatch(word)) is not None:
         return number[0]
-    fits = len(word) <= LONGEST_WORD and len(word.split()) <= MOST_WORDS and "\n" not in word
+    fits = (
+        len(word) <= LONGEST_WORD
+        and len(word.split()) <= MOST_WORDS
+        and "\n" not in word
+    )
     return word if fits and ":" not in word and "=" not in word else None
 
 
@@ -376,7 +407,11 @@ def _told(text: str) -> str | None:
         before = (found["of"] or "").lower()
         value = _value(found["rest"])
         way = next(way for way in ways if found[way] is not None)
-        if value is None or before in _OTHER or (way == "link" and not value[:1].isdigit()):
+        if (
+            value is None
+            or before in _OTHER
+            or (way == "link" and not value[:1].isdigit())
+        ):
             is_marked |= value is None and way == "mark"
             continue
         ways[way].append((before if before not in _WHOLE else "", value))
@@ -397,9 +432,15 @@ def _value(rest: str) -> str | None:
         return "N/A"
     if number := _NUMBER.match(rest):
         return None if _RANGE.match(rest, number.end()) else number[0].strip()
-    phrase = re.split(r"[.;,\n(]|\s[-–—]\s|\bbecause\b|\bsince\b|\bporque\b", rest, maxsplit=1)[0]
+    phrase = re.split(
+        r"[.;,\n(]|\s[-–—]\s|\bbecause\b|\bsince\b|\bporque\b", rest, maxsplit=1
+    )[0]
     words = _bare(phrase).split()
-    if words and words[0] in _LETTERS and (len(words) == 1 or words[1].lower() in _BEHIND_LETTER):
+    if (
+        words
+        and words[0] in _LETTERS
+        and (len(words) == 1 or words[1].lower() in _BEHIND_LETTER)
+    ):
         return words[0]
     if not words or words[0].lower() in _TALK or _bare(words[0]).lower() in _BARE:
         return None
@@ -430,5 +471,7 @@ def is_raw(text: str) -> bool:
     """Whether a text is an answer as a model gives it, not a verdict by itself: it begins with
     JSON, a fence, reasoning or "Score:", or ends in its verdict."""
     return bool(
-        _RAW.match(text) or _RAW_AT_END.search(text[-200:]) or _REASONED.search(text[:100_000])
+        _RAW.match(text)
+        or _RAW_AT_END.search(text[-200:])
+        or _REASONED.search(text[:100_000])
     )

@@ -25,7 +25,14 @@ from pydantic import (
 
 from undogmatic.errors import DataError
 from undogmatic.records.evidence import LABEL_COLUMNS, Evidence, Kind, Selection
-from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
+from undogmatic.records.records import (
+    Name,
+    Record,
+    Text,
+    as_number,
+    digest,
+    first_problem,
+)
 from undogmatic.records.results import Standing
 from undogmatic.safety.outside import brief, json_value, opened, read_text
 from undogmatic.stats.estimate import UNITS, Estimate
@@ -78,13 +85,17 @@ def _of_row(given: Any) -> Estimate:
         row = figure_row(given) if isinstance(given, Estimate) else _plain_row(given)
         value, (low, high), bounds, level, n, groups = (row[name] for name in _FIGURE)
         numbers = {"value": value, "low": low, "high": high}
-        numbers |= {} if bounds is None else dict(zip(("worst", "best"), bounds, strict=True))
+        numbers |= (
+            {} if bounds is None else dict(zip(("worst", "best"), bounds, strict=True))
+        )
         ends: dict[str, Any] = {
             name: _NONE[name] if number is None else float(number)
             for name, number in numbers.items()
         }
         ends |= {"level": float(level), "n": int(n), "n_groups": int(groups)}
-        return Estimate(**ends, unit=row.get("unit", ""), measure=row.get("measure", ""))
+        return Estimate(
+            **ends, unit=row.get("unit", ""), measure=row.get("measure", "")
+        )
     except (KeyError, TypeError):
         raise ValueError("it is no figure with its interval") from None
 
@@ -129,7 +140,9 @@ def _day(given: Any) -> Any:
     zone."""
     if type(given) is datetime.date:
         return given
-    if not isinstance(given, str) or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII):
+    if not isinstance(given, str) or not re.fullmatch(
+        r"\d{4}-\d{2}-\d{2}", given, re.ASCII
+    ):
         raise ValueError("it must be a day such as 2026-03-01")
     return given
 
@@ -137,7 +150,9 @@ def _day(given: Any) -> Any:
 Day = Annotated[datetime.date, BeforeValidator(_day)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
-Figure = Annotated[InstanceOf[Estimate], BeforeValidator(_of_row), PlainSerializer(figure_row)]
+Figure = Annotated[
+    InstanceOf[Estimate], BeforeValidator(_of_row), PlainSerializer(figure_row)
+]
 """A number with its interval, as a card keeps it."""
 
 
@@ -159,7 +174,9 @@ class CardData(Record):
     @model_validator(mode="after")
     def _counts_fit(self) -> Self:
         if self.groups > self.n:
-            raise ValueError(f"it has {self.groups} independent groups of {self.n} items")
+            raise ValueError(
+                f"it has {self.groups} independent groups of {self.n} items"
+            )
         return self
 
 
@@ -224,9 +241,13 @@ class CardBody(Record):
     language: str
     # The figures that tell what the judge may decide alone once it is believed (`Told.promises`);
     # None on a card that was made before cards said it.
-    promises: tuple[Name, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
+    promises: tuple[Name, ...] | None = Field(
+        default=None, exclude_if=lambda names: names is None
+    )
     # What an instrument test found, where one was named
-    instrument: Datasheet | None = Field(default=None, exclude_if=lambda own: own is None)
+    instrument: Datasheet | None = Field(
+        default=None, exclude_if=lambda own: own is None
+    )
     # How many answers were asked of the labels; cards were made before they said it.
     answers: int = Field(default=1, strict=True, ge=1, exclude_if=lambda n: n == 1)
     # A card of a whole check does not mention it, as one that was made before there were parts.
@@ -235,7 +256,9 @@ class CardBody(Record):
     @model_validator(mode="after")
     def _ends_after_it_begins(self) -> Self:
         if self.expires < self.made:
-            raise ValueError(f"it expires on {self.expires}, before it was made on {self.made}")
+            raise ValueError(
+                f"it expires on {self.expires}, before it was made on {self.made}"
+            )
         return self
 
 
@@ -287,7 +310,9 @@ def read_card(path: Path) -> TrustCard:
     try:
         return TrustCard.model_validate(read_text(path, value=json_value))
     except ValidationError as error:
-        what = f"{path}: not a trust card that can be relied on ({first_problem(error)})"
+        what = (
+            f"{path}: not a trust card that can be relied on ({first_problem(error)})"
+        )
         raise DataError(
             f"{what}. Make it again: undogmatic check FILE --card {path.name}"
         ) from None
@@ -310,7 +335,9 @@ def table_digests(table: Evidence, judge: str, criterion: str) -> Digests:
     own = table.of(judge, criterion)
     said = rows_digest(own.verdicts[["item", "repeat", "order", "verdict"]])
     labels, items = labels_digest(own.labels), items_digest(table)
-    return Digests(judge=judge_digest(table, judge), verdicts=said, labels=labels, items=items)
+    return Digests(
+        judge=judge_digest(table, judge), verdicts=said, labels=labels, items=items
+    )
 
 
 def digests_of(table: Evidence) -> dict[str, Any]:
@@ -318,7 +345,11 @@ def digests_of(table: Evidence) -> dict[str, Any]:
     known of it (model, prompt, settings; its name alone where nothing is). The order of rows
     changes none of them."""
     judges = {judge: judge_digest(table, judge) for judge in table.judges}
-    return {"judges": judges, "labels": labels_digest(table.labels), "items": items_digest(table)}
+    return {
+        "judges": judges,
+        "labels": labels_digest(table.labels),
+        "items": items_digest(table),
+    }
 
 
 def judge_digest(table: Evidence, judge: str) -> str:
@@ -326,7 +357,10 @@ def judge_digest(table: Evidence, judge: str) -> str:
     return digest(
         {
             "name": judge,
-            **{key: setting(value) for key, value in table.settings.get(judge, {}).items()},
+            **{
+                key: setting(value)
+                for key, value in table.settings.get(judge, {}).items()
+            },
         }
     )
 
@@ -339,7 +373,9 @@ def labels_digest(labels: pd.DataFrame) -> str:
 def items_digest(table: Evidence) -> str:
     """The digest of the items: their ids and texts, and what was planted in them."""
     return rows_digest(
-        table.items[[column for column in OF_ITEMS if column in table.items]].reset_index()
+        table.items[
+            [column for column in OF_ITEMS if column in table.items]
+        ].reset_index()
     )
 
 

@@ -58,7 +58,9 @@ class CheckOptions(Record):
     seed: int = Field(default=0, ge=0)
     tried: int = Field(default=1, ge=1, le=100_000, exclude_if=lambda n: n == 1)
     over: str | None = Field(default=None, exclude_if=lambda name: name is None)
-    worse: Literal["low", "high"] | None = Field(default=None, exclude_if=lambda end: end is None)
+    worse: Literal["low", "high"] | None = Field(
+        default=None, exclude_if=lambda end: end is None
+    )
     only: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
 
     def least_of(self, kind: Kind) -> float:
@@ -100,7 +102,9 @@ class CheckResult:
 
     def _about(self, subject: Subject) -> list[Finding]:
         told = [self.together, *self.judges]
-        found = [each for part in told for each in part.findings if each.subject == subject]
+        found = [
+            each for part in told for each in part.findings if each.subject == subject
+        ]
         return [each for n, each in enumerate(found) if each not in found[:n]]
 
     @property

@@ -206,14 +206,17 @@ class Evidence:
         if not self.has_texts:
             return []
         return [
-            tuple(self.items[column].reindex(items).fillna("").astype(str)) for column in columns
+            tuple(self.items[column].reindex(items).fillna("").astype(str))
+            for column in columns
         ]
 
     def raters(self, criterion: str) -> list[str]:
         """Who gave labels on a criterion, in order of appearance."""
         return [
             str(rater)
-            for rater in self.labels.loc[self.labels["criterion"] == criterion, "rater"].unique()
+            for rater in self.labels.loc[
+                self.labels["criterion"] == criterion, "rater"
+            ].unique()
         ]
 
     def changed(self, **changes: Any) -> Evidence:
@@ -244,9 +247,16 @@ class Evidence:
                         own.groupby("item")[value].mean().reindex(self.items.index)
                     )
             known = pd.concat(
-                [self.items.drop(columns="group"), pd.DataFrame(means, self.items.index)], axis=1
+                [
+                    self.items.drop(columns="group"),
+                    pd.DataFrame(means, self.items.index),
+                ],
+                axis=1,
             )
-            keys = {"known": pd.util.hash_pandas_object(known.astype(str), index=False), **keys}
+            keys = {
+                "known": pd.util.hash_pandas_object(known.astype(str), index=False),
+                **keys,
+            }
         items = self.items.loc[pd.DataFrame(keys).sort_values(list(keys)).index]
         place = pd.Series(np.arange(len(items)), index=items.index)
         ordered = []
@@ -254,23 +264,37 @@ class Evidence:
             (self.verdicts, ("criterion", "judge")),
             (self.labels, ("criterion", "rater")),
         ):
-            by = {name: pd.factorize(rows[name], sort=name == "rater")[0] for name in names}
+            by = {
+                name: pd.factorize(rows[name], sort=name == "rater")[0]
+                for name in names
+            }
             by |= {"place": place.reindex(rows["item"]).to_numpy()}
-            by |= {name: rows[name].to_numpy() for name in ("repeat", "order") if name in rows}
+            by |= {
+                name: rows[name].to_numpy()
+                for name in ("repeat", "order")
+                if name in rows
+            }
             turned = pd.DataFrame(by).sort_values(list(by), kind="stable").index
-            ordered.append(rows.reset_index(drop=True).loc[turned].reset_index(drop=True))
+            ordered.append(
+                rows.reset_index(drop=True).loc[turned].reset_index(drop=True)
+            )
         return self.changed(verdicts=ordered[0], labels=ordered[1], items=items)
 
     def of(self, judge: str, criterion: str) -> JudgeView:
         """What one judge said on one criterion, beside the labels."""
         verdicts = self.verdicts[
-            (self.verdicts["judge"] == judge) & (self.verdicts["criterion"] == criterion)
+            (self.verdicts["judge"] == judge)
+            & (self.verdicts["criterion"] == criterion)
         ]
         labels = self.labels[self.labels["criterion"] == criterion]
         scale = self.criterion_scales.get(criterion, self.scale)
         whole = self.changed(scale=scale)
         return JudgeView(
-            whole, judge, criterion, verdicts.reset_index(drop=True), labels.reset_index(drop=True)
+            whole,
+            judge,
+            criterion,
+            verdicts.reset_index(drop=True),
+            labels.reset_index(drop=True),
         )
 
 
@@ -292,7 +316,9 @@ class JudgeView:
     criterion: str
     verdicts: pd.DataFrame
     labels: pd.DataFrame
-    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _made: dict[Hashable, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def once(self, make: Callable[..., Made], *given: Hashable) -> Made:
         """Return `make(view, *given)`, and make it only the first time that somebody asks.
@@ -323,7 +349,9 @@ class JudgeView:
         `verdict` and `verdict_first`."""
         keys = ["item", "order"]
         rows = self.verdicts[self.verdicts["verdict"].notna()]
-        first = self._first.dropna(subset=["verdict"])[[*keys, "repeat", "verdict", "code"]]
+        first = self._first.dropna(subset=["verdict"])[
+            [*keys, "repeat", "verdict", "code"]
+        ]
         both = rows.merge(first, on=keys, suffixes=("", "_first"))
         return both[both["repeat"] > both["repeat_first"]]
 
@@ -344,14 +372,18 @@ class JudgeView:
         if counts_silence(*self.labelled):
             lost = said[~said["item"].isin(joined["item"])]
             lost = lost.assign(
-                group=self.table.items["group"].reindex(lost["item"]).to_numpy(), verdict=np.nan
+                group=self.table.items["group"].reindex(lost["item"]).to_numpy(),
+                verdict=np.nan,
             )
             joined = pd.concat([joined, lost.assign(order=None)], ignore_index=True)
         weighed = {}
-        for missing, rows in {True: joined, False: joined[joined["verdict"].notna()]}.items():
-            raters = rows.groupby(["item", "order"], sort=False, dropna=False)["rater"].transform(
-                "size"
-            )
+        for missing, rows in {
+            True: joined,
+            False: joined[joined["verdict"].notna()],
+        }.items():
+            raters = rows.groupby(["item", "order"], sort=False, dropna=False)[
+                "rater"
+            ].transform("size")
             weight = 1 / raters
             if self.stands_for is not None:
                 weight *= self.stands_for.reindex(rows["item"]).fillna(1.0).to_numpy()
@@ -370,11 +402,21 @@ class JudgeView:
             Cochran (1977), Sampling Techniques, section 5A.13, for weights by the strata's sizes.
         """
         items = pd.Index(self.labels.loc[self.labels["label"].notna(), "item"].unique())
-        if self.table.selection == "probabilities" and "probability" in self.table.items:
+        if (
+            self.table.selection == "probabilities"
+            and "probability" in self.table.items
+        ):
             found = 1 / self.table.items["probability"].reindex(items)
         elif self.table.selection == "by_verdict":
-            said = self._first.drop_duplicates("item").set_index("item")["verdict"].dropna()
-            every, drawn = said.value_counts(), said[said.index.isin(items)].value_counts()
+            said = (
+                self._first.drop_duplicates("item")
+                .set_index("item")["verdict"]
+                .dropna()
+            )
+            every, drawn = (
+                said.value_counts(),
+                said[said.index.isin(items)].value_counts(),
+            )
             found = said.reindex(items).map(every / drawn).dropna()
         else:
             return None
@@ -384,7 +426,9 @@ class JudgeView:
     @cached_property
     def unlabelled_verdicts(self) -> list[float]:
         """The verdicts that no labelled item has."""
-        labelled = self.verdicts["item"].isin(self.labels.loc[self.labels["label"].notna(), "item"])
+        labelled = self.verdicts["item"].isin(
+            self.labels.loc[self.labels["label"].notna(), "item"]
+        )
         said = self.verdicts["verdict"]
         return sorted(set(said.dropna()) - set(said[labelled].dropna()))
 
@@ -400,7 +444,9 @@ class JudgeView:
         most frequent category (the lowest of several). For pictures and cuts; agreement is with
         each rater (`pairs`).
         """
-        by_item = self.labels.dropna(subset=["label"]).groupby("item", sort=False)["label"]
+        by_item = self.labels.dropna(subset=["label"]).groupby("item", sort=False)[
+            "label"
+        ]
         if self.table.kind in ("numeric", "ordered"):
             return by_item.mean()
         return by_item.agg(lambda values: float(values.mode().min()))

@@ -37,7 +37,9 @@ _TWINS = {
 }
 """Letters and, in the same order, the Latin ones that they are drawn like in most typefaces."""
 _LATIN = {
-    ord(a): b for letters, twins in _TWINS.items() for a, b in zip(letters, twins, strict=True)
+    ord(a): b
+    for letters, twins in _TWINS.items()
+    for a, b in zip(letters, twins, strict=True)
 }
 _UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
 """Characters that show nothing and that Unicode does not count among those that control or format;
@@ -67,7 +69,9 @@ def plain(text: str) -> str:
     """
     simple = text.translate(_SIMPLE)
     if any(_needs_its_neighbours(char) for char in set(simple)):
-        simple = unicodedata.normalize("NFC", "".join(_bare(_undisguised(simple))).lower())
+        simple = unicodedata.normalize(
+            "NFC", "".join(_bare(_undisguised(simple))).lower()
+        )
     return " ".join(simple.split())
 
 
@@ -106,14 +110,20 @@ def _undisguised(text: str) -> str:
     own."""
     text = unicodedata.normalize("NFD", text)
     foreign = [char for char in text if char.isalpha() and not _is_latin(char)]
-    mostly_latin = sum(map(_is_latin, text)) > sum(ord(char) not in _LATIN for char in foreign)
+    mostly_latin = sum(map(_is_latin, text)) > sum(
+        ord(char) not in _LATIN for char in foreign
+    )
 
     def latin(match: re.Match[str]) -> str:
         word = match.group()
         others = [char for char in word if char.isalpha() and not _is_latin(char)]
         if any(ord(char) not in _LATIN for char in others):
             return word
-        return word.translate(_LATIN) if mostly_latin or any(map(_is_latin, word)) else word
+        return (
+            word.translate(_LATIN)
+            if mostly_latin or any(map(_is_latin, word))
+            else word
+        )
 
     return _LETTERS.sub(latin, text)
 
@@ -130,7 +140,8 @@ def _is_latin(char: str) -> bool:
 
 def _bare(text: str) -> Iterator[str]:
     """The characters without the marks that Latin letters carry, or that stand by themselves."""
-    foreign = False  # whether the last letter is of a script in which marks tell letters apart
+    # whether the last letter is of a script in which marks tell letters apart
+    foreign = False
     for char in unicodedata.normalize("NFD", text):
         if not _is_mark(char):
             foreign = char.isalpha() and not _is_latin(char)
@@ -147,7 +158,8 @@ class Folding(Record):
     like a text that was written with care.
     """
 
-    rules: Literal[1] = 1  # of `plain`: what was fitted by other rules would read other texts
+    # of `plain`: what was fitted by other rules would read other texts
+    rules: Literal[1] = 1
     spelling: dict[Word, Word]  # by the plain form of a word, where the two differ
 
     @classmethod
@@ -168,11 +180,16 @@ class Folding(Record):
                 word = match.group()
                 begins = match.start() in starts and not word[1:].isupper()
                 forms[plain(word)][word.lower() if begins else word] += 1
-        usual = {known: counts.most_common(1)[0][0] for known, counts in sorted(forms.items())}
+        usual = {
+            known: counts.most_common(1)[0][0]
+            for known, counts in sorted(forms.items())
+        }
         spelling = {
             known: form
             for known, form in usual.items()
-            if form != known and found_in[known] >= least and max(len(known), len(form)) <= LONGEST
+            if form != known
+            and found_in[known] >= least
+            and max(len(known), len(form)) <= LONGEST
         }
         return cls(spelling=spelling)
 

@@ -31,7 +31,9 @@ def gathered(items: Iterable[Item]) -> Sequence[Item]:
         scale, way = values.pop(), values[_ASKING]
         values[_ASKING] = None if way is None else Asking.model_validate(way)
         fields = dict(zip(_FIELDS, values, strict=False))
-        return Item.model_construct(**fields, label_scale=None if scale is None else scales[scale])
+        return Item.model_construct(
+            **fields, label_scale=None if scale is None else scales[scale]
+        )
 
     return spool.gathered(items, write, read)
 
@@ -43,7 +45,10 @@ def joined(datasets: Sequence[Sequence[Item]]) -> Sequence[Item]:
         return datasets[0]
     last = {hash(item.id): n for n, items in enumerate(datasets) for item in items}
     return gathered(
-        item for n, items in enumerate(datasets) for item in items if last[hash(item.id)] == n
+        item
+        for n, items in enumerate(datasets)
+        for item in items
+        if last[hash(item.id)] == n
     )
 
 
@@ -56,7 +61,8 @@ class _ById(Mapping[str, Item]):
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
         self._marks: Any = (
-            None  # of the ids, in order, and where each stands: made when something is looked up
+            # of the ids, in order, and where each stands: made when something is looked up
+            None
         )
         self._places: Any = None
 

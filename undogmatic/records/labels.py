@@ -10,7 +10,8 @@ from pydantic import Field
 from undogmatic.records.records import Name, Record
 
 HUMAN, QUEUE, PROBABILITY = "human_label", "queue", "inclusion_probability"
-IN_VIEW = "label_in_view"  # of an item some label of which was given with the judge's score in view
+# of an item some label of which was given with the judge's score in view
+IN_VIEW = "label_in_view"
 """The name of a label in MLflow, and what of a row of a review queue comes back with it."""
 
 
@@ -30,7 +31,8 @@ class Filled(NamedTuple):
     # by column: item_id, label, and what there is of labeller, comment, QUEUE, PROBABILITY
     cells: Mapping[str, Any]
     origin: Mapping[str, Any]  # where it is, as fields of a Label
-    quoted: bool = False  # whether a quote may stand before an item's id, as written to CSV
+    # whether a quote may stand before an item's id, as written to CSV
+    quoted: bool = False
 
 
 class Label(Record):
@@ -65,7 +67,9 @@ class Label(Record):
     @property
     def place(self) -> str:
         return (
-            f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
+            f"{self.file}:{self.line}"
+            if self.trace is None
+            else on_trace(self.trace, self.item_id)
         )
 
     @property

@@ -11,10 +11,13 @@ _LETTERS = "~"
 def text_marks(texts: Iterable[str]) -> set[str]:
     """What is noted of texts that something was fitted on: of each its mark, and that of its
     letters and digits alone, as a text is no new one because it was typed anew (`was_seen`)."""
-    from undogmatic.stats.surface import letters  # with NumPy, which plain records do without
+    # with NumPy, which plain records do without
+    from undogmatic.stats.surface import letters
 
     return {
-        mark for text in texts for mark in (text_mark(text), _LETTERS + text_mark(letters(text)))
+        mark
+        for text in texts
+        for mark in (text_mark(text), _LETTERS + text_mark(letters(text)))
     }
 
 

@@ -74,7 +74,10 @@ class OwnScale(NamedTuple):
         if not self.names:
             return self.score(value)
         place = round(
-            (value - self.minimum) / (self.maximum - self.minimum) * (len(self.names) - 1), 6
+            (value - self.minimum)
+            / (self.maximum - self.minimum)
+            * (len(self.names) - 1),
+            6,
         )
         return " / ".join(
             dict.fromkeys(

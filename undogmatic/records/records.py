@@ -44,7 +44,8 @@ FailureKind = Literal[
 ]
 Key = tuple[str, str, str, int]  # Item, judge or step, criterion, repeat
 OVERALL = "overall"  # The criterion of a judge that says one thing of an item
-TYPED_GROUP = "typed_group"  # Metadata: the group that a user named, "" for none; it is final
+# Metadata: the group that a user named, "" for none; it is final
+TYPED_GROUP = "typed_group"
 NAMED = "named"  # Metadata: what a reason may name -> how words begin that name it
 UNNAMED = "unnamed"  # The rater of a label that does not say whose it is
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
@@ -128,13 +129,16 @@ def text_mark(text: str) -> str:
 
 
 LONGEST_NAME = (
-    1_000  # characters of an id, a condition, a rater; what a step makes of an item has a longer id
+    # characters of an id, a condition, a rater; what a step makes of an item has a longer id
+    1_000
 )
 
 
 def _name(name: str) -> str:
     if len(name) > 2 * LONGEST_NAME:
-        raise ValueError(f"it has {len(name):,} characters, and a name at most {LONGEST_NAME:,}")
+        raise ValueError(
+            f"it has {len(name):,} characters, and a name at most {LONGEST_NAME:,}"
+        )
     if re.search("[\x00-\x1f\x7f-\x9f\ud800-\udfff]", name):
         raise ValueError("a name is one line without control characters")
     return name
@@ -175,9 +179,12 @@ def _as_json(raw: Any, where: str = "metadata", depth: int = 0) -> Any:
         if not isinstance(raw, Mapping):
             return [_as_json(value, where, depth + 1) for value in raw]
         if wrong := [key for key in map(str, raw) if not _writable(key)]:
-            raise ValueError(f"`{where}` has the key {brief(wrong[0])}, which cannot be written")
+            raise ValueError(
+                f"`{where}` has the key {brief(wrong[0])}, which cannot be written"
+            )
         return {
-            str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in raw.items()
+            str(key): _as_json(value, f"{where}.{key}", depth + 1)
+            for key, value in raw.items()
         }
     if raw is None or (isinstance(raw, float | Decimal) and math.isnan(raw)):
         return None
@@ -237,9 +244,8 @@ class LabelScale(Record):
 
     def shown(self) -> str:
         """The scale as an option takes it: [1,10] or [bad,good]."""
-        return (
-            f"[{','.join(self.words if self.ends is None else (f'{end:g}' for end in self.ends))}]"
-        )
+        parts = self.words if self.ends is None else [f"{end:g}" for end in self.ends]
+        return f"[{','.join(parts)}]"
 
 
 def _as_scale(given: Any) -> Any:
@@ -336,7 +342,9 @@ class Item(Record):
         if "text" in fields and isinstance(inputs, dict):
             fields["inputs"] = {"text": fields.pop("text")} | inputs
         if (label := fields.pop("label", None)) is not None:
-            given_overall = known.get(OVERALL) or {} if isinstance(known, dict) else None
+            given_overall = (
+                known.get(OVERALL) or {} if isinstance(known, dict) else None
+            )
             if not isinstance(given_overall, dict):
                 raise ValueError(
                     f"`labels` is {brief(known)}; it holds criteria, each with raters and their"
@@ -364,7 +372,9 @@ class Item(Record):
         """The mean of the numbers that people gave for a criterion, or None; categories are none
         before `on_scale`."""
         numbers = [
-            value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)
+            value
+            for value in self.labels.get(criterion, {}).values()
+            if not isinstance(value, str)
         ]
         return math.fsum(numbers) / len(numbers) if numbers else None
 
@@ -374,7 +384,9 @@ class Item(Record):
         names one."""
         named = self.metadata.get("language")
         return (
-            re.split("[-_]", named.strip().lower())[0] or None if isinstance(named, str) else None
+            re.split("[-_]", named.strip().lower())[0] or None
+            if isinstance(named, str)
+            else None
         )
 
     def blind(self) -> Item:
@@ -384,7 +396,9 @@ class Item(Record):
         return self.model_copy(update={"condition": None, "pair": None, "labels": {}})
 
     def with_label(self, value: Label) -> Item:
-        return self.model_copy(update={"labels": self.labels | {OVERALL: {UNNAMED: value}}})
+        return self.model_copy(
+            update={"labels": self.labels | {OVERALL: {UNNAMED: value}}}
+        )
 
     def form(self) -> dict[str, Any]:
         """What identifies it, as plain JSON. A plain text with at most one unnamed label is written
@@ -444,7 +458,9 @@ def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> NDArray[np.int32]:
     import numpy as np
 
     def place(what: str, name: str) -> int:
-        return int.from_bytes(hashlib.sha256(f"{what} {name}".encode()).digest()[:8], "big")
+        return int.from_bytes(
+            hashlib.sha256(f"{what} {name}".encode()).digest()[:8], "big"
+        )
 
     units, items = array("Q"), array("Q")
     for item, pair in zip(ids, pairs, strict=True):
@@ -477,13 +493,18 @@ class ScoreDistribution(Record):
     @property
     def expectation(self) -> float:
         """Mean score under the distribution, in score units."""
-        return math.fsum(v * p for v, p in zip(self.values, self.probabilities, strict=True))
+        return math.fsum(
+            v * p for v, p in zip(self.values, self.probabilities, strict=True)
+        )
 
     @property
     def mode(self) -> float:
         """The likeliest value; the lower of two."""
         return (
-            max(zip(self.probabilities, (-value for value in self.values), strict=True))[1] * -1.0
+            max(
+                zip(self.probabilities, (-value for value in self.values), strict=True)
+            )[1]
+            * -1.0
         )
 
     @property
@@ -533,7 +554,8 @@ class Verdict(Record):
     """
 
     kind: Literal["verdict"] = "verdict"
-    score: float | None = None  # in the rubric's units; None for categories without an order
+    # in the rubric's units; None for categories without an order
+    score: float | None = None
     category: str | None = None  # that the score stands for, where the scale has any
     raw_score: float | None = None  # before calibration, where there was one
     distribution: ScoreDistribution | None = None  # over the rubric's levels
@@ -558,7 +580,9 @@ class Verdict(Record):
     @property
     def is_uncertain(self) -> bool | None:
         """Whether its level of uncertainty is medium or high; None where there is no level."""
-        return None if self.uncertainty is None else self.uncertainty in ("medium", "high")
+        return (
+            None if self.uncertainty is None else self.uncertainty in ("medium", "high")
+        )
 
     @property
     def revised_score(self) -> float | None:
@@ -570,7 +594,9 @@ class Verdict(Record):
         if first is None or self.score is None:
             return None
         return (
-            self.score if self.score != first or self.interval is None else sum(self.interval) / 2
+            self.score
+            if self.score != first or self.interval is None
+            else sum(self.interval) / 2
         )
 
     def replace(self, **fields: Any) -> Verdict:
@@ -580,7 +606,9 @@ class Verdict(Record):
     def row(self) -> dict[str, Any]:
         """What tables hold of it, by column; None where it says nothing of that."""
         low, high = self.interval or (None, None)
-        entropy = None if self.distribution is None else self.distribution.normalised_entropy
+        entropy = (
+            None if self.distribution is None else self.distribution.normalised_entropy
+        )
         derived = {"low": low, "high": high, "entropy": entropy}
         return {
             name: derived[name] if name in derived else getattr(self, name)
@@ -592,7 +620,9 @@ _COLUMNS = (
     "score category raw_score low high confidence entropy doubt uncertainty is_uncertain"
     " revised_score review"
 )
-NO_VERDICT: Mapping[str, Any] = dict.fromkeys(Verdict(score=0).row()) | {"review": False}
+NO_VERDICT: Mapping[str, Any] = dict.fromkeys(Verdict(score=0).row()) | {
+    "review": False
+}
 """The row of a judge that failed."""
 
 

@@ -29,7 +29,9 @@ def redact(value: Any, key: str = "") -> Any:
         return {k: redact(v, str(k)) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [redact(v, key) for v in value]
-    return redacted(value) if isinstance(value, str) and key not in _STRUCTURE else value
+    return (
+        redacted(value) if isinstance(value, str) and key not in _STRUCTURE else value
+    )
 
 
 def redact_item(item: Item) -> Item:
@@ -42,7 +44,9 @@ def redact_judgment(judgment: Judgment) -> Judgment:
     stay."""
     outcome = judgment.outcome
     if isinstance(outcome, Verdict):
-        details = {k: v if k in _OWN_WORDS else redact(v) for k, v in outcome.details.items()}
+        details = {
+            k: v if k in _OWN_WORDS else redact(v) for k, v in outcome.details.items()
+        }
         hidden = {
             "rationale": redact(outcome.rationale),
             "issues": (*redact(outcome.issues),),
@@ -52,9 +56,14 @@ def redact_judgment(judgment: Judgment) -> Judgment:
         hidden = {"message": redact(outcome.message), "raw": redact(outcome.raw)}
     calls = []
     for call in judgment.calls:
-        kind, _, text = (call.error or "").partition(": ")  # "transport: what the server said"
+        # "transport: what the server said"
+        kind, _, text = (call.error or "").partition(": ")
         error = None if call.error is None else f"{kind}: {redacted(text)}"
-        sent = {"request": redact(call.request), "reply": redact(call.reply), "error": error}
+        sent = {
+            "request": redact(call.request),
+            "reply": redact(call.reply),
+            "error": error,
+        }
         calls.append(call.model_copy(update=sent))
     return judgment.model_copy(
         update={"outcome": outcome.model_copy(update=hidden), "calls": tuple(calls)}

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Standing = Literal["supported", "refuted", "undecided"]
 """The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell.
 """
-STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")  # the worst first
+# the worst first
+STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")
 
 Leaves = Literal["supported", "refuted", "undecided", "not_yet"]
 """A standing; "not_yet" is undecided because another explanation is not excluded, or a needed
@@ -68,7 +69,8 @@ class Subject(StrEnum):
     SAME_LABELS = "same_labels"  # labels that are all the same as its verdicts
     CHANGE = "change"  # of its verdicts since an earlier file
     AGREED = "agreed"  # whether it agrees with people as before, where that was asked
-    ASKED = "asked"  # what somebody asked for besides the answer: it is said before that
+    # what somebody asked for besides the answer: it is said before that
+    ASKED = "asked"
     VAIN = "vain"  # that more labels or texts would not help
     UNSEEN = "unseen"  # what came of texts that a search has not seen
     WORSE = "worse"  # that the high end of people's labels is taken to be the bad one
@@ -227,7 +229,11 @@ class Told:
     @property
     def estimates(self) -> dict[str, Estimate]:
         """The numbers that have an interval."""
-        return {name: value for name, value in self.numbers.items() if isinstance(value, Estimate)}
+        return {
+            name: value
+            for name, value in self.numbers.items()
+            if isinstance(value, Estimate)
+        }
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -235,7 +241,9 @@ class Told:
         `_high`."""
         flat: dict[str, float] = {}
         for name, value in self.numbers.items():
-            flat |= value.metrics(name) if isinstance(value, Estimate) else {name: value}
+            flat |= (
+                value.metrics(name) if isinstance(value, Estimate) else {name: value}
+            )
         return flat
 
     @property
@@ -306,9 +314,13 @@ class Told:
     ) -> None:
         """Add a sentence: `told.say("share", share.values("share"), n=12)`."""
         full = key if "." in key else f"{self.name}.{key}"
-        together = {name: value for more in (*several, values) for name, value in more.items()}
+        together = {
+            name: value for more in (*several, values) for name, value in more.items()
+        }
         more: dict[str, Any] = {"subject": subject, "needs": needs, "face": face}
-        self.findings.append(Finding(full, together, weight=weight, settle=settle, **more))
+        self.findings.append(
+            Finding(full, together, weight=weight, settle=settle, **more)
+        )
 
     def draw(self, name: str, kind: str, **data: Any) -> None:
         """Add a figure of this kind."""
@@ -319,7 +331,10 @@ class Told:
         self.not_examined[check] = Finding(key, values)
 
     def result(
-        self, verdict: Finding | None = None, standing: Standing | None = None, **others: Any
+        self,
+        verdict: Finding | None = None,
+        standing: Standing | None = None,
+        **others: Any,
     ) -> Told:
         """The same with what it concludes: `told.result(*ruling.decided)`."""
         return replace(self, verdict=verdict, standing=standing, **others)
@@ -341,7 +356,9 @@ class Told:
 
     def about(self, subject: Subject) -> Finding | None:
         """The first finding about a subject."""
-        return next((found for found in self.findings if found.subject == subject), None)
+        return next(
+            (found for found in self.findings if found.subject == subject), None
+        )
 
     def number_about(self, subject: Subject) -> tuple[str, Estimate] | None:
         """The name of the number about a subject, and the number with its interval."""
@@ -358,7 +375,8 @@ def headline_of(results: Sequence[Told]) -> str | None:
     """The metric that sums a run up: the headline of the first analysis of the judge by itself,
     else of the first."""
     told = sorted(
-        (each for each in results if each.headline is not None), key=lambda each: each.relative
+        (each for each in results if each.headline is not None),
+        key=lambda each: each.relative,
     )
     return told[0].full(str(told[0].headline)) if told else None
 
@@ -375,6 +393,7 @@ def part_names(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     parts = list(dict.fromkeys(pairs))
     judges = [judge for judge, _ in parts]
     names = {
-        pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1])) for pair in parts
+        pair: metric_name(*(pair if judges.count(pair[0]) > 1 else pair[:1]))
+        for pair in parts
     }
     return names if len(parts) > 1 else dict.fromkeys(parts, "")

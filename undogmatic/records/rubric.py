@@ -17,7 +17,8 @@ from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from undogmatic.records.records import LabelScale, Record
 
-MOST_LEVELS = 11  # a numeric scale with so many values at most is offered to a model value by value
+# a numeric scale with so many values at most is offered to a model value by value
+MOST_LEVELS = 11
 FEW_LEVELS = 5  # Levels offered of a finer numeric scale without anchors, evenly spaced
 
 
@@ -37,7 +38,9 @@ class NumericScale(Record):
             raise ValueError(
                 f"minimum must be below maximum, got {self.minimum:g} and {self.maximum:g}"
             )
-        if self.step is not None and not _whole((self.maximum - self.minimum) / self.step):
+        if self.step is not None and not _whole(
+            (self.maximum - self.minimum) / self.step
+        ):
             raise ValueError(
                 f"step {self.step:g} does not lead from {self.minimum:g} to {self.maximum:g}"
             )
@@ -46,7 +49,9 @@ class NumericScale(Record):
     def contains(self, value: float) -> bool:
         """Whether `value` can be given: within the ends and, where there is a step, on one."""
         inside = math.isfinite(value) and self.minimum <= value <= self.maximum
-        return inside and (self.step is None or _whole((value - self.minimum) / self.step))
+        return inside and (
+            self.step is None or _whole((value - self.minimum) / self.step)
+        )
 
     def read(self, raw: Any) -> float:
         """A number from outside. Raises ValueError saying what is wrong."""
@@ -78,7 +83,12 @@ class NumericScale(Record):
                 return tuple(self.minimum + n * self.step for n in range(steps + 1))
             # As many levels as the steps allow to be evenly spaced, near FEW_LEVELS.
             count = next(
-                (n for n in (FEW_LEVELS, 6, 4, 7, 8, 9, 10, 11, 3) if steps % (n - 1) == 0), 2
+                (
+                    n
+                    for n in (FEW_LEVELS, 6, 4, 7, 8, 9, 10, 11, 3)
+                    if steps % (n - 1) == 0
+                ),
+                2,
             )
         return tuple(self.minimum + span * n / (count - 1) for n in range(count))
 
@@ -116,7 +126,11 @@ class _Categories(Record):
             and truth not in names
         ):
             return float(truth == "true")
-        if isinstance(raw, int | float) and not isinstance(raw, bool) and self.contains(raw):
+        if (
+            isinstance(raw, int | float)
+            and not isinstance(raw, bool)
+            and self.contains(raw)
+        ):
             return float(raw)
         if isinstance(raw, str) and name in names:
             return float(names.index(name))
@@ -124,7 +138,9 @@ class _Categories(Record):
 
     def write(self, value: float) -> str:
         """The name of the nearest category."""
-        return self.categories[min(len(self.categories) - 1, max(0, math.floor(value + 0.5)))]
+        return self.categories[
+            min(len(self.categories) - 1, max(0, math.floor(value + 0.5)))
+        ]
 
     def span(self) -> str:
         return " / ".join(self.categories)
@@ -150,7 +166,9 @@ class UnorderedScale(_Categories):
         return len(self.categories) == 2
 
 
-Scale = Annotated[NumericScale | OrderedScale | UnorderedScale, Field(discriminator="kind")]
+Scale = Annotated[
+    NumericScale | OrderedScale | UnorderedScale, Field(discriminator="kind")
+]
 
 
 class Anchors(Record):
@@ -163,14 +181,18 @@ class Anchors(Record):
         """Raise ValueError unless it fits the scale."""
         levels = list(self.at)
         if len(levels) < 2 or levels != sorted(set(levels)):
-            raise ValueError(f"levels must be at least two ascending values, got {levels}")
+            raise ValueError(
+                f"levels must be at least two ascending values, got {levels}"
+            )
         if not scale.minimum == levels[0] < levels[-1] == scale.maximum:
             raise ValueError(
                 f"levels must run from minimum {scale.minimum} to maximum {scale.maximum}, got"
                 f" {levels}"
             )
         if off := [level for level in levels if not scale.contains(level)]:
-            raise ValueError(f"the anchor {off[0]:g} is not on the scale {scale.span()}")
+            raise ValueError(
+                f"the anchor {off[0]:g} is not on the scale {scale.span()}"
+            )
 
     def names(self) -> tuple[str, ...]:
         """What the meanings stand beside, e.g. 25."""
@@ -196,9 +218,13 @@ class Bands(Record):
     def check(self, scale: Scale) -> None:
         """Raise ValueError unless it fits the scale."""
         ends = sorted(
-            ((band.lowest, band.highest) for band in self.bands), key=operator.itemgetter(0)
+            ((band.lowest, band.highest) for band in self.bands),
+            key=operator.itemgetter(0),
         )
-        if ends[0][0] != scale.minimum or max(highest for _, highest in ends) != scale.maximum:
+        if (
+            ends[0][0] != scale.minimum
+            or max(highest for _, highest in ends) != scale.maximum
+        ):
             raise ValueError(
                 f"bands must cover the scale {scale.span()}, got {', '.join(self.names())}"
             )
@@ -213,11 +239,17 @@ class Bands(Record):
 
     def names(self) -> tuple[str, ...]:
         """What the meanings stand beside, e.g. HIGH (70-100)."""
-        return tuple(f"{band.name} ({band.lowest:g}-{band.highest:g})" for band in self.bands)
+        return tuple(
+            f"{band.name} ({band.lowest:g}-{band.highest:g})" for band in self.bands
+        )
 
     def of(self, value: float) -> int:
         """Index of the band that holds `value`; the higher of two that share it."""
-        holding = [n for n, band in enumerate(self.bands) if band.lowest <= value <= band.highest]
+        holding = [
+            n
+            for n, band in enumerate(self.bands)
+            if band.lowest <= value <= band.highest
+        ]
         return max(holding, key=lambda n: self.bands[n].lowest)
 
 
@@ -254,7 +286,8 @@ class Wording(Record):
     prose: str = _newer("")
 
 
-ANSWERED = ("confidence", "rationale", "level")  # Fields that an answer has beside the score
+# Fields that an answer has beside the score
+ANSWERED = ("confidence", "rationale", "level")
 
 
 Example = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -321,7 +354,9 @@ class Rubric(Record):
                 )
             self.guide.check(self.scale)
         if self.direction is None and self.scale.ordered:
-            raise ValueError("direction is required: higher_is_worse or higher_is_better")
+            raise ValueError(
+                "direction is required: higher_is_worse or higher_is_better"
+            )
         if self.partial and set(self.inputs) <= set(self.optional):
             raise ValueError(
                 "partial leaves nothing to judge if every input is optional; take one out of"
@@ -371,7 +406,11 @@ class Rubric(Record):
     def levels(self) -> tuple[float, ...]:
         """The values offered where a model chooses among a few: anchors, categories, or values of
         the scale."""
-        return self.guide.at if isinstance(self.guide, Anchors) else self.scale.default_levels()
+        return (
+            self.guide.at
+            if isinstance(self.guide, Anchors)
+            else self.scale.default_levels()
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -387,7 +426,8 @@ class Rubric(Record):
             return tuple(values)
         places = [str(n) for n in range(len(values))]
         misread = numeric and any(
-            value in places and places.index(value) != n for n, value in enumerate(values)
+            value in places and places.index(value) != n
+            for n, value in enumerate(values)
         )
         return tuple(
             places
@@ -416,7 +456,9 @@ class Rubric(Record):
     def guided(self, language: str) -> tuple[tuple[str, str], ...]:
         """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)",
         ...), ("yes", ...). Empty where nothing has a meaning."""
-        listed = tuple(zip(self._guided(), self.wordings[language].meanings, strict=False))
+        listed = tuple(
+            zip(self._guided(), self.wordings[language].meanings, strict=False)
+        )
         return listed[::-1] if self.from_top else listed
 
     def shown_examples(self, language: str) -> tuple[tuple[str, ...], ...]:
@@ -436,12 +478,18 @@ class Rubric(Record):
         places = list(map(self.guide.of, self.levels))
         if self.from_top:  # the first that is shown
             last = {place: n for n, place in enumerate(places)}
-            return tuple(listed[p] if last[p] == n else () for n, p in enumerate(places))
-        return tuple(listed[p] if places.index(p) == n else () for n, p in enumerate(places))
+            return tuple(
+                listed[p] if last[p] == n else () for n, p in enumerate(places)
+            )
+        return tuple(
+            listed[p] if places.index(p) == n else () for n, p in enumerate(places)
+        )
 
     def _guided(self) -> tuple[str, ...]:
         return (
-            self.guide.names() if self.guide is not None else getattr(self.scale, "categories", ())
+            self.guide.names()
+            if self.guide is not None
+            else getattr(self.scale, "categories", ())
         )
 
     def contains(self, score: float) -> bool:
@@ -451,7 +499,9 @@ class Rubric(Record):
 
     def share(self, score: float) -> float:
         """A score as a share of the scale, 0-1."""
-        return min(1.0, max(0.0, (score - self.minimum) / (self.maximum - self.minimum)))
+        return min(
+            1.0, max(0.0, (score - self.minimum) / (self.maximum - self.minimum))
+        )
 
     def units(self, share: float) -> float:
         """A share of the scale (0-1) as a score."""
@@ -490,7 +540,9 @@ class Rubric(Record):
         highest."""
         names = [word.strip().casefold() for word in words]
         if (name := str(raw).strip().casefold()) not in names:
-            raise ValueError(f"is {raw!r}, not one of {' / '.join(words)}, mapped to that")
+            raise ValueError(
+                f"is {raw!r}, not one of {' / '.join(words)}, mapped to that"
+            )
         if not isinstance(self.scale, NumericScale) and len(names) != self.maximum + 1:
             raise ValueError(
                 f"is one of {len(names)} words, and cannot be mapped to {self.scale.span()}"

@@ -25,7 +25,15 @@ from undogmatic.records.records import Item
 from undogmatic.safety.files import refused
 from undogmatic.safety.spool import nameless
 
-_WHOLE = ("repeat", "calls", "cached", "input_tokens", "output_tokens", "characters", "words")
+_WHOLE = (
+    "repeat",
+    "calls",
+    "cached",
+    "input_tokens",
+    "output_tokens",
+    "characters",
+    "words",
+)
 _REAL = "label score raw_score low high confidence entropy doubt revised_score usd seconds".split()
 # None where a row says nothing
 _OBJECTS = (
@@ -78,7 +86,8 @@ class Texts(ExtensionArray):
             place = int(self._places[item])
             return None if place < 0 else self._items[place].text
         return Texts(
-            self._items, self._places[np.asarray(item) if isinstance(item, list) else item]
+            self._items,
+            self._places[np.asarray(item) if isinstance(item, list) else item],
         )
 
     def isna(self) -> np.ndarray:
@@ -87,16 +96,25 @@ class Texts(ExtensionArray):
     def copy(self) -> Texts:
         return Texts(self._items, self._places.copy())
 
-    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Texts:
-        return Texts(self._items, take(self._places, indices, allow_fill=allow_fill, fill_value=-1))
+    def take(
+        self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None
+    ) -> Texts:
+        return Texts(
+            self._items,
+            take(self._places, indices, allow_fill=allow_fill, fill_value=-1),
+        )
 
     @classmethod
-    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
+    def _from_sequence(
+        cls, scalars: Any, *, dtype: Any = None, copy: bool = False
+    ) -> Any:
         return np.array(list(scalars), dtype=object)
 
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[Texts]) -> Texts:
-        return cls(to_concat[0]._items, np.concatenate([each._places for each in to_concat]))
+        return cls(
+            to_concat[0]._items, np.concatenate([each._places for each in to_concat])
+        )
 
 
 class StoredTable:
@@ -110,7 +128,9 @@ class StoredTable:
         import pyarrow.parquet
 
         self._items = items
-        kinds = dict.fromkeys(_WHOLE, pyarrow.int64()) | dict.fromkeys(_REAL, pyarrow.float64())
+        kinds = dict.fromkeys(_WHOLE, pyarrow.int64()) | dict.fromkeys(
+            _REAL, pyarrow.float64()
+        )
         kinds |= dict.fromkeys((*_OBJECTS, *_NAMES, _MORE), pyarrow.string())
         kinds |= {
             "is_uncertain": pyarrow.bool_(),
@@ -131,11 +151,15 @@ class StoredTable:
         import pyarrow
 
         self.columns = [
-            *dict.fromkeys((*self.columns, *rows, *(name for each in more for name in each)))
+            *dict.fromkeys(
+                (*self.columns, *rows, *(name for each in more for name in each))
+            )
         ]
         told = {_MORE: [to_json(each).decode() if each else None for each in more]}
         arrays = [
-            pyarrow.array(told.get(field.name, rows.get(field.name)), field.type, from_pandas=True)
+            pyarrow.array(
+                told.get(field.name, rows.get(field.name)), field.type, from_pandas=True
+            )
             for field in self._schema
         ]
         if len(rows):
@@ -175,7 +199,9 @@ class StoredTable:
         return (
             self
             if mask.all()
-            else self._of(np.flatnonzero(mask) if self._places is None else self._places[mask])
+            else self._of(
+                np.flatnonzero(mask) if self._places is None else self._places[mask]
+            )
         )
 
     @property
@@ -197,10 +223,14 @@ class StoredTable:
         if not len(self):
             yield self[names]
         for group, start in enumerate(self._starts[:-1]):
-            frame = self._frame(self._read.read_row_group(group, self._stored(names)), names)
+            frame = self._frame(
+                self._read.read_row_group(group, self._stored(names)), names
+            )
             if self._places is not None:
                 low, high = np.searchsorted(self._places, [start, start + len(frame)])
-                frame = frame.iloc[self._places[low:high] - start].reset_index(drop=True)
+                frame = frame.iloc[self._places[low:high] - start].reset_index(
+                    drop=True
+                )
             if len(frame):
                 yield frame
 
@@ -209,7 +239,10 @@ class StoredTable:
         names; of fewer rows all, and at least one group."""
         return self.iloc[
             np.flatnonzero(
-                drawn((name for part in self.parts(["group"]) for name in part["group"]), most)
+                drawn(
+                    (name for part in self.parts(["group"]) for name in part["group"]),
+                    most,
+                )
             )
         ]
 
@@ -225,7 +258,9 @@ class StoredTable:
             if low < high:
                 rows = within[low:high] - self._starts[group]
                 taken.append(
-                    self._read.read_row_group(group, self._schema.names).take(pyarrow.array(rows))
+                    self._read.read_row_group(group, self._schema.names).take(
+                        pyarrow.array(rows)
+                    )
                 )
         back = np.empty(len(order), dtype=int)
         back[order] = np.arange(len(order))
@@ -234,7 +269,10 @@ class StoredTable:
 
     def _of(self, places: np.ndarray) -> StoredTable:
         chosen = object.__new__(StoredTable)
-        chosen.__dict__ |= self.__dict__ | {"_places": places.astype(np.int32), "_of_file": self}
+        chosen.__dict__ |= self.__dict__ | {
+            "_places": places.astype(np.int32),
+            "_of_file": self,
+        }
         return chosen
 
     def _columns(self, names: list[str]) -> pd.DataFrame:
@@ -243,7 +281,9 @@ class StoredTable:
         import pyarrow
 
         table = self._read.read(self._stored(names))
-        frame = self._frame(table if self._places is None else table.take(self._places), names)
+        frame = self._frame(
+            table if self._places is None else table.take(self._places), names
+        )
         pyarrow.default_memory_pool().release_unused()
         return frame
 
@@ -251,7 +291,9 @@ class StoredTable:
         """The columns of the file in which these are."""
         return [
             *dict.fromkeys(
-                name if name in self._schema.names else _MORE for name in names if name != "place"
+                name if name in self._schema.names else _MORE
+                for name in names
+                if name != "place"
             )
         ]
 
@@ -270,7 +312,9 @@ class StoredTable:
                 made[name] = pd.Series(table[name].to_numpy(), dtype=object)
             elif name in _NAMES:
                 empty = table[name].null_count == len(table)
-                made[name] = np.full(len(table), None) if empty else table[name].to_pandas()
+                made[name] = (
+                    np.full(len(table), None) if empty else table[name].to_pandas()
+                )
             elif name in self._schema.names:
                 made[name] = table[name].to_numpy()
             else:
@@ -294,14 +338,18 @@ def whole(frame: Any) -> pd.DataFrame:
 
 def in_parts(frame: Any, names: list[str]) -> Iterator[pd.DataFrame]:
     """These columns of a table, part by part where it is stored."""
-    return frame.parts(names) if isinstance(frame, StoredTable) else iter([frame[names]])
+    return (
+        frame.parts(names) if isinstance(frame, StoredTable) else iter([frame[names]])
+    )
 
 
 def voices(frame: Any) -> list[tuple[Any, Any]]:
     """Judge and criterion of all rows of a table, each pair once, in the order of the rows."""
     parts = (part.drop_duplicates() for part in in_parts(frame, ["judge", "criterion"]))
     return [
-        *dict.fromkeys(pair for part in parts for pair in part.itertuples(index=False, name=None))
+        *dict.fromkeys(
+            pair for part in parts for pair in part.itertuples(index=False, name=None)
+        )
     ]
 
 
@@ -342,13 +390,18 @@ def drawn(groups: Iterable[str], most: int) -> np.ndarray:
 def some(frame: Any, most: int) -> pd.DataFrame:
     """At most so many rows of a table, chosen as `drawn` does."""
     return (
-        frame.sample(most) if isinstance(frame, StoredTable) else frame[drawn(frame["group"], most)]
+        frame.sample(most)
+        if isinstance(frame, StoredTable)
+        else frame[drawn(frame["group"], most)]
     )
 
 
 def _mark(name: str) -> int:
     return int.from_bytes(
-        blake2b(name.encode("utf-8", "replace"), digest_size=7, person=b"sample").digest(), "big"
+        blake2b(
+            name.encode("utf-8", "replace"), digest_size=7, person=b"sample"
+        ).digest(),
+        "big",
     )
 
 
@@ -360,6 +413,8 @@ class _stored:
 
     def __enter__(self) -> None: ...
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         if isinstance(error, OSError):
             raise refused(self.path, error) from None

@@ -52,7 +52,9 @@ class Step(Record):
     @model_validator(mode="after")
     def _order(self) -> Step:
         if self.parent is not None and self.parent >= self.place:
-            raise ValueError(f"its parent is {self.parent}, which does not stand before it")
+            raise ValueError(
+                f"its parent is {self.parent}, which does not stand before it"
+            )
         return self
 
     def replace(self, **fields: Any) -> Step:
@@ -102,10 +104,14 @@ class Trace(Record):
     @classmethod
     def _filled_in(cls, given: Any) -> Any:
         """Give the steps of a file, which are mappings, their run and their places."""
-        if not isinstance(given, dict) or not isinstance(given.get("steps"), list | tuple):
+        if not isinstance(given, dict) or not isinstance(
+            given.get("steps"), list | tuple
+        ):
             return given
         steps = [
-            {"run": given.get("run"), "place": place, **step} if isinstance(step, dict) else step
+            {"run": given.get("run"), "place": place, **step}
+            if isinstance(step, dict)
+            else step
             for place, step in enumerate(given["steps"])
         ]
         return given | {"steps": tuple(steps)}
@@ -119,7 +125,9 @@ class Trace(Record):
                 )
         for said in self.assessments:
             if said.step is not None and said.step >= len(self.steps):
-                raise ValueError(f"an assessment is of step {said.step}, which does not exist")
+                raise ValueError(
+                    f"an assessment is of step {said.step}, which does not exist"
+                )
         return self
 
     def replace(self, **fields: Any) -> Trace:
@@ -133,7 +141,11 @@ class Trace(Record):
         for by its old place among the steps before; where it is gone the step has none. What was
         assessed was another run, so the copy has no assessments and no known success.
         """
-        name, now, made = self.run if run is None else run, dict[int, int](), list[Step]()
+        name, now, made = (
+            self.run if run is None else run,
+            dict[int, int](),
+            list[Step](),
+        )
         for place, step in enumerate(steps):
             parent = None if step.parent is None else now.get(step.parent)
             made.append(step.replace(run=name, place=place, parent=parent))
@@ -142,7 +154,9 @@ class Trace(Record):
 
     def calls(self) -> Counter[str]:
         """How often each tool was called."""
-        return Counter(step.name or "" for step in self.steps if step.kind == "tool_call")
+        return Counter(
+            step.name or "" for step in self.steps if step.kind == "tool_call"
+        )
 
     def line(self) -> str:
         """The run as a line of our own files: JSON without what follows from where it stands, and

@@ -20,7 +20,8 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import read_yaml
 
 PACKAGE = Path(__file__).resolve().parents[1]
-REPORT_TEXTS = PACKAGE / "report" / "texts"  # The report's own words, one file per language
+# The report's own words, one file per language
+REPORT_TEXTS = PACKAGE / "report" / "texts"
 FALLBACK = "en"
 
 # Language -> the sentence that says under which licence something is used
@@ -33,7 +34,10 @@ def of_this_project(what: str) -> Licence:
         "en": "The model {} is part of this project",
         "pt": "O modelo {} é parte deste projeto",
     }
-    return {language: f"{text.format(what)} (Apache-2.0)." for language, text in words.items()}
+    return {
+        language: f"{text.format(what)} (Apache-2.0)."
+        for language, text in words.items()
+    }
 
 
 @runtime_checkable
@@ -59,7 +63,9 @@ def languages() -> list[str]:
 
 def of_terminal() -> str:
     """The language of the terminal, where the program speaks it; else English."""
-    named = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    named = next(
+        filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), ""
+    )
     spoken = re.split(r"[_.@-]", named)[0].lower()
     return spoken if spoken in languages() else FALLBACK
 

@@ -61,7 +61,10 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
         return said
     return [
         _together(counted, words),
-        *(each._replace(below=()) if isinstance(each, Answered) else each for each in said),
+        *(
+            each._replace(below=()) if isinstance(each, Answered) else each
+            for each in said
+        ),
     ]
 
 
@@ -88,7 +91,8 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     finding, turned = finding.inner, assumed_about(run, Subject.TURNED)
     section, _, key = finding.key.partition(".verdict_")
     wanted = [f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}"]
-    if turned is not None:  # labels that run the other way are the first thing to look at
+    # labels that run the other way are the first thing to look at
+    if turned is not None:
         wanted = [f"{section}.next_{key}_turned", f"next.{key}_turned", *wanted]
     settle: dict[str, str] = {}
     if run.settings.limit is not None and finding.answer in ("undecided", "not_yet"):
@@ -102,8 +106,16 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     if found is None:
         return []
     try:
-        settings = {"prompted": 1 if run.uses_prompt else 0, "limit": run.settings.limit}
-        known = {**finding.values, **settings, **commands(run), **(turned.values if turned else {})}
+        settings = {
+            "prompted": 1 if run.uses_prompt else 0,
+            "limit": run.settings.limit,
+        }
+        known = {
+            **finding.values,
+            **settings,
+            **commands(run),
+            **(turned.values if turned else {}),
+        }
         known |= settle
         if turned is not None:
             option, _, ends = turned.values["back"].partition("=")
@@ -132,10 +144,16 @@ def commands(run: FinishedRun) -> dict[str, str]:
         "alone": again(run, analysis="escalation"),
         "fresh": again(run, **{"engine.cache": "false"}),
         "margined": again(
-            run, **{"++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"}
+            run,
+            **{
+                "++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"
+            },
         ),
         "handed": again(
-            run, judge="selective", analysis="none", **{"judge.rules.guaranteed.run": folder}
+            run,
+            judge="selective",
+            analysis="none",
+            **{"judge.rules.guaranteed.run": folder},
         ),
         "label": f"undogmatic review export {shlex.quote(folder)} --all",
     }
@@ -153,7 +171,10 @@ def again(run: FinishedRun, **changes: str | None) -> str:
         if key not in gone and not key.startswith(tuple(f"{c}." for c in gone))
     ]
     return command(
-        [*kept, *(f"{key}={value}" for key, value in changes.items() if value is not None)]
+        [
+            *kept,
+            *(f"{key}={value}" for key, value in changes.items() if value is not None),
+        ]
     )
 
 
@@ -178,8 +199,12 @@ def folders_of(folder: RunFolder, name: str) -> list[str]:
     """The words that named further folders of config on the command line, from what Hydra noted of
     itself."""
     if not folder.mentions(name, "command-line", "hydra.searchpath"):
-        return []  # as nearly always, and to understand all that Hydra notes takes longer
-    noted, keys = folder.noted(name, "hydra"), {"runtime": "config_sources", "overrides": "hydra"}
+        # as nearly always, and to understand all that Hydra notes takes longer
+        return []
+    noted, keys = (
+        folder.noted(name, "hydra"),
+        {"runtime": "config_sources", "overrides": "hydra"},
+    )
     parts = [noted.get(part) if isinstance(noted, dict) else None for part in keys]
     found = [
         part.get(key) if isinstance(part, dict) else None
@@ -187,12 +212,17 @@ def folders_of(folder: RunFolder, name: str) -> list[str]:
     ]
     sources, words = (known if isinstance(known, list) else [] for known in found)
     typed_sources = [
-        s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"
+        s
+        for s in sources
+        if isinstance(s, dict) and s.get("provider") == "command-line"
     ]
     named = [
-        ("--config-dir", str(as_typed(Path(str(source.get("path")))))) for source in typed_sources
+        ("--config-dir", str(as_typed(Path(str(source.get("path"))))))
+        for source in typed_sources
     ]
-    searched = [str(o) for o in words if str(o).lstrip("+").startswith("hydra.searchpath=")]
+    searched = [
+        str(o) for o in words if str(o).lstrip("+").startswith("hydra.searchpath=")
+    ]
     return [*itertools.chain.from_iterable(named), *searched]
 
 
@@ -203,7 +233,9 @@ def command(overrides: Sequence[str]) -> str:
         kept = [o for o in overrides if o not in GIVEN and o != "experiment=instrument"]
         return " ".join(["undogmatic instrument", *map(shlex.quote, [given, *kept])])
     door = (
-        "undogmatic run" if Path(sys.argv[0]).stem == "undogmatic" else "python -m undogmatic.run"
+        "undogmatic run"
+        if Path(sys.argv[0]).stem == "undogmatic"
+        else "python -m undogmatic.run"
     )
     return " ".join([door, *(shlex.quote(o) for o in overrides)])
 

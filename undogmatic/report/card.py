@@ -46,7 +46,11 @@ from undogmatic.safety.secrets import scrub
 from undogmatic.stats.estimate import Estimate
 
 DAYS = 180
-ANSWERS: Mapping[Standing, Answer] = {"supported": "yes", "undecided": "undecided", "refuted": "no"}
+ANSWERS: Mapping[Standing, Answer] = {
+    "supported": "yes",
+    "undecided": "undecided",
+    "refuted": "no",
+}
 COLOURS = {"supported": "#1b7f4b", "undecided": "#b35900", "refuted": "#a3262a"}
 _SHOWN = 62  # characters of a line of the SVG
 HEIGHTS = {"title": 24, "judge": 28, "standing": 26, "use": 20, "small": 22}
@@ -98,11 +102,16 @@ def _card(
     names = [Path(name).name for name in table.sources]
     fit = "fit" if each.standing == "supported" else "unfit"
     derived = words.text(f"card.{fit}", files=", ".join(names[:4]) or "—")
-    stated = use if use is None or fit == "fit" else words.text("card.unfit_for", use=use)
+    stated = (
+        use if use is None or fit == "fit" else words.text("card.unfit_for", use=use)
+    )
     labels = own.labels.dropna(subset=["label"])
     headline = each.number_about(Subject.HEADLINE)
     data = CardData(
-        files={name: table.sources[path] for name, path in zip(names, table.sources, strict=True)},
+        files={
+            name: table.sources[path]
+            for name, path in zip(names, table.sources, strict=True)
+        },
         options=dict(options),
         kind=table.kind,
         n=int(each.n),
@@ -123,11 +132,14 @@ def _card(
         figures=each.estimates,
         headline=None if headline is None else headline[0],
         promises=tuple(name for name in each.promises if name in each.estimates),
-        limits=tuple(dict.fromkeys(words.say(n) for n in notes if n.weight <= Weight.LIMITS)),
+        limits=tuple(
+            dict.fromkeys(words.say(n) for n in notes if n.weight <= Weight.LIMITS)
+        ),
         not_examined=tuple(sentences(each, words, each).not_examined),
         data=data,
         settings={
-            key: setting(scrub(value)) for key, value in table.settings.get(each.judge, {}).items()
+            key: setting(scrub(value))
+            for key, value in table.settings.get(each.judge, {}).items()
         },
         digests=table_digests(table, each.judge, each.criterion),
         made=today,
@@ -177,7 +189,11 @@ def document(card: TrustCard, file: str = "card.json") -> Document:
     words = words_of(card.language)
     named = "card.lead" if card.settings else "card.lead_name_only"
     lead = words.text(named, made=str(card.made), expires=str(card.expires))
-    sealed_as = {"seal": card.seal[:16], "version": card.version, "file": shlex.quote(file)}
+    sealed_as = {
+        "seal": card.seal[:16],
+        "version": card.version,
+        "file": shlex.quote(file),
+    }
     foot = words.text("card.foot", **sealed_as)
     return Document(
         card.language,
@@ -200,7 +216,9 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
         "judge": card.judge,
         "settings": bound,
     } | ({} if card.criterion == OVERALL else {"criterion": card.criterion})
-    yield Table((), [(text(f"card.field.{key}"), value) for key, value in facts.items()])
+    yield Table(
+        (), [(text(f"card.field.{key}"), value) for key, value in facts.items()]
+    )
     if card.figures:
         yield Heading(text("card.figures"))
         rows = [_figure(name, figure, words) for name, figure in card.figures.items()]
@@ -211,27 +229,38 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
         yield Table(headers, rows, (False, False, *[True] * 5), text("checked.counted"))
     if (sheet := card.instrument) is not None:
         yield Heading(text("card.instrument"))
-        yield Paragraph(text("card.instrument_answer", made=str(sheet.made), answer=sheet.answer))
+        yield Paragraph(
+            text("card.instrument_answer", made=str(sheet.made), answer=sheet.answer)
+        )
         rows = [
             (words.name(name, "instrument"), words.value(word, "instrument"))
             for name, word in sheet.shown.items()
         ]
         rows += [
-            (text(f"card.digest.instrument_{of}"), getattr(sheet, of)) for of in ("judge", "items")
+            (text(f"card.digest.instrument_{of}"), getattr(sheet, of))
+            for of in ("judge", "items")
         ]
         yield Table((), rows)
     yield Heading(text("card.limits"))
-    limits = [text("checked.limit", n=n, said=said) for n, said in enumerate(card.limits, 1)]
+    limits = [
+        text("checked.limit", n=n, said=said) for n, said in enumerate(card.limits, 1)
+    ]
     yield Bullets([*limits, *card.not_examined] or [text("card.no_limits")])
     yield Heading(text("card.data"))
     data = card.data
-    counts = {"n": data.n, "groups": data.groups, "labels": data.labels, "raters": data.raters}
+    counts = {
+        "n": data.n,
+        "groups": data.groups,
+        "labels": data.labels,
+        "raters": data.raters,
+    }
     rows = [(text("card.field.counts"), text("card.counts", **counts))]
     rows += [(text("card.field.answers"), words.number(card.answers, "d"))]
     rows += [(text("card.field.selection"), text(f"card.selection.{data.selection}"))]
     rows += [(name, f"SHA-256 {digest}") for name, digest in data.files.items()]
     rows += [
-        (text(f"card.digest.{key}"), value) for key, value in card.digests.model_dump().items()
+        (text(f"card.digest.{key}"), value)
+        for key, value in card.digests.model_dump().items()
     ]
     yield Table((), rows)
     yield Paragraph(text("common.not_applicable"), "small")
@@ -240,13 +269,26 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
 def _opening(card: TrustCard, words: Words) -> Answered:
     """The answer as every report begins with it; a card holds it as a sentence, with its word
     first."""
-    known: dict[Answer, str] = {answer: words.text(f"common.answer.{answer}") for answer in MARKS}
+    known: dict[Answer, str] = {
+        answer: words.text(f"common.answer.{answer}") for answer in MARKS
+    }
     found = next(
-        (answer for answer, word in known.items() if card.answer.startswith(f"{word}. ")), None
+        (
+            answer
+            for answer, word in known.items()
+            if card.answer.startswith(f"{word}. ")
+        ),
+        None,
     )
-    sentence = card.answer.removeprefix(f"{known[found]}. ") if found is not None else card.answer
+    sentence = (
+        card.answer.removeprefix(f"{known[found]}. ")
+        if found is not None
+        else card.answer
+    )
     answer = found or ANSWERS[card.standing]
-    return Answered(answer, known[answer], sentence, [*titled(_uses(card), words), card.rival])
+    return Answered(
+        answer, known[answer], sentence, [*titled(_uses(card), words), card.rival]
+    )
 
 
 def _uses(card: TrustCard) -> Uses:
@@ -268,7 +310,8 @@ def svg(card: TrustCard) -> str:
     found = None if card.headline is None else card.figures.get(card.headline)
     limited = len(card.limits) if card.standing == "supported" else 0
     standing = words.text(
-        "card.limited" if limited else f"checked.standing_{card.standing}", limits=limited
+        "card.limited" if limited else f"checked.standing_{card.standing}",
+        limits=limited,
     )
     told = ""
     if found is not None:
@@ -278,7 +321,11 @@ def svg(card: TrustCard) -> str:
         ("title", words.text("card.badge")),
         ("judge", _shortened(card.judge, 1, 38)[0]),
         ("standing", standing),
-        *(("use", line) for said in titled(_uses(card), words) for line in _shortened(said)),
+        *(
+            ("use", line)
+            for said in titled(_uses(card), words)
+            for line in _shortened(said)
+        ),
         ("small", told),
         ("small", until),
     ]

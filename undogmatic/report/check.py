@@ -22,7 +22,14 @@ from undogmatic.examinations.check_figures import figures_of
 from undogmatic.examinations.ruling import AT_ONCE
 from undogmatic.records.card import digests_of, figure_row
 from undogmatic.records.checked import CheckResult
-from undogmatic.records.results import STANDINGS, Finding, Subject, Told, Weight, metric_name
+from undogmatic.records.results import (
+    STANDINGS,
+    Finding,
+    Subject,
+    Told,
+    Weight,
+    metric_name,
+)
 from undogmatic.report.document import (
     Answered,
     Block,
@@ -72,10 +79,16 @@ class Sentences(NamedTuple):
     settle: list[str]  # that of the most important finding first
 
 
-def words_of(language: str, units: str | None = None, more: Sequence[Path] = ()) -> Words:
+def words_of(
+    language: str, units: str | None = None, more: Sequence[Path] = ()
+) -> Words:
     """The words of a check and of a gate: of this room, beside all that tell something, and in the
     files `more`."""
-    rooms = (PACKAGE / "examinations", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
+    rooms = (
+        PACKAGE / "examinations",
+        PACKAGE / "datasets",
+        PACKAGE / "datasets" / "readers",
+    )
     own = (path for room in rooms for path in sorted(room.glob("*.texts.yaml")))
     files = [OWN_TEXTS, *own, *examination.texts(), *more]
     return Words(language, list(dict.fromkeys(files)), units)
@@ -142,7 +155,10 @@ def first_line(result: CheckResult, words: Words) -> str:
     """The answer: that of the judge, or how many of several may be believed."""
     if len(result.judges) == 1:
         return words.answered(result.judges[0].answer)
-    counts, n = Counter[str](str(each.standing) for each in result.judges), len(result.judges)
+    counts, n = (
+        Counter[str](str(each.standing) for each in result.judges),
+        len(result.judges),
+    )
     each_criterion = len({each.criterion for each in result.judges}) > 1
     what = words.text(
         "checked.judges_and_criteria" if each_criterion else "checked.judges_alone", n=n
@@ -152,9 +168,15 @@ def first_line(result: CheckResult, words: Words) -> str:
     # nothing is said of their grades
     order = int(any(each.answer.values.get("in_order") for each in result.judges))
     if len(counts) == 1:
-        said = words.text(f"checked.every_{result.judges[0].standing}", what=what, order=order)
+        said = words.text(
+            f"checked.every_{result.judges[0].standing}", what=what, order=order
+        )
     else:
-        there = [standing for standing in ("supported", "refuted", "undecided") if counts[standing]]
+        there = [
+            standing
+            for standing in ("supported", "refuted", "undecided")
+            if counts[standing]
+        ]
         counted = [
             words.text(f"checked.several_{standing}", n=counts[standing], order=order)
             for standing in there
@@ -164,7 +186,9 @@ def first_line(result: CheckResult, words: Words) -> str:
         )
     # answers that hold together (`examinations.check`)
     among = sum(each.n > 0 for each in result.judges)
-    if among < 2 or not any(each.number_about(Subject.HEADLINE) for each in result.judges):
+    if among < 2 or not any(
+        each.number_about(Subject.HEADLINE) for each in result.judges
+    ):
         return said
     needed = "checked.needed_many" if among > AT_ONCE else "checked.needed"
     return f"{said} {words.text(needed, least=result.options.least_of(result.table.kind), n=among)}"
@@ -194,7 +218,9 @@ def _in_figures(each: Told, words: Words) -> list[str]:
 def _place(each: Told) -> tuple[int, float]:
     found = each.number_about(Subject.HEADLINE)
     low = math.nan if found is None else found[1].low
-    return -STANDINGS.index(each.standing or "undecided"), math.inf if math.isnan(low) else -low
+    return -STANDINGS.index(each.standing or "undecided"), math.inf if math.isnan(
+        low
+    ) else -low
 
 
 def overview(result: CheckResult, words: Words, most: int | None = None) -> Table:
@@ -202,7 +228,10 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     believed first."""
     rows, names, uses = [], [], []
     for each in sorted(result.judges, key=_place)[:most]:
-        found, counter = each.number_about(Subject.HEADLINE), each.number_about(Subject.RIVAL)
+        found, counter = (
+            each.number_about(Subject.HEADLINE),
+            each.number_about(Subject.RIVAL),
+        )
         names.append("" if found is None else found[0])
         none = words.text("checked.no_rival")
         rival = none if counter is None else numbers_of(counter[1], words)[0]
@@ -212,7 +241,9 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         )
         if each.standing == "supported" and (limits := _limits(each, words)):
             why = limits
-        believed = words.text(f"checked.brief_{each.standing}") + (f" ({why})" if why else "")
+        believed = words.text(f"checked.brief_{each.standing}") + (
+            f" ({why})" if why else ""
+        )
         numbers = ("", "") if found is None else numbers_of(found[1], words)
         rows.append(
             [
@@ -248,21 +279,31 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         rows = [[row[0], *row[2:5]] for row in rows]
         headers, numeric = [headers[0], *headers[2:5]], (False, True, True, True)
     for n, name in enumerate(("stands_in", "alone")):
-        if any(use[n] for use in uses):  # what each may be used for, where it was examined
+        # what each may be used for, where it was examined
+        if any(use[n] for use in uses):
             rows = [
                 [*row, use[n] or words.text("checked.no_rival")]
                 for row, use in zip(rows, uses, strict=True)
             ]
-            headers, numeric = [*headers, words.heading(name, "checked")], (*numeric, False)
+            headers, numeric = (
+                [*headers, words.heading(name, "checked")],
+                (*numeric, False),
+            )
     return Table(headers, rows, numeric, caption)
 
 
 def _limits(each: Told, words: Words) -> str:
     """The limits of a judge that is believed, shortly; "" without any that has a short name."""
-    keys = (found.key.partition(".") for found in each.ordered() if found.weight == Weight.LIMITS)
+    keys = (
+        found.key.partition(".")
+        for found in each.ordered()
+        if found.weight == Weight.LIMITS
+    )
     return "; ".join(
         dict.fromkeys(
-            filter(None, (words.find(f"{section}.short.{key}") for section, _, key in keys))
+            filter(
+                None, (words.find(f"{section}.short.{key}") for section, _, key in keys)
+            )
         )
     )
 
@@ -298,7 +339,9 @@ def figure_name(name: str, figure: Estimate, words: Words) -> str:
     """A figure in words; with the coefficient that it is measured by, where its name does not say
     that."""
     label, section = words.metric(name) or name, name.partition(".")[0]
-    return f"{label} ({words.value(figure.measure, section)})" if figure.measure else label
+    return (
+        f"{label} ({words.value(figure.measure, section)})" if figure.measure else label
+    )
 
 
 def figure_table(told: Told, words: Words) -> Table | None:
@@ -307,8 +350,17 @@ def figure_table(told: Told, words: Words) -> Table | None:
     rows = []
     for name, each in told.numbers.items():
         if isinstance(each, Estimate):
-            counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
-            rows.append((figure_name(name, each, words), *numbers_of(each, words), *counts, name))
+            counts = (
+                words.number(n, "d") if n else "" for n in (each.n, each.n_groups)
+            )
+            rows.append(
+                (
+                    figure_name(name, each, words),
+                    *numbers_of(each, words),
+                    *counts,
+                    name,
+                )
+            )
         else:
             written = words.number(each, words.spec(told.units.get(name, ""), each))
             rows.append((words.metric(name) or name, written, "", "", "", name))
@@ -317,7 +369,9 @@ def figure_table(told: Told, words: Words) -> Table | None:
         for column in ("metric", "value", "interval", "n", "groups", "name")
     ]
     numeric = (False, True, True, True, True, False)
-    return Table(headers, rows, numeric, words.text("checked.counted")) if rows else None
+    return (
+        Table(headers, rows, numeric, words.text("checked.counted")) if rows else None
+    )
 
 
 MOST_VOICES = 4
@@ -362,14 +416,20 @@ def recognised(result: CheckResult, words: Words) -> list[str]:
     if table.selection != "unknown":
         selection = words.text(f"card.selection.{table.selection}")
         stated = words.text(
-            "checked.selection", selection=selection, drawn=int(table.selection != "all")
+            "checked.selection",
+            selection=selection,
+            drawn=int(table.selection != "all"),
         )
     lines = who(result, words)
     lines += [" ".join(filter(None, (read, stated, words.text("checked.override"))))]
     lines += [words.say(finding) for finding in table.problems[:MOST_PROBLEMS]]
     if len(table.problems) > MOST_PROBLEMS:
         lines.append(
-            words.text("checked.more_problems", more=len(table.problems) - MOST_PROBLEMS, how=HOW)
+            words.text(
+                "checked.more_problems",
+                more=len(table.problems) - MOST_PROBLEMS,
+                how=HOW,
+            )
         )
     return lines
 
@@ -388,22 +448,41 @@ class Screen(NamedTuple):
 
 def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) -> Screen:
     """What to show at once, with at most so many judges."""
-    table, answer, said = None, [first_line(result, words)], sentences(result.together, words)
-    if len(result.judges) == 1:  # what holds of all, such as a change over time, concerns it too
+    table, answer, said = (
+        None,
+        [first_line(result, words)],
+        sentences(result.together, words),
+    )
+    # what holds of all, such as a change over time, concerns it too
+    if len(result.judges) == 1:
         answer.append(words.say(result.judges[0].rival))
-        said = sentences(result.judges[0].beside(result.together), words, result.judges[0])
+        said = sentences(
+            result.judges[0].beside(result.together), words, result.judges[0]
+        )
         if result.judges[0].unasked:  # whose answer does not say what was asked for
             said = said._replace(findings=[*said.findings, *said.details], details=[])
     elif result.judges:
         table = overview(result, words, most)
         said = said._replace(findings=[*_of_several(result, words), *said.findings])
-        refuted = [each for each in sorted(result.judges, key=_place) if each.standing == "refuted"]
+        refuted = [
+            each
+            for each in sorted(result.judges, key=_place)
+            if each.standing == "refuted"
+        ]
         if refuted and len(table.rows) < len(result.judges):
-            named = [name_of(result.table, each.judge, each.criterion) for each in refuted]
+            named = [
+                name_of(result.table, each.judge, each.criterion) for each in refuted
+            ]
             more = len(named) - MOST_NAMED
             rest = words.text("checked.refuted_rest", more=more) if more > 0 else ""
-            answer[0] += " " + words.text("checked.refuted", judges=named[:MOST_NAMED], rest=rest)
-    below = ["", words.text("checked.not_examined"), *(f"- {what}" for what in said.not_examined)]
+            answer[0] += " " + words.text(
+                "checked.refuted", judges=named[:MOST_NAMED], rest=rest
+            )
+    below = [
+        "",
+        words.text("checked.not_examined"),
+        *(f"- {what}" for what in said.not_examined),
+    ]
     below = below if said.not_examined else []
     own = [
         words.say(each.settle)
@@ -413,11 +492,18 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     settle = (
         own
         or said.settle
-        or [way for each in result.judges for way in sentences(each, words, each).settle]
+        or [
+            way for each in result.judges for way in sentences(each, words, each).settle
+        ]
     )
     settled = all(each.standing != "undecided" for each in result.judges)
     below += (
-        ["", words.text("checked.settle_yes" if settled else "checked.settle", how=settle[0])]
+        [
+            "",
+            words.text(
+                "checked.settle_yes" if settled else "checked.settle", how=settle[0]
+            ),
+        ]
         if settle
         else []
     )
@@ -427,7 +513,11 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
 def _of_several(result: CheckResult, words: Words) -> list[str]:
     """What the judges that may be believed may be used for, what not, and what is not known of
     them."""
-    believed = [each for each in sorted(result.judges, key=_place) if each.standing == "supported"]
+    believed = [
+        each
+        for each in sorted(result.judges, key=_place)
+        if each.standing == "supported"
+    ]
     return [
         words.text(
             "checked.of_judge",
@@ -453,8 +543,14 @@ def following(
         if believed and not moved and "card" not in written
         else ("report", "report")
     )
-    in_part = any(each.unasked for each in result.judges)  # to ask all of it is what settles it
-    if not typed or in_part or more[0] in written or result.table.labels["label"].isna().all():
+    # to ask all of it is what settles it
+    in_part = any(each.unasked for each in result.judges)
+    if (
+        not typed
+        or in_part
+        or more[0] in written
+        or result.table.labels["label"].isna().all()
+    ):
         return []
     command = shlex.join(["undogmatic", *typed, f"--{more[0]}", more[1]])
     said = "changed" if believed and moved else more[0]
@@ -551,9 +647,12 @@ def show(
             ]
         )
     written = {
-        name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()
+        name: ", ".join(str(as_typed(path)) for path in several)
+        for name, several in paths.items()
     }
-    put_paths({words.text(f"checked.{name}"): listed for name, listed in written.items()})
+    put_paths(
+        {words.text(f"checked.{name}"): listed for name, listed in written.items()}
+    )
 
 
 def _listed(
@@ -565,8 +664,14 @@ def _listed(
 ) -> list[str]:
     """The findings, those that change the answer most first, and what stands below them."""
     every = [*shown.said.findings, *(shown.said.details if everything else [])]
-    listed = [f"- {sentence}" for sentence in (every if everything else every[:MOST_FINDINGS])]
-    left = {"judges": 0 if shown.table is None else len(result.judges) - len(shown.table.rows)}
+    listed = [
+        f"- {sentence}" for sentence in (every if everything else every[:MOST_FINDINGS])
+    ]
+    left = {
+        "judges": 0
+        if shown.table is None
+        else len(result.judges) - len(shown.table.rows)
+    }
     left["findings"] = len(shown.said.findings) + len(shown.said.details) - len(listed)
     how = "" if "report" in paths else HOW
     listed += [
@@ -577,16 +682,23 @@ def _listed(
     return [*listed, *shown.below[not listed :]]
 
 
-def write(result: CheckResult, words: Words, folder: Path, command: str | None = None) -> None:
+def write(
+    result: CheckResult, words: Words, folder: Path, command: str | None = None
+) -> None:
     """Write `report.md` and `report.html` (one file) with pictures and tables into `folder`;
     `command` repeats it."""
     blocks = list(_blocks(result, words, folder, command))
     judges = result.table.judges
     many = len(judges) > 3
-    title = words.text(f"checked.question{'_many' * many}", judge=judges[:3], n=len(judges))
+    title = words.text(
+        f"checked.question{'_many' * many}", judge=judges[:3], n=len(judges)
+    )
     lead = ", ".join(Path(name).name for name in result.table.sources)
     names = {item: item for item in map(str, result.table.items.index)}
-    save(Document(words.language, title, lead, blocks, words.text("bench.foot"), names), folder)
+    save(
+        Document(words.language, title, lead, blocks, words.text("bench.foot"), names),
+        folder,
+    )
 
 
 def _blocks(
@@ -610,7 +722,11 @@ def _blocks(
         for number, each in enumerate(result.judges)
     }
     yield from (
-        [overview(result, words)] if several else itertools.islice(drawn[0], 1) if drawn else []
+        [overview(result, words)]
+        if several
+        else itertools.islice(drawn[0], 1)
+        if drawn
+        else []
     )
     table = bench(of_check(result, words), words)
     yield from [Paragraph(table.begins)] if table.begins else []
@@ -644,9 +760,15 @@ def _blocks(
     options = result.options.model_dump(mode="json")
     yield Table(
         (),
-        [(name, words.number(value)) for name, value in options.items() if value not in (None, [])],
+        [
+            (name, words.number(value))
+            for name, value in options.items()
+            if value not in (None, [])
+        ],
     )
-    yield Table((), list(result.table.sources.items()), caption=words.text("checked.files"))
+    yield Table(
+        (), list(result.table.sources.items()), caption=words.text("checked.files")
+    )
     if command is not None:
         yield Heading(words.text("common.repeat_title"))
         yield Code(command)
@@ -666,7 +788,9 @@ def _told(
     said = sentences(told, words, of)
     if heading and (any(said) or told.numbers or told.tables):
         yield Heading(heading)
-    for name, listed in zip(("findings", "details", "not_examined", "settle"), said, strict=True):
+    for name, listed in zip(
+        ("findings", "details", "not_examined", "settle"), said, strict=True
+    ):
         if listed:
             yield Heading(words.text(f"checked.title_{name}"), level)
             yield Bullets(listed)
@@ -682,7 +806,9 @@ def _pictures(
     result: CheckResult, each: Told, words: Words, folder: Path, before: str
 ) -> Iterator[Block]:
     drawn = figures_of(result.table.of(each.judge, each.criterion))
-    yield from pictures([*each.drawings, *drawn], words, "checked", None, folder, before)
+    yield from pictures(
+        [*each.drawings, *drawn], words, "checked", None, folder, before
+    )
 
 
 def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
@@ -691,11 +817,17 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
 
     def told(part: Told) -> dict[str, Any]:
         findings = [
-            {"key": found.key, "weight": found.weight.name.lower(), "sentence": words.say(found)}
+            {
+                "key": found.key,
+                "weight": found.weight.name.lower(),
+                "sentence": words.say(found),
+            }
             | ({} if found.settle is None else {"settle": words.say(found.settle)})
             for found in part.ordered()
         ]
-        lacking = {name: words.say(finding) for name, finding in part.not_examined.items()}
+        lacking = {
+            name: words.say(finding) for name, finding in part.not_examined.items()
+        }
         figures = {name: figure_row(each) for name, each in part.estimates.items()}
         return {"figures": figures, "findings": findings, "not_examined": lacking}
 
@@ -740,7 +872,11 @@ def shown_in_notebook(result: CheckResult, words: Words) -> str:
     """A check as a notebook shows it."""
     shown, answer = screen(result, words, None), answered(result, words)
     below = [line for line in shown.below if line]
-    said = [] if answer is None else titled(uses_of(result, result.judges[0], words), words)
+    said = (
+        []
+        if answer is None
+        else titled(uses_of(result, result.judges[0], words), words)
+    )
     lines = [
         prose(line, html)
         for line in (*shown.read, *shown.answer[:1], *said, *shown.answer[1:], *below)
@@ -765,6 +901,9 @@ def slug(each: Told, results: Sequence[Told]) -> str:
     if len(results) == 1:
         return ""
     several = len({other.criterion for other in results}) > 1
-    names = [metric_name(other.judge, *([other.criterion] if several else [])) for other in results]
+    names = [
+        metric_name(other.judge, *([other.criterion] if several else []))
+        for other in results
+    ]
     own = next(n for n, other in enumerate(results) if other is each)
     return f"-{names[own]}" if names.count(names[own]) == 1 else f"-{names[own]}-{own}"

@@ -77,7 +77,9 @@ def write(run: FinishedRun, beside: str = "") -> None:
     parts = (_verdict, scale, _notes, _results, items, _made)
     blocks = [block for part in parts for block in part(run, words)]
     foot, names = words.text("bench.foot"), names_of(run.items)
-    document = Document(words.language, title(run, words), lead, blocks, foot, names, beside)
+    document = Document(
+        words.language, title(run, words), lead, blocks, foot, names, beside
+    )
     save(document, run.folder)
 
 
@@ -97,7 +99,9 @@ def short(run: FinishedRun, beside: str = "") -> Document:
     blocks += _furthest(run, words)
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
-    return Document(words.language, title(run, words), lead, blocks, words.text("common.short"))
+    return Document(
+        words.language, title(run, words), lead, blocks, words.text("common.short")
+    )
 
 
 def _furthest(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -119,10 +123,18 @@ def _furthest(run: FinishedRun, words: Words) -> Iterator[Block]:
     if key is None:
         return
     rows = run.frame.iloc[orders[key]].to_dict("records")
-    items = {item.id: item for item in run.items if item.id in {row["item_id"] for row in rows}}
+    items = {
+        item.id: item
+        for item in run.items
+        if item.id in {row["item_id"] for row in rows}
+    }
     yield Heading(words.text(f"common.items_{key}"))
     labelled = any(not missing(row["label"]) for row in rows)
-    headers = [words.heading("item_id"), words.text("bench.text"), words.heading("score")]
+    headers = [
+        words.heading("item_id"),
+        words.text("bench.text"),
+        words.heading("score"),
+    ]
     headers += [words.heading("label")] * labelled
     table = [_in_short(row, items, run, words)[: len(headers)] for row in rows]
     yield Table(headers, table, (False, False, True, True)[: len(headers)])
@@ -151,7 +163,9 @@ def title(run: FinishedRun, words: Words) -> str:
             sides = f"{ruled[0].name}.question_sides"
             return words.text(sides, **{**values, "model": judged_by(run)})
     keys = (
-        f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None
+        f"{r.name}.question"
+        for r in run.results
+        if words.find(f"{r.name}.question") is not None
     )
     key = next(keys, "common.question")
     named = {"model": judged_by(run), "rubric": run.rubric.name}
@@ -163,7 +177,10 @@ def title(run: FinishedRun, words: Words) -> str:
 def _brought(run: FinishedRun) -> list[str]:
     """The names of the files or folders that were judged, where they are not ours."""
     given = (run.config.get("dataset") or {}).get("path")
-    return [Path(str(path)).name for path in ([given] if isinstance(given, str) else given or ())]
+    return [
+        Path(str(path)).name
+        for path in ([given] if isinstance(given, str) else given or ())
+    ]
 
 
 def judged_by(run: FinishedRun) -> str:
@@ -199,26 +216,36 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
         f"common.note.{readout}", readout=run.choices["readout"], asked="auto"
     )
     if run.examples:
-        shown = any(way.uses_prompt and "demonstrations" not in way.without for way in run.asked)
+        shown = any(
+            way.uses_prompt and "demonstrations" not in way.without for way in run.asked
+        )
         key = "examples" if shown else "examples_unused"
         readout_note += " " + words.text(
             f"common.note.{key}", held=run.examples, judged=len(run.items)
         )
-    blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
+    blind = ", ".join(
+        dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt)
+    )
     if not run.uses_prompt:
         unseen = (
             [words.text("common.note.unseen", n=run.fitted_on)]
             if run.fitted_on and not run.fitted
             else []
         )
-        return [readout_note, *unseen, words.text("common.note.prompt_unused", readout=blind)]
+        return [
+            readout_note,
+            *unseen,
+            words.text("common.note.prompt_unused", readout=blind),
+        ]
     key = "prompt_partly" if blind else "prompt_used"
     prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
-        asked = [way for way in run.asked if way.judge != AFTER]  # which has found its own
+        # which has found its own
+        asked = [way for way in run.asked if way.judge != AFTER]
         if unsent := dict.fromkeys(way.readout for way in asked if part in way.without):
             prompt_note += (
-                f" {words.text(f'common.note.without_{part}', readout=', '.join(unsent))}"
+                " "
+                f"{words.text(f'common.note.without_{part}', readout=', '.join(unsent))}"
             )
     return [readout_note, prompt_note]
 
@@ -230,10 +257,15 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
     for rows in in_parts(
         run.frame, ["judge", "criterion", "repeat", "uncertainty", "error", "review"]
     ):
-        for pair, own in rows[rows["repeat"] == 0].groupby(["judge", "criterion"], sort=False):
+        for pair, own in rows[rows["repeat"] == 0].groupby(
+            ["judge", "criterion"], sort=False
+        ):
             counted[pair].update(own["uncertainty"].dropna())
             counted[pair].update(
-                {"judged": int(own["error"].isna().sum()), "flagged": int(own["review"].sum())}
+                {
+                    "judged": int(own["error"].isna().sum()),
+                    "flagged": int(own["review"].sum()),
+                }
             )
     for pair, part in run.parts.items():
         levels = {level: counted[pair][level] for level in LEVELS}
@@ -243,7 +275,9 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
             "without": counted[pair]["judged"] - sum(levels.values()),
             "flagged": counted[pair]["flagged"],
         }
-        note = words.text("common.note.review", folder=str(as_typed(run.folder)), **counts)
+        note = words.text(
+            "common.note.review", folder=str(as_typed(run.folder)), **counts
+        )
         notes.append(f"{part}: {note}" if part else note)
     return notes
 
@@ -253,14 +287,22 @@ def order_notes(run: FinishedRun, words: Words) -> list[str]:
     disagree."""
     if not any(criterion in (AS_GIVEN, SWAPPED) for _, criterion in run.parts):
         return []
-    shown = run.frame[run.frame["criterion"].isin((AS_GIVEN, SWAPPED)) & run.frame["error"].isna()]
+    shown = run.frame[
+        run.frame["criterion"].isin((AS_GIVEN, SWAPPED)) & run.frame["error"].isna()
+    ]
     notes = []
     shown = shown[["item_id", "judge", "criterion", "repeat", "category"]]
     for judge, rows in shown.groupby("judge", sort=False):
-        both = rows.pivot(index=["item_id", "repeat"], columns="criterion", values="category")
+        both = rows.pivot(
+            index=["item_id", "repeat"], columns="criterion", values="category"
+        )
         both = both.reindex(columns=[AS_GIVEN, SWAPPED]).dropna()
         if differ := int((both[AS_GIVEN] != both[SWAPPED]).sum()):
-            counts = {"differ": differ, "n": len(both), "folder": str(as_typed(run.folder))}
+            counts = {
+                "differ": differ,
+                "n": len(both),
+                "folder": str(as_typed(run.folder)),
+            }
             note = words.text("common.note.orders", **counts)
             notes.append(f"{judge}: {note}" if shown["judge"].nunique() > 1 else note)
     return notes
@@ -275,7 +317,9 @@ def repeated(run: FinishedRun, words: Words) -> list[str]:
     key = "repeat_identical" if scores.identical else "repeat_differs"
     return [
         words.text(
-            f"common.note.{key}", earlier=str(scores.earlier), difference=scores.max_difference
+            f"common.note.{key}",
+            earlier=str(scores.earlier),
+            difference=scores.max_difference,
         )
     ]
 
@@ -289,12 +333,17 @@ def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
     notes = repeated(run, words) or [text("common.note.repeat_first")]
     notes.append(
         text(
-            f"common.note.repeat_{'cached' if scores.cached > 0 else 'fresh'}", cached=scores.cached
+            f"common.note.repeat_{'cached' if scores.cached > 0 else 'fresh'}",
+            cached=scores.cached,
         )
     )
     return [
         *notes,
-        text("common.note.deterministic" if scores.deterministic else "common.note.sampled"),
+        text(
+            "common.note.deterministic"
+            if scores.deterministic
+            else "common.note.sampled"
+        ),
     ]
 
 
@@ -304,7 +353,8 @@ def _answer(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Paragraph(said, "verdict") if isinstance(said, str) else said
     if run.fitted:
         yield Paragraph(
-            words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)), "alert"
+            words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)),
+            "alert",
         )
     if (counts := counted(run, words))["failed"]:
         yield Paragraph(words.text("common.failures_alert", **counts), "alert")
@@ -330,7 +380,11 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
 def _first_figure(run: FinishedRun) -> tuple[Told, FigureData] | None:
     """The picture under the verdict: the first of the first analysis with a verdict that draws
     one."""
-    drawing = [result for result in run.results if result.drawings and result.verdict is not None]
+    drawing = [
+        result
+        for result in run.results
+        if result.drawings and result.verdict is not None
+    ]
     return (drawing[0], drawing[0].drawings[0]) if drawing else None
 
 
@@ -349,7 +403,8 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     counts = counted(run, words)
     notes.append(
         words.text(
-            "common.note.failures" if counts["failed"] else "common.note.no_failures", **counts
+            "common.note.failures" if counts["failed"] else "common.note.no_failures",
+            **counts,
         )
     )
     yield Bullets(notes)
@@ -374,14 +429,23 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         if result.findings:
             yield Bullets([own.say(finding) for finding in result.findings])
         first = _first_figure(run)
-        below = [figure for figure in result.drawings if first is None or figure is not first[1]]
-        yield from pictures(below, own, result.name, run.rubric, run.folder, result.full(""))
+        below = [
+            figure
+            for figure in result.drawings
+            if first is None or figure is not first[1]
+        ]
+        yield from pictures(
+            below, own, result.name, run.rubric, run.folder, result.full("")
+        )
         for name, frame in result.tables.items():
             units, before = result.columns.get(name), result.full("")
-            yield from frame_blocks(frame, own, result.name, name, run.folder, before, units)
+            yield from frame_blocks(
+                frame, own, result.name, name, run.folder, before, units
+            )
     if not any(result.drawings for result in run.results):
         yield Heading(words.text("common.scores_title"))
-        scores: dict[str, list[np.ndarray]] = {}  # categories without an order have none
+        # categories without an order have none
+        scores: dict[str, list[np.ndarray]] = {}
         for rows in in_parts(run.frame, ["condition", "score"]):
             scored = rows[rows["score"].notna()]
             conditions = scored["condition"].fillna("all").astype(str)
@@ -391,16 +455,22 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         drawn = FigureData(
             "scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"}
         )
-        yield from pictures([drawn] if groups else [], words, "common", run.rubric, run.folder)
+        yield from pictures(
+            [drawn] if groups else [], words, "common", run.rubric, run.folder
+        )
 
 
 def counted(run: FinishedRun, words: Words) -> dict[str, Any]:
     """How many judgments there are in `total`, `judged` and `failed`, and these by kind: "refused:
     3, off scale: 1"."""
     kinds = Counter(
-        str(kind) for rows in in_parts(run.frame, ["error"]) for kind in rows["error"].dropna()
+        str(kind)
+        for rows in in_parts(run.frame, ["error"])
+        for kind in rows["error"].dropna()
     )
-    told = ", ".join(f"{_kind(kind, words)}: {words.number(n)}" for kind, n in kinds.most_common())
+    told = ", ".join(
+        f"{_kind(kind, words)}: {words.number(n)}" for kind, n in kinds.most_common()
+    )
     total, failed = len(run.frame), kinds.total()
     return {"total": total, "judged": total - failed, "failed": failed, "kinds": told}
 
@@ -412,19 +482,32 @@ def _kind(kind: str, words: Words) -> str:
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The first MOST_FAILURES failed judgments with kind and message, and how many more there
     are."""
-    failed = [rows["error"].notna().to_numpy() for rows in in_parts(run.frame, ["error"])]
+    failed = [
+        rows["error"].notna().to_numpy() for rows in in_parts(run.frame, ["error"])
+    ]
     places, rows = np.flatnonzero(np.concatenate(failed)), []
     told = run.frame.iloc[places[:MOST_FAILURES]].to_dict("records")
     named = {row["item_id"] for row in told}
-    by_key = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in named}
+    by_key = {
+        judgment.key: judgment
+        for judgment in run.judgments
+        if judgment.item_id in named
+    }
     for row in told:
-        message = getattr(getattr(by_key.get(_KEY(row)), "outcome", None), "message", "")
-        rows.append((_named(row, run), _kind(str(row["error"]), words), shorten(message)))
-    headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
+        message = getattr(
+            getattr(by_key.get(_KEY(row)), "outcome", None), "message", ""
+        )
+        rows.append(
+            (_named(row, run), _kind(str(row["error"]), words), shorten(message))
+        )
+    headers = [
+        words.text(f"common.failure_{key}") for key in ("item", "kind", "message")
+    ]
     yield Table(headers, rows, named=(True, False, False))
     if len(places) > MOST_FAILURES:
         yield Paragraph(
-            words.text("common.note.failures_more", more=len(places) - MOST_FAILURES), "small"
+            words.text("common.note.failures_more", more=len(places) - MOST_FAILURES),
+            "small",
         )
 
 
@@ -439,7 +522,10 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
             & rows["error"].isna()
             & ((rows["judge"] == AFTER) if run.programs else True)
         )
-        score, flagged = rows["score"].to_numpy(dtype=float), rows["review"].to_numpy(dtype=bool)
+        score, flagged = (
+            rows["score"].to_numpy(dtype=float),
+            rows["review"].to_numpy(dtype=bool),
+        )
         values = {"furthest": np.abs(score - rows["label"].to_numpy(dtype=float))}
         score = -score if words.turned else score
         # Categories without an order have no score, and come as they are.
@@ -453,11 +539,14 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         }
         return {key: np.where(shown, own, np.nan) for key, own in values.items()}
 
-    most = ITEMS_EACH * (1 + LISTS * len(run.parts))  # a list lacks the items of those before it
+    # a list lacks the items of those before it
+    most = ITEMS_EACH * (1 + LISTS * len(run.parts))
     columns = ["repeat", "error", "judge", "score", "label", "confidence", "review"]
     orders = foremost(run.frame, columns, told, most)
     known = iter(run.frame.iloc[np.concatenate([*orders.values()])].to_dict("records"))
-    lists = {key: list(itertools.islice(known, len(order))) for key, order in orders.items()}
+    lists = {
+        key: list(itertools.islice(known, len(order))) for key, order in orders.items()
+    }
     yield Heading(words.text("common.items_title"))
     intro = "items_redacted" if run.settings.redacted else "items_intro"
     yield Paragraph(words.text(f"common.{intro}", length=EXCERPT))
@@ -466,14 +555,18 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         shown[key] = [row for row in own if row["item_id"] not in seen][:ITEMS_EACH]
         seen |= {row["item_id"] for row in shown[key]}
     judged = {item.id: item for item in run.items if item.id in seen}
-    by_key = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in seen}
+    by_key = {
+        judgment.key: judgment for judgment in run.judgments if judgment.item_id in seen
+    }
     for key, rows in shown.items():
         if rows:
             yield Heading(words.text(f"common.items_{key}"), level=3)
         for row in rows:
             item = judged[row["item_id"]]
             text = (
-                redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)
+                redacted(item.text)
+                if run.settings.redacted
+                else _excerpt(item, run.rubric, words)
             )
             yield _quote(row, by_key[_KEY(row)], _named(row, run), text, words)
 
@@ -490,15 +583,23 @@ def _excerpt(item: Item, rubric: Rubric, words: Words) -> str:
     if len(shown) < 2:
         return shorten(item.inputs[shown[0]] if shown else item.text)
     headings = getattr(rubric.wordings.get(words.language), "headings", {})
-    return "\n".join(f"{headings.get(name, name)}: {shorten(item.inputs[name])}" for name in shown)
+    return "\n".join(
+        f"{headings.get(name, name)}: {shorten(item.inputs[name])}" for name in shown
+    )
 
 
-def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, words: Words) -> Quote:
+def _quote(
+    row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, words: Words
+) -> Quote:
     verdict, facts = judgment.outcome, []
     assert isinstance(verdict, Verdict)
     for field in ("score", "category", "interval", "confidence"):
         if (value := getattr(verdict, field)) is not None:
-            key = f"{field}_{verdict.confidence_source}" if field == "confidence" else field
+            key = (
+                f"{field}_{verdict.confidence_source}"
+                if field == "confidence"
+                else field
+            )
             if field in ("score", "interval"):
                 value = words.quoted(*np.atleast_1d(value))
             facts.append(words.text(f"common.item_{key}", **{field: value}))
@@ -507,14 +608,19 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
         # What gives the level: the confidence beside it may come from something else.
         if isinstance(known := verdict.details.get("level_from"), str):
             told["sources"] = ", ".join(
-                words.find(f"common.level_from_{name}") or name for name in known.split(", ")
+                words.find(f"common.level_from_{name}") or name
+                for name in known.split(", ")
             )
         facts.append(
-            words.text(f"common.item_uncertainty{'_from' if 'sources' in told else ''}", **told)
+            words.text(
+                f"common.item_uncertainty{'_from' if 'sources' in told else ''}", **told
+            )
         )
     if not missing(row["label"]):
         facts.append(words.text("common.item_label", label=words.said(row["label"])))
-    condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
+    condition = (
+        "" if row["condition"] is None else f" ({words.value(row['condition'])})"
+    )
     details = (
         f"{k} {words.number(v, 'g') if isinstance(v, float) else v}"
         for k, v in verdict.details.items()
@@ -525,10 +631,15 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
         "details": "; ".join(details),
     }
     lines = (
-        f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below.items() if line
+        f"{words.text(f'common.{key}')} {shorten(line)}"
+        for key, line in below.items()
+        if line
     )
     return Quote(
-        f"{name}{condition}: {'; '.join(facts)}", text, " ".join(lines) or None, judgment.item_id
+        f"{name}{condition}: {'; '.join(facts)}",
+        text,
+        " ".join(lines) or None,
+        judgment.item_id,
     )
 
 
@@ -542,10 +653,18 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The facts of a run as a two-column table."""
     yield Heading(words.text("common.ran_title"))
     metrics, split, text = run.metrics, run.settings.split, words.text
-    counts = counted(run, words) | {"items": len(run.items), "repeats": len(run.repeats)}
+    counts = counted(run, words) | {
+        "items": len(run.items),
+        "repeats": len(run.repeats),
+    }
     parts = ", ".join(run.parts.values())
-    program = run.programs[-1] if run.programs else None  # of an optimisation, what it came to
-    kept = text("common.split_none") if split is None else text("common.split_of", split=split)
+    # of an optimisation, what it came to
+    program = run.programs[-1] if run.programs else None
+    kept = (
+        text("common.split_none")
+        if split is None
+        else text("common.split_of", split=split)
+    )
     times = {
         "total": words.duration(run.seconds),
         "judging": words.duration(metrics.get("judging_seconds", 0.0)),
@@ -553,18 +672,27 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     facts = {
         "model": ": ".join(dict.fromkeys((run.choices["model"], run.model_name))),
         "readout": run.choices.get("readout"),
-        "prompt": text("common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]),
+        "prompt": text(
+            "common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]
+        ),
         "program": (
-            program and text("common.prompt_field", id=program["name"], hash=program["digest"][:12])
+            program
+            and text(
+                "common.prompt_field", id=program["name"], hash=program["digest"][:12]
+            )
         ),
         "judge": run.choices["judge"],
         "rubric": run.rubric.name,
         "dataset": text(
-            "common.dataset_field", name=run.choices["dataset"], items=len(run.items), split=kept
+            "common.dataset_field",
+            name=run.choices["dataset"],
+            items=len(run.items),
+            split=kept,
         ),
         "digest": run.dataset_digest[:16],
         "analysis": run.choices["analysis"],
-        "judged": text("common.judged_field", **counts) + (f": {parts}" if parts else ""),
+        "judged": text("common.judged_field", **counts)
+        + (f": {parts}" if parts else ""),
         "failed": counts["kinds"] or "0",
         **{
             name: words.number(metrics[key], "d")
@@ -574,16 +702,25 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
             words.number(metrics[k], "d") for k in ("input_tokens", "output_tokens")
         ),
         "usd": (
-            words.number(metrics["usd"], "g") if "usd" in metrics else text("common.usd_unknown")
+            words.number(metrics["usd"], "g")
+            if "usd" in metrics
+            else text("common.usd_unknown")
         ),
-        "seconds": text("common.time_field", rate=metrics.get("judgments_per_second"), **times),
+        "seconds": text(
+            "common.time_field", rate=metrics.get("judgments_per_second"), **times
+        ),
         "seed": str(run.settings.seed),
         "config": run.judgments[0].provenance.config_hash[:16],
         "identity": run.identity[:16],
         "git": run.versions.get("git", "unknown"),
-        "versions": ", ".join(f"{k} {v}" for k, v in run.versions.items() if k != "git"),
+        "versions": ", ".join(
+            f"{k} {v}" for k, v in run.versions.items() if k != "git"
+        ),
     }
-    absent = {*(ASKING if run.elsewhere else ()), *(() if run.programs else ("program",))}
+    absent = {
+        *(ASKING if run.elsewhere else ()),
+        *(() if run.programs else ("program",)),
+    }
     yield Table(
         (),
         [
@@ -598,15 +735,25 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The rubric: what it measures, what it asks, of which inputs, on which scale, and what the
     values mean."""
     rubric = run.rubric
-    language = words.language if words.language in rubric.wordings else next(iter(rubric.wordings))
+    language = (
+        words.language
+        if words.language in rubric.wordings
+        else next(iter(rubric.wordings))
+    )
     wording, scale = rubric.wordings[language], rubric.scale
-    direction = [words.text(f"common.{rubric.direction}")] if rubric.direction is not None else []
+    direction = (
+        [words.text(f"common.{rubric.direction}")]
+        if rubric.direction is not None
+        else []
+    )
     if direction and words.turned:
         direction.append(words.text(f"common.{rubric.direction}_turned"))
     yield Heading(words.text("common.rubric_title"))
     yield Paragraph(" ".join([wording.definition.strip(), *direction]))
     if run.uses_prompt:  # else nobody is asked it
-        yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
+        yield Paragraph(
+            words.text("common.rubric_question", question=wording.question.strip())
+        )
     if len(rubric.inputs) > 1:
         shown = "; ".join(wording.headings.get(name, name) for name in rubric.inputs)
         yield Paragraph(words.text("common.rubric_inputs", inputs=shown))
@@ -619,14 +766,18 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Paragraph(words.text("common.rubric_scale", span=span))
     if guided := rubric.guided(language):
         anchored = isinstance(rubric.guide, Anchors)
-        rows = [(words.localise(name) if anchored else name, meaning) for name, meaning in guided]
+        rows = [
+            (words.localise(name) if anchored else name, meaning)
+            for name, meaning in guided
+        ]
         headers = [words.text("common.level"), words.text("common.meaning")]
         own = words.reader
         if anchored and own is not None and own.counts:
             headers.insert(1, words.text("common.own_level"))
             grades = [words.number(own.label(float(name)), "g") for name, _ in guided]
             table = [
-                (score, grade, said) for (score, said), grade in zip(rows, grades, strict=True)
+                (score, grade, said)
+                for (score, said), grade in zip(rows, grades, strict=True)
             ]
             yield Table(headers, table, numeric=(True, True, False))
             return
@@ -641,11 +792,16 @@ def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
     for way in run.asked:
         if len(run.asked) > 1:
             asked = words.text(
-                "common.prompt_way", readout=way.readout, prompt=way.prompt, model=way.model
+                "common.prompt_way",
+                readout=way.readout,
+                prompt=way.prompt,
+                model=way.model,
             )
             yield Heading(f"{way.judge}: {asked}" if way.judge else asked, level=3)
         yield Paragraph(
-            words.text("common.prompt_shown" if way.uses_prompt else "common.prompt_unused")
+            words.text(
+                "common.prompt_shown" if way.uses_prompt else "common.prompt_unused"
+            )
         )
         if way.text:
             yield Code(way.text)
@@ -659,8 +815,11 @@ def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
         *((licence, "model") for licence in run.model_licences),
         (run.data_licence, "data"),
     ]:
-        known = licence or {}  # in the report's language, else in English, else as it is there
-        texts = filter(None, (*map(known.get, (words.language, FALLBACK)), *known.values()))
+        # in the report's language, else in English, else as it is there
+        known = licence or {}
+        texts = filter(
+            None, (*map(known.get, (words.language, FALLBACK)), *known.values())
+        )
         bullets.append(next(texts, None) or words.text(f"common.licence_{what}"))
     yield Bullets(bullets)
 
@@ -669,7 +828,9 @@ def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The command that repeats the run: as Hydra noted it, or made from the choices."""
     overrides, exact = typed(run)
     yield Heading(words.text("common.repeat_title"))
-    yield Paragraph(words.text("common.repeat_exact" if exact else "common.repeat_from_choices"))
+    yield Paragraph(
+        words.text("common.repeat_exact" if exact else "common.repeat_from_choices")
+    )
     yield Code(command(overrides))
     yield Paragraph(words.text("common.repeat_files"), "small")
 

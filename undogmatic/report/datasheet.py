@@ -30,7 +30,9 @@ def read(source: str | Path, language: str) -> InstrumentTest:
     folder = RunFolder.open(str(source), f"`{OPTION}`", (MANIFEST, RESULTS))
     told = [each for each in results_of(folder) if each.name == TEST]
     if len(told) != 1:
-        what = "is no instrument test" if not told else f"has tests of {len(told)} judges"
+        what = (
+            "is no instrument test" if not told else f"has tests of {len(told)} judges"
+        )
         raise DataError(
             f"{OPTION} is {brief(str(source))}, which {what}. Make one of the judge: undogmatic"
             " instrument RUBRIC model=..."
@@ -62,7 +64,9 @@ def _of_card(path: Path) -> InstrumentTest:
             f"{OPTION} is {brief(str(path))}, a card without an instrument test. Make it with one:"
             f" undogmatic check FILE {OPTION} RUN --card {path.name}"
         )
-    figures = {name: own for name, own in card.figures.items() if name.startswith(f"{TEST}.")}
+    figures = {
+        name: own for name, own in card.figures.items() if name.startswith(f"{TEST}.")
+    }
     facts = held.model_dump()
     return InstrumentTest(source=str(path), figures=figures, **facts)
 
@@ -84,7 +88,12 @@ def _of_run(folder: RunFolder, told: Told, language: str) -> InstrumentTest:
     if cues is not None:
         shown = dict(zip(cues["cue"].map(str), cues["outcome"].map(str), strict=True))
     margin = next(
-        (each.values.get("margin") for each in told.findings if "margin" in each.values), None
+        (
+            each.values.get("margin")
+            for each in told.findings
+            if "margin" in each.values
+        ),
+        None,
     )
     return InstrumentTest(
         source=str(folder.path),

@@ -61,7 +61,9 @@ class Answered(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"{self.about}: {self.word}. {self.text}" if self.about else f"{self.word}. {self.text}"
+            f"{self.about}: {self.word}. {self.text}"
+            if self.about
+            else f"{self.word}. {self.text}"
         )
 
 
@@ -102,7 +104,9 @@ class Picture(NamedTuple):
 
     @property
     def data(self) -> str:
-        return "data:image/png;base64," + base64.b64encode(self.path.read_bytes()).decode()
+        return (
+            "data:image/png;base64," + base64.b64encode(self.path.read_bytes()).decode()
+        )
 
 
 class Quote(NamedTuple):
@@ -172,7 +176,9 @@ class Document(NamedTuple):
         """The headings of level 2 and the places of the page at which they stand, for a table of
         contents."""
         texts = [
-            block.text for block in self.blocks if isinstance(block, Heading) and block.level == 2
+            block.text
+            for block in self.blocks
+            if isinstance(block, Heading) and block.level == 2
         ]
         return [(f"part-{n}", text) for n, text in enumerate(texts, 1)]
 
@@ -205,7 +211,9 @@ def rendered(document: Document, name: str) -> str:
     environment = _environment(WRITTEN[name], TEMPLATES)
     own: dict[str, Any] = {key: _Escaped(read_text(path)) for key, path in _OWN.items()}
     own["terms"] = glossary(document.language)
-    return str(environment.get_template(f"{name}.jinja").render(document=document, **own))
+    return str(
+        environment.get_template(f"{name}.jinja").render(document=document, **own)
+    )
 
 
 def markdown(text: str) -> str:
@@ -214,7 +222,9 @@ def markdown(text: str) -> str:
     line = " ".join(visible(text).split())
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = re.sub(r"([\\`*_\[\]{}|~$^])", r"\\\1", line)
-    line = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", lambda m: f"{m[1]}&#{ord(m[2])};", line)
+    line = re.sub(
+        r"(?i)(https?|ftp|mailto|www)([:.])", lambda m: f"{m[1]}&#{ord(m[2])};", line
+    )
     line = line.replace("@", "&#64;")
     return re.sub(
         r"^(\d+)([.)])(?=\s|$)|^([-+#=!:])",
@@ -229,7 +239,9 @@ def html(text: str) -> str:
 
 
 def prose(
-    text: str, escape: Callable[[str], str], items: Mapping[str, str] = MappingProxyType({})
+    text: str,
+    escape: Callable[[str], str],
+    items: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """A sentence of ours as `escape` writes it (`markdown` or `html`), what stands between
     backticks as code. Such a name may be hostile, too: in code nothing is markup, and no HTML is
@@ -244,7 +256,10 @@ def prose(
                 else linked(part, items, f"<code>{escape(part)}</code>")
             )
         else:  # the space between words and code, which Markdown strips
-            before, after = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
+            before, after = (
+                part[: len(part) - len(part.lstrip())],
+                part[len(part.rstrip()) :],
+            )
             parts[n] = before + escape(part.strip()) + after * bool(part.strip())
     return "".join(parts)
 
@@ -253,13 +268,16 @@ def linked(text: str, items: Mapping[str, str], inside: str | None = None) -> st
     """A cell as HTML, `inside` where that is written already; a name of `items` leads to the row of
     its item."""
     written = html(text) if inside is None else inside
-    return f'<a href="#{place(items[text])}">{written}</a>' if text in items else written
+    return (
+        f'<a href="#{place(items[text])}">{written}</a>' if text in items else written
+    )
 
 
 def defined(written: str, terms: Mapping[str, str]) -> str:
     """HTML in which the first of each of the `terms` shows its meaning under the mouse or the
     finger, without script; what is a link, code or markup stays as it is."""
-    if not terms or written.lower() == written.upper():  # a number, as most cells of tables are
+    # a number, as most cells of tables are
+    if not terms or written.lower() == written.upper():
         return written
     pattern, meanings = _sought(tuple(terms.items()))
     seen = set[str]()
@@ -275,12 +293,18 @@ def defined(written: str, terms: Mapping[str, str]) -> str:
 
 
 @functools.lru_cache(16)
-def _sought(terms: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], dict[str, str]]:
+def _sought(
+    terms: tuple[tuple[str, str], ...],
+) -> tuple[re.Pattern[str], dict[str, str]]:
     """What finds terms in HTML, and their meanings; made once for the thousands of cells of a
     report."""
-    longest = "|".join(re.escape(html(term)) for term in sorted(dict(terms), key=len, reverse=True))
+    longest = "|".join(
+        re.escape(html(term)) for term in sorted(dict(terms), key=len, reverse=True)
+    )
     pattern = rf"(?i)(<a .*?</a>|<code>.*?</code>|<[^>]*>|&\w+;)|(?<![\w=])({longest})(?![\w=])"
-    return re.compile(pattern), {html(term).casefold(): html(meaning) for term, meaning in terms}
+    return re.compile(pattern), {
+        html(term).casefold(): html(meaning) for term, meaning in terms
+    }
 
 
 def about(text: str, name: str, items: Mapping[str, str]) -> str:
@@ -313,7 +337,9 @@ WRITTEN: dict[str, Callable[[str], str]] = {"report.md": markdown, "report.html"
 
 def xml(text: str) -> str:
     """Plain text as XML 1.0, fit for attributes too."""
-    return html(re.sub("[\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", text))
+    return html(
+        re.sub("[\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", text)
+    )
 
 
 def fence(text: str) -> str:
@@ -343,7 +369,9 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
         "hash": by_hash,
         "packed": lambda text: re.sub(r"[^\w+/=]", "", text),
     }
-    writers["url"] = lambda text: text if text.startswith("data:image/png;base64,") else quote(text)
+    writers["url"] = lambda text: (
+        text if text.startswith("data:image/png;base64,") else quote(text)
+    )
     for name, write in writers.items():
         environment.filters[name] = functools.partial(
             lambda write, *given: _Escaped(write(*given)), write

@@ -78,7 +78,9 @@ def draw(
     width, height = pen.canvas.get_width_height()
     few = pen.marks[:: 1 + len(pen.marks) // MOST_MARKS]
     places = [(ax.transData.transform((x, y)), name) for ax, x, y, name in few]
-    return (width, height), [(round(x), round(height - y), name) for (x, y), name in places]
+    return (width, height), [
+        (round(x), round(height - y), name) for (x, y), name in places
+    ]
 
 
 def pictures(
@@ -94,7 +96,9 @@ def pictures(
     drawn = list(drawn)
     if drawn and not installed("matplotlib"):
         yield Paragraph(
-            words.text("figures.not_drawn", names=", ".join(figure.name for figure in drawn)),
+            words.text(
+                "figures.not_drawn", names=", ".join(figure.name for figure in drawn)
+            ),
             "small",
         )
         return
@@ -127,7 +131,12 @@ def size(figure: FigureData) -> int:
         return sum(map(len, data["groups"].values()))
     if figure.kind == "heatmap":
         return sum(not missing(v) for row in data["matrix"] for v in row)
-    counted = {"slope": "pairs", "scatter": "x", "bland_altman": "mean", "calibration": "label"}
+    counted = {
+        "slope": "pairs",
+        "scatter": "x",
+        "bland_altman": "mean",
+        "calibration": "label",
+    }
     return len(data[counted.get(figure.kind, "labels")])
 
 
@@ -147,7 +156,9 @@ def box(data: Data, pen: Pen) -> None:
     from matplotlib.cbook import boxplot_stats
     from matplotlib.colors import to_rgba
 
-    groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
+    groups = {
+        name: np.asarray(values, dtype=float) for name, values in data["groups"].items()
+    }
     lying, ids = len(groups) > 4, iter(data.get("ids") or ())
     ax = pen.plot(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
     across, along = (ax.vlines, ax.hlines) if lying else (ax.hlines, ax.vlines)
@@ -158,14 +169,18 @@ def box(data: Data, pen: Pen) -> None:
         # Matplotlib's own `boxplot` would start pyplot's global state
         stats = boxplot_stats(values)[0]
         look: dict[str, Any] = {"facecolor": to_rgba(colour, 0.25), "edgecolor": colour}
-        (ax.barh if lying else ax.bar)(place, stats["q3"] - stats["q1"], 0.5, stats["q1"], **look)
+        (ax.barh if lying else ax.bar)(
+            place, stats["q3"] - stats["q1"], 0.5, stats["q1"], **look
+        )
         for end, quartile in (("whislo", "q1"), ("whishi", "q3")):
             along(place, stats[end], stats[quartile], color=GREY, linewidth=1.1)
             across(stats[end], place - 0.12, place + 0.12, color=GREY, linewidth=1.1)
         across(stats["med"], place - 0.25, place + 0.25, color=INK, linewidth=2)
         marks = (values, place + _spread(values))
         pen.note(
-            {"ids": list(itertools.islice(ids, len(values)))}, ax, *marks[:: 1 if lying else -1]
+            {"ids": list(itertools.islice(ids, len(values)))},
+            ax,
+            *marks[:: 1 if lying else -1],
         )
         ax.plot(
             *marks[:: 1 if lying else -1],
@@ -189,7 +204,9 @@ def _spread(values: np.ndarray) -> np.ndarray:
     rows = pd.Series(np.floor(values / (np.ptp(values) / 40 or 1.0)))
     # how many marks of the row have a place already
     before = rows.groupby(rows).cumcount().to_numpy()
-    return np.clip(np.where(before % 2, 1, -1) * ((before + 1) // 2) * 0.05, -0.32, 0.32)
+    return np.clip(
+        np.where(before % 2, 1, -1) * ((before + 1) // 2) * 0.05, -0.32, 0.32
+    )
 
 
 def slope(data: Data, pen: Pen) -> None:
@@ -203,19 +220,31 @@ def slope(data: Data, pen: Pen) -> None:
     for side in (0, 1):
         pen.note(data, ax, itertools.repeat(side), pairs[:, side])
     rise = -rise if pen.words.turned and data["y_label"] in SCORES else rise
-    looks = {"falls": (-1, VERMILLION, "-o"), "rises": (1, BLUE, "-s"), "ties": (0, GREY, ":D")}
+    looks = {
+        "falls": (-1, VERMILLION, "-o"),
+        "rises": (1, BLUE, "-s"),
+        "ties": (0, GREY, ":D"),
+    }
     for key, (sign, colour, style) in looks.items():
         chosen = pairs[rise == sign]
         if not len(chosen):
             continue
         # All lines of one look are one object, and their ends another: thousands by themselves
         # would take gigabytes.
-        look: dict[str, Any] = {"colors": colour, "linewidths": 1.2, "linestyles": style[:-1]}
+        look: dict[str, Any] = {
+            "colors": colour,
+            "linewidths": 1.2,
+            "linestyles": style[:-1],
+        }
         lines = [[(0, left), (1, right)] for left, right in chosen]
-        ax.add_collection(LineCollection(lines, alpha=0.6 if len(pairs) <= MANY else 0.1, **look))
+        ax.add_collection(
+            LineCollection(lines, alpha=0.6 if len(pairs) <= MANY else 0.1, **look)
+        )
         marks: dict[str, Any] = {"color": colour, "markersize": 4, "alpha": 0.6}
         ax.plot(np.repeat((0, 1), len(chosen)), chosen.T.ravel(), style[-1], **marks)
-        ax.plot([], [], style, label=pen.text(key, n=len(chosen)), linewidth=1.2, **marks)
+        ax.plot(
+            [], [], style, label=pen.text(key, n=len(chosen)), linewidth=1.2, **marks
+        )
     pen.places(ax.xaxis, [pen.group(data["left"]), pen.group(data["right"])])
     ax.set_xlim(-0.25, 1.25)
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
@@ -226,23 +255,37 @@ def histogram(data: Data, pen: Pen) -> None:
     """One histogram per group, below one another on the same axes.
     data: groups: dict[str, list[float]], bins: int | list[float], x_label; counts: dict[str,
     list[int]], of the bins, where there are too many values to be given"""
-    groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
-    axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
+    groups = {
+        name: np.asarray(values, dtype=float) for name, values in data["groups"].items()
+    }
+    axes = pen.figure(
+        1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True
+    )
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
     edges = np.asarray(data["bins"], dtype=float)
     if edges.ndim == 0:
         everything = np.concatenate(list(groups.values()))
         low, high = ends if ends is not None else (everything.min(), everything.max())
         edges = np.linspace(float(low), float(high), data["bins"] + 1)
-    for n, (ax, (name, values)) in enumerate(zip(axes[:, 0], groups.items(), strict=True)):
+    for n, (ax, (name, values)) in enumerate(
+        zip(axes[:, 0], groups.items(), strict=True)
+    ):
         counts = np.asarray(
             data["counts"][name] if "counts" in data else np.histogram(values, edges)[0]
         )
         ax.stairs(counts, edges, fill=True, color=PALETTE[n % len(PALETTE)])
-        ax.vlines(edges[1:-1], 0, np.maximum(counts[1:], counts[:-1]), color="white", linewidth=0.8)
+        ax.vlines(
+            edges[1:-1],
+            0,
+            np.maximum(counts[1:], counts[:-1]),
+            color="white",
+            linewidth=0.8,
+        )
         ax.yaxis.get_major_locator().set_params(integer=True)
         n_shown = int(counts.sum()) if "counts" in data else len(values)
-        ax.set_title(f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=n_shown)})")
+        ax.set_title(
+            f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=n_shown)})"
+        )
         ax.grid(visible=True, axis="y")
     pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
     axes[-1, 0].grid(visible=False, axis="x")
@@ -254,12 +297,22 @@ def bars(data: Data, pen: Pen) -> None:
     data: labels: list[str], values: list[float], low?, high?: list[float], reference?: float,
     y_label
     """
-    values, places = np.asarray(data["values"], dtype=float), np.arange(len(data["values"]))
+    values, places = (
+        np.asarray(data["values"], dtype=float),
+        np.arange(len(data["values"])),
+    )
     lying = len(values) > 5
     ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
-    look: dict[str, Any] = {"color": BLUE, "alpha": 0.8, "height" if lying else "width": 0.62}
+    look: dict[str, Any] = {
+        "color": BLUE,
+        "alpha": 0.8,
+        "height" if lying else "width": 0.62,
+    }
     (ax.barh if lying else ax.bar)(places, values, **look)
-    names = [pen.group(name, beside=None if lying else len(values)) for name in data["labels"]]
+    names = [
+        pen.group(name, beside=None if lying else len(values))
+        for name in data["labels"]
+    ]
     pen.name(ax, names, data["y_label"], data.get("limits"), lying)
     if (whiskers := _whisker_lengths(values, data)) is not None:
         middles = (values, places) if lying else (places, values)
@@ -284,14 +337,28 @@ def forest(data: Data, pen: Pen) -> None:
     for place, value in enumerate(values):
         colour = BLUE if passes[place] or "least" not in data else VERMILLION
         own = None if whiskers is None else whiskers[:, [place]]
-        ax.errorbar([value], [place], xerr=own, fmt="s", color=colour, ecolor=colour, **look)
+        ax.errorbar(
+            [value], [place], xerr=own, fmt="s", color=colour, ecolor=colour, **look
+        )
     if "least" in data:
-        marks = {"color": INK, "markersize": 24, "markeredgewidth": 2.5, "linestyle": "none"}
+        marks = {
+            "color": INK,
+            "markersize": 24,
+            "markeredgewidth": 2.5,
+            "linestyle": "none",
+        }
         ax.plot(least, range(values.size), marker="|", label=pen.text("least"), **marks)
         pen.legend(ax)
-    pen.name(ax, [pen.group(name) for name in data["labels"]], data["x_label"], data.get("limits"))
+    pen.name(
+        ax,
+        [pen.group(name) for name in data["labels"]],
+        data["x_label"],
+        data.get("limits"),
+    )
     ax.set_ylim(len(values) - 0.4, -0.6)
-    for place, (value, low, high) in enumerate(zip(values, data["low"], data["high"], strict=True)):
+    for place, (value, low, high) in enumerate(
+        zip(values, data["low"], data["high"], strict=True)
+    ):
         spec = "s" if data["x_label"] in SCORES and pen.words.own is not None else ".2f"
         interval = pen.words.number((low, high), spec)
         shown = f"{pen.words.number(float(value), spec)} {interval}".removesuffix(" —")
@@ -329,10 +396,15 @@ def heatmap(data: Data, pen: Pen) -> None:
     upright = len(data["columns"]) > 15
     beside = None if upright else len(data["columns"])
     columns = [pen.group(c, beside=beside) for c in data["columns"]]
-    widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
+    widest = max(
+        (len(line) for name in columns for line in name.splitlines()), default=0
+    )
     height = max(3.0, 0.5 * matrix.shape[0] + 1.8)
     ax = pen.plot(height + (0.08 * widest if upright else 0))
-    signed, most = np.nanmin(matrix, initial=0) < 0, float(np.nanmax(np.abs(matrix), initial=0))
+    signed, most = (
+        np.nanmin(matrix, initial=0) < 0,
+        float(np.nanmax(np.abs(matrix), initial=0)),
+    )
     low, high = data.get("limits") or (
         (-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix))
     )
@@ -354,9 +426,19 @@ def heatmap(data: Data, pen: Pen) -> None:
             dark = 0.299 * shade[0] + 0.587 * shade[1] + 0.114 * shade[2] < 0.55
             shown = pen.words.number(float(value), ".2f" if most < 10 else ".0f")
             colour = "white" if dark else INK
-            pen.write(ax, shown, (column, row), ha="center", va="center", size=9.5, colour=colour)
+            pen.write(
+                ax,
+                shown,
+                (column, row),
+                ha="center",
+                va="center",
+                size=9.5,
+                colour=colour,
+            )
     bar: dict[str, Any] = {"fraction": 0.05, "pad": 0.02, "aspect": 4 * height}
-    pen.drawn.colorbar(image, ax=ax, label=pen.axis_label(data["label"]), format=pen.ticks(), **bar)
+    pen.drawn.colorbar(
+        image, ax=ax, label=pen.axis_label(data["label"]), format=pen.ticks(), **bar
+    )
 
 
 def _whisker_lengths(values: np.ndarray, data: Data) -> np.ndarray | None:
@@ -364,7 +446,12 @@ def _whisker_lengths(values: np.ndarray, data: Data) -> np.ndarray | None:
     if data.get("low") is None or data.get("high") is None:
         return None
     return np.clip(
-        [values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values], 0, None
+        [
+            values - np.asarray(data["low"], float),
+            np.asarray(data["high"], float) - values,
+        ],
+        0,
+        None,
     )
 
 
@@ -381,7 +468,11 @@ def scatter(data: Data, pen: Pen) -> None:
         groups = [None] * len(x)  # more groups than colours could not be told apart
     for n, group in enumerate(dict.fromkeys(groups)):
         own = np.array([g == group for g in groups])
-        label = None if group is None else f"{pen.group(group)} ({pen.text('n', n=int(own.sum()))})"
+        label = (
+            None
+            if group is None
+            else f"{pen.group(group)} ({pen.text('n', n=int(own.sum()))})"
+        )
         look: dict[str, Any] = {
             "linestyle": "",
             "markersize": 5.5,
@@ -390,7 +481,9 @@ def scatter(data: Data, pen: Pen) -> None:
             **look_of(n),
         }
         ax.plot(x[own], y[own], label=label, **look)
-    for point, text in zip(zip(x, y, strict=True), data.get("labels") or [], strict=False):
+    for point, text in zip(
+        zip(x, y, strict=True), data.get("labels") or [], strict=False
+    ):
         ax.margins(x=0.12, y=0.1)
         pen.write(ax, pen.words.value(str(text), pen.section), point, (5, 4))
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
@@ -419,7 +512,11 @@ def bland_altman(data: Data, pen: Pen) -> None:
         own, place = pen.words.own, (1.0, value)
         if own is not None:
             value = own.change(value)
-        end = {"upper": "lower", "lower": "upper"}.get(key, key) if pen.words.turned else key
+        end = (
+            {"upper": "lower", "lower": "upper"}.get(key, key)
+            if pen.words.turned
+            else key
+        )
         text = pen.text(end, value=value)
         pen.write(ax, text, place, (-4, 4), ha="right", size=9.5, across=True)
     ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
@@ -432,10 +529,18 @@ def calibration(data: Data, pen: Pen) -> None:
     """Gold against score, before and after calibration, each beside y = x.
     data: raw, calibrated, label: list[float] (one per item)"""
     axes = pen.figure(4.2, columns=2, sharey=True)
-    for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
+    for ax, key, title in zip(
+        axes[0], ("raw", "calibrated"), ("before", "after"), strict=True
+    ):
         pen.note(data, ax, data[key], data["label"])
         ax.plot(
-            data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0
+            data[key],
+            data["label"],
+            "o",
+            color=BLUE,
+            markersize=4.5,
+            alpha=0.55,
+            markeredgewidth=0,
         )
         ax.set_title(pen.text(title))
         pen.label(ax, x="score", limits=data.get("limits"))
@@ -454,9 +559,21 @@ def curve(data: Data, pen: Pen) -> None:
         colour, style = PALETTE[n % len(PALETTE)], ("-", "--", ":", "-.")[n % 4]
         if line.get("low") is not None:
             ax.fill_between(
-                line["x"], line["low"], line["high"], color=colour, alpha=0.15, linewidth=0
+                line["x"],
+                line["low"],
+                line["high"],
+                color=colour,
+                alpha=0.15,
+                linewidth=0,
             )
-        ax.plot(line["x"], line["y"], style, color=colour, linewidth=1.8, label=pen.group(name))
+        ax.plot(
+            line["x"],
+            line["y"],
+            style,
+            color=colour,
+            linewidth=1.8,
+            label=pen.group(name),
+        )
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
     pen.legend(ax)
 
@@ -501,4 +618,6 @@ DRAWINGS = (
     scatter,
     slope,
 )
-KINDS: dict[str, Callable[[Data, Pen], None]] = {drawing.__name__: drawing for drawing in DRAWINGS}
+KINDS: dict[str, Callable[[Data, Pen], None]] = {
+    drawing.__name__: drawing for drawing in DRAWINGS
+}

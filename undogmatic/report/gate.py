@@ -5,7 +5,15 @@ from typing import Any
 
 from undogmatic.examinations.gate import GateResult
 from undogmatic.records.card import figure_row
-from undogmatic.report.document import Block, Bullets, Document, Paragraph, Table, rendered, xml
+from undogmatic.report.document import (
+    Block,
+    Bullets,
+    Document,
+    Paragraph,
+    Table,
+    rendered,
+    xml,
+)
 from undogmatic.report.terminal import put
 from undogmatic.report.words import Words
 
@@ -27,11 +35,19 @@ def first_line(result: GateResult, words: Words) -> str:
 
 def in_lines(result: GateResult, words: Words) -> list[str]:
     """The first line, what came of each requirement, and what was not compared."""
-    stops = [words.text("checked.gate_stops", status=result.status)] if result.status else []
+    stops = (
+        [words.text("checked.gate_stops", status=result.status)]
+        if result.status
+        else []
+    )
     first = " ".join([first_line(result, words), *stops])
     each = [] if result.why else lines(result, words)
     notes = [words.say(note) for note in result.notes]
-    return [first, *(f"{MARKS[outcome]} {sentence}" for outcome, sentence in each), *notes]
+    return [
+        first,
+        *(f"{MARKS[outcome]} {sentence}" for outcome, sentence in each),
+        *notes,
+    ]
 
 
 def show(result: GateResult, words: Words) -> None:
@@ -57,7 +73,8 @@ def junit(result: GateResult, words: Words) -> str:
         )
     failures = result.count("fail") + result.count("undecided")
     counts = (
-        f'tests="{result.total}" failures="{failures}" errors="{result.count("void")}" skipped="0"'
+        f'tests="{result.total}" failures="{failures}" '
+        f'errors="{result.count("void")}" skipped="0"'
     )
     body = "\n".join(cases)
     return (
@@ -91,11 +108,15 @@ def markdown(result: GateResult, words: Words) -> str:
         for outcome, sentence in lines(result, words)
     ]
     headers = [words.heading(name, "checked") for name in ("outcome", "requirement")]
-    blocks: list[Block] = [Paragraph(first_line(result, words), "verdict"), Table(headers, said)]
+    blocks: list[Block] = [
+        Paragraph(first_line(result, words), "verdict"),
+        Table(headers, said),
+    ]
     if result.notes:
         blocks.append(Bullets(list(map(words.say, result.notes))))
     outcome = words.text(f"checked.gate_{result.outcome}")
     title = words.text("checked.gate_title", name=result.name)
     return rendered(
-        Document(words.language, title, f"{MARKS[result.outcome]} {outcome}", blocks), "report.md"
+        Document(words.language, title, f"{MARKS[result.outcome]} {outcome}", blocks),
+        "report.md",
     )

@@ -27,7 +27,9 @@ _ELSEWHERE = (
     "folder rubric judgments frame metrics items results config asked repeatability texts"
     " label_scale".split()
 )
-_AS_THEY_ARE = [field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE]
+_AS_THEY_ARE = [
+    field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE
+]
 KEPT = (
     "name numbers units beside_headline tables columns findings verdict standing headline texts"
     " part relative planned directed graded".split()
@@ -43,7 +45,10 @@ def keep(run: FinishedRun) -> None:
     repeats = run.repeats[-1] + 1
     told: dict[str, Any] = {name: _plain(getattr(run, name)) for name in _AS_THEY_ARE}
     told |= {"asked": [asdict(each) for each in run.asked]}
-    told |= {"repeatability": _plain(asdict(run.repeatability)), "texts": [*map(str, run.texts)]}
+    told |= {
+        "repeatability": _plain(asdict(run.repeatability)),
+        "texts": [*map(str, run.texts)],
+    }
     told |= {
         "items": None if many(run.items) else [item.id for item in run.items],
         "judged_by": judged_by,
@@ -54,7 +59,8 @@ def keep(run: FinishedRun) -> None:
     told |= {"results": [_of_result(result) for result in run.results]}
     told |= {"label_scale": run.label_scale and run.label_scale.model_dump(mode="json")}
     files.write(
-        run.folder / RESULTS, json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
+        run.folder / RESULTS,
+        json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n",
     )
 
 
@@ -73,7 +79,8 @@ def remade(folder: RunFolder) -> FinishedRun:
         return _run(folder, folder.json(RESULTS))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         what = (
-            f"{folder.named}: its {RESULTS} cannot be read ({type(error).__name__}: {error!s:.100})"
+            f"{folder.named}: its {RESULTS} cannot be read ({type(error).__name__}: "
+            f"{error!s:.100})"
         )
         raise DataError(
             f"{what}; another version made it, or it is damaged. Repeat its command."
@@ -92,7 +99,10 @@ def results_of(folder: RunFolder) -> list[Told]:
 
 
 def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
-    items, pairs = folder.items(), [(judge, criterion) for judge, criterion in told["judged_by"]]
+    items, pairs = (
+        folder.items(),
+        [(judge, criterion) for judge, criterion in told["judged_by"]],
+    )
     if told["items"] is not None:
         known = {item.id: item for item in items}
         items = [known[name] for name in told["items"]]
@@ -113,16 +123,25 @@ def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
         frame=tabulate(items, ordered, told["repeats"], pairs, told["gaps"]),
         results=[_result(each) for each in told["results"]],
         metrics=folder.metrics,
-        asked=[Asked(**each | {"without": tuple(each["without"])}) for each in told["asked"]],
-        repeatability=replace(compared, earlier=compared.earlier and Path(compared.earlier)),
+        asked=[
+            Asked(**each | {"without": tuple(each["without"])})
+            for each in told["asked"]
+        ],
+        repeatability=replace(
+            compared, earlier=compared.earlier and Path(compared.earlier)
+        ),
         texts=[*map(texts_noted, told["texts"])],
-        label_scale=told["label_scale"] and LabelScale.model_validate(told["label_scale"]),
+        label_scale=told["label_scale"]
+        and LabelScale.model_validate(told["label_scale"]),
     )
 
 
 def _of_result(result: Told) -> dict[str, Any]:
     whole = {name: _plain(getattr(result, name)) for name in KEPT}
-    drawings = [(each.name, each.kind, _plain(each.data), each.section) for each in result.drawings]
+    drawings = [
+        (each.name, each.kind, _plain(each.data), each.section)
+        for each in result.drawings
+    ]
     return whole | {"figures": drawings}
 
 
@@ -138,7 +157,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Finding):
         told = {name: getattr(value, name) for name in _OF_FINDING}
         told["weight"] = value.weight.name
-        return {_FINDING: {name: _plain(own) for name, own in told.items() if own is not None}}
+        return {
+            _FINDING: {
+                name: _plain(own) for name, own in told.items() if own is not None
+            }
+        }
     if isinstance(value, Estimate):
         value = {_ESTIMATE: asdict(value)}
     if isinstance(value, pd.DataFrame):

@@ -84,13 +84,19 @@ def of_run(run: FinishedRun, words: Words) -> Listed:
     judged = {j.key: Shown.of(j, words) for j in run.judgments if j.item_id in shown}
     repeats = range(run.repeats[-1] + 1)
     known = [
-        [judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame
+        [judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats]
+        for r in frame
     ]
-    items, opened = {item.id: item for item in run.items if item.id in shown}, list[Opened]()
+    items, opened = (
+        {item.id: item for item in run.items if item.id in shown},
+        list[Opened](),
+    )
     for row, told_of in zip(frame, known, strict=True):
         item = items[row["item_id"]]
         inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
-        said = said_of(item, row["criterion"], [each for each in told_of if each], words)
+        said = said_of(
+            item, row["criterion"], [each for each in told_of if each], words
+        )
         opened.append(Opened(item.id, [*inputs, *said], item.pair))
     cells = _columns(frame, [each[0] for each in known], items, run, words)
     return Listed(cells, opened, "judgments.jsonl", len(first_repeat), order)
@@ -114,7 +120,8 @@ def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, st
     nothing = ("data", pd.Series(np.nan, range(len(frame))))
     name, worst = next((each for each in orders() if each[1].notna().any()), nothing)
     order = np.argsort(
-        np.nan_to_num(-worst.to_numpy(dtype=float), copy=False, nan=np.inf), kind="stable"
+        np.nan_to_num(-worst.to_numpy(dtype=float), copy=False, nan=np.inf),
+        kind="stable",
     )
     return frame.iloc[some(order)], name
 
@@ -123,7 +130,9 @@ def some(order: np.ndarray) -> np.ndarray:
     """MOST of these places, sorted: half of them are the first, half are taken at even steps of the
     rest."""
     first, rest = order[: MOST // 2], order[MOST // 2 :]
-    return np.sort(np.concatenate([first, rest[np.arange(MOST // 2) * len(rest) // (MOST // 2)]]))
+    return np.sort(
+        np.concatenate([first, rest[np.arange(MOST // 2) * len(rest) // (MOST // 2)]])
+    )
 
 
 def of_sweep(sweep: SweepResult, words: Words) -> Listed:
@@ -147,18 +156,27 @@ def of_sweep(sweep: SweepResult, words: Words) -> Listed:
     opened = list[Opened]()
     for name in matrix.index:
         item, scores = items.get(name), matrix.loc[name].dropna()
-        parts = [] if item is None else inputs_of(item, sweep.rubric, words, sweep.redacted)
-        cells["text"].append(cut(" ".join(parts[0].text.split()) if parts else "", EXCERPT))
+        parts = (
+            [] if item is None else inputs_of(item, sweep.rubric, words, sweep.redacted)
+        )
+        cells["text"].append(
+            cut(" ".join(parts[0].text.split()) if parts else "", EXCERPT)
+        )
         given = None if item is None else item.label
         cells["label"].append(None if given is None else words.label(given))
-        cells["spread"].append(float(scores.max() - scores.min()) if len(scores) > 1 else None)
+        cells["spread"].append(
+            float(scores.max() - scores.min()) if len(scores) > 1 else None
+        )
         parts += [] if item is None else people_of(item, OVERALL, words)
         parts += [
             Part(job, f"{sweep.numbers[job]}/report.html#{place(name)}", "link")
             for job in scores.index
         ]
         opened.append(Opened(name, parts, None if item is None else item.pair))
-    jobs = {job: [None if missing(v) else float(v) for v in matrix[job]] for job in matrix.columns}
+    jobs = {
+        job: [None if missing(v) else float(v) for v in matrix[job]]
+        for job in matrix.columns
+    }
     if sweep.rubric is not None:
         ends = (sweep.rubric.minimum, sweep.rubric.maximum)
     else:
@@ -198,17 +216,30 @@ def of_check(result: CheckResult, words: Words) -> Listed:
                 for key, value in table.items.loc[row["item"]].items()
                 if not missing(value)
             }
-            texts = {key: str(about[key]) for key in ("text", "text_1", "text_2") if about.get(key)}
+            texts = {
+                key: str(about[key])
+                for key in ("text", "text_1", "text_2")
+                if about.get(key)
+            }
             labels = people.get(row["item"], own.labels.iloc[:0])
             cells = _checked(table, row["verdict"], labels["label"].tolist(), words)
             cells |= {
                 "item": item,
-                "text": cut(" / ".join(" ".join(text.split()) for text in texts.values()), EXCERPT),
-                "judge": (
-                    name_of(table, each.judge, each.criterion) if len(result.judges) > 1 else None
+                "text": cut(
+                    " / ".join(" ".join(text.split()) for text in texts.values()),
+                    EXCERPT,
                 ),
-                "shown": None if missing(row["order"]) else words.text(f"bench.{row['order']}"),
-                "confidence": None if missing(row["confidence"]) else float(row["confidence"]),
+                "judge": (
+                    name_of(table, each.judge, each.criterion)
+                    if len(result.judges) > 1
+                    else None
+                ),
+                "shown": None
+                if missing(row["order"])
+                else words.text(f"bench.{row['order']}"),
+                "confidence": None
+                if missing(row["confidence"])
+                else float(row["confidence"]),
                 "failed": row["reason"],
             }
             for key in CHECKED:
@@ -223,7 +254,10 @@ def of_check(result: CheckResult, words: Words) -> Listed:
                 if k not in _INNER
             ]
             said = {"labels": given, "known": known, "place": [str(row["place"])]}
-            parts = [Part(words.text(f"bench.{key}"), text, "input") for key, text in texts.items()]
+            parts = [
+                Part(words.text(f"bench.{key}"), text, "input")
+                for key, text in texts.items()
+            ]
             parts += [
                 Part(words.text(f"bench.{key}"), "\n".join(lines))
                 for key, lines in said.items()
@@ -247,11 +281,15 @@ def largest(result: CheckResult) -> pd.DataFrame:
         rows = by_item[["verdict", "label"]].mean()
         rows["difference"] = rows["verdict"] - rows["label"]
         if table.kind != "numeric":
-            rows["differing"] = (pairs["verdict"] != pairs["label"]).groupby(pairs["item"]).mean()
+            rows["differing"] = (
+                (pairs["verdict"] != pairs["label"]).groupby(pairs["item"]).mean()
+            )
         rows = rows.reset_index()
         rows.insert(0, "judge", each.judge)
         rows.insert(1, "criterion", each.criterion)
-        for text in [name for name in ("text", "text_1", "text_2") if name in table.items]:
+        for text in [
+            name for name in ("text", "text_1", "text_2") if name in table.items
+        ]:
             rows[text] = table.items[text].reindex(rows["item"]).to_numpy()
         by = ["difference"] if table.kind != "unordered" else []
         far = rows[by].abs().assign(differing=rows.get("differing", 0.0))
@@ -333,12 +371,17 @@ def _columns(
     def marks(key: str, section: str) -> list[str | None]:
         values = (row[key] for row in rows)
         return [
-            None if missing(v) else words.find(f"common.{section}{v}") or str(v) for v in values
+            None if missing(v) else words.find(f"common.{section}{v}") or str(v)
+            for v in values
         ]
 
-    hidden, texts = run.settings.redacted, {name: item.text for name, item in items.items()}
+    hidden, texts = (
+        run.settings.redacted,
+        {name: item.text for name, item in items.items()},
+    )
     shown = {
-        name: redacted(text) if hidden else " ".join(text.split()) for name, text in texts.items()
+        name: redacted(text) if hidden else " ".join(text.split())
+        for name, text in texts.items()
     }
     score, label = scores("score"), scores("label")
     ends = zip(scores("low"), scores("high"), strict=True)
@@ -348,14 +391,20 @@ def _columns(
         "text": [cut(shown[row["item_id"]], EXCERPT) for row in rows],
         "judge": [run.parts[row["judge"], row["criterion"]] or None for row in rows],
         "condition": [
-            None if missing(row["condition"]) else words.value(row["condition"]) for row in rows
+            None if missing(row["condition"]) else words.value(row["condition"])
+            for row in rows
         ],
         "score": score,
         "category": marks("category", "names."),
-        "interval": [None if a is None or b is None else (min(a, b), max(a, b)) for a, b in ends],
-        "label": [None if value is None else words.label(value) for value in number("label")],
+        "interval": [
+            None if a is None or b is None else (min(a, b), max(a, b)) for a, b in ends
+        ],
+        "label": [
+            None if value is None else words.label(value) for value in number("label")
+        ],
         "error": [
-            None if a is None or b is None else a - b for a, b in zip(score, label, strict=True)
+            None if a is None or b is None else a - b
+            for a, b in zip(score, label, strict=True)
         ],
         "doubt": marks("uncertainty", "level_"),
         "confidence": number("confidence"),

@@ -37,7 +37,9 @@ class Shown(NamedTuple):
         return cls(judgment.outcome, judgment.repeat, parts)
 
 
-def inputs_of(item: Item, rubric: Rubric | None, words: Words, hidden: bool) -> list[Part]:
+def inputs_of(
+    item: Item, rubric: Rubric | None, words: Words, hidden: bool
+) -> list[Part]:
     """What was judged, under the rubric's headings; a hash of it where texts are `hidden`."""
     text = words.text("bench.text")
     if hidden:
@@ -63,14 +65,21 @@ def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
         )
 
 
-def said_of(item: Item, criterion: str, judgments: Sequence[Shown], words: Words) -> Iterator[Part]:
+def said_of(
+    item: Item, criterion: str, judgments: Sequence[Shown], words: Words
+) -> Iterator[Part]:
     """What judge and people said of an item, and the exchange with the model."""
     for judgment in judgments:
         told = _of_outcome(judgment, words)
         if judgment.repeat:
-            yield Part(words.text("bench.repeat", n=judgment.repeat + 1), "\n".join(told.values()))
+            yield Part(
+                words.text("bench.repeat", n=judgment.repeat + 1),
+                "\n".join(told.values()),
+            )
         else:
-            yield from (Part(words.text(f"bench.{key}"), text) for key, text in told.items())
+            yield from (
+                Part(words.text(f"bench.{key}"), text) for key, text in told.items()
+            )
     yield from people_of(item, criterion, words)
     for judgment in judgments:
         yield from judgment.exchanged
@@ -83,7 +92,9 @@ def _of_outcome(judgment: Shown, words: Words) -> dict[str, str]:
     else:
         spread = outcome.distribution
         chances = (
-            zip(spread.values, spread.probabilities, strict=True) if spread is not None else ()
+            zip(spread.values, spread.probabilities, strict=True)
+            if spread is not None
+            else ()
         )
         levels = [
             f"{words.number(words.placed(v), 'g')}: {words.number(p, '.0%')}"
@@ -97,7 +108,10 @@ def _of_outcome(judgment: Shown, words: Words) -> dict[str, str]:
         score = outcome.category
         if score is None and outcome.score is not None:
             score = words.number(words.placed(outcome.score))
-        told = {"score": score if judgment.repeat else None, "rationale": outcome.rationale}
+        told = {
+            "score": score if judgment.repeat else None,
+            "rationale": outcome.rationale,
+        }
         told |= {
             "issues": "\n".join(outcome.issues),
             "distribution": "; ".join(levels),
@@ -117,7 +131,9 @@ def _exchanged(call: Call, words: Words) -> Iterator[Part]:
         sent = _plain(call.request)
     yield Part(words.text("bench.sent", model=call.model), sent, "raw")
     yield Part(
-        words.text("bench.reply"), _plain(call.reply) if call.error is None else call.error, "raw"
+        words.text("bench.reply"),
+        _plain(call.reply) if call.error is None else call.error,
+        "raw",
     )
 
 
@@ -126,6 +142,8 @@ def _plain(value: object) -> str:
     as JSON."""
     if isinstance(value, dict):
         return "\n".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
-    if isinstance(value, list) and any(isinstance(inner, str | dict) for inner in value):
+    if isinstance(value, list) and any(
+        isinstance(inner, str | dict) for inner in value
+    ):
         return "\n".join(map(_plain, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -33,7 +33,10 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6
 BLUE, VERMILLION, GREY = PALETTE[0], PALETTE[1], PALETTE[-1]
 INK, FAINT = "#222222", "#e3e3e3"
 SCORES = ("score", "raw_score", "label")
-IN_UNITS = dict.fromkeys((*SCORES, "mean_of_two"), "s") | {"difference": "d", "risk": "u"}
+IN_UNITS = dict.fromkeys((*SCORES, "mean_of_two"), "s") | {
+    "difference": "d",
+    "risk": "u",
+}
 """What is drawn along an axis in units of the score: see `Pen.in_grades`."""
 WIDTH = 7.2  # inches, 1080 pixels
 LOOK: Mapping[str, Any] = {
@@ -78,10 +81,12 @@ class Pen:
 
     def __init__(self, words: Words, section: str, rubric: Rubric | None) -> None:
         self.words, self.section = words, section
-        self.marks: list[tuple[Axes, float, float, str]] = []  # where it drew which item
+        # where it drew which item
+        self.marks: list[tuple[Axes, float, float, str]] = []
         self.scale = (rubric.minimum, rubric.maximum) if rubric is not None else None
         reader = words.reader
-        if reader is not None and reader.counts and words.own is None:  # what is drawn is in grades
+        # what is drawn is in grades
+        if reader is not None and reader.counts and words.own is None:
             self.scale = min(reader.bottom, reader.top), max(reader.bottom, reader.top)
 
     def figure(
@@ -98,7 +103,9 @@ class Pen:
 
         self.drawn = Figure(figsize=(WIDTH, height))
         self.canvas = FigureCanvasAgg(self.drawn)
-        axes = self.drawn.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False)
+        axes = self.drawn.subplots(
+            rows, columns, sharex=sharex, sharey=sharey, squeeze=False
+        )
         for ax in axes.flat:
             for axis in (ax.xaxis, ax.yaxis):
                 axis.set_major_formatter(self.ticks())
@@ -107,7 +114,9 @@ class Pen:
     def plot(self, height: float) -> Any:
         return self.figure(height)[0, 0]
 
-    def note(self, data: Data, ax: Axes, x: Iterable[float], y: Iterable[float]) -> None:
+    def note(
+        self, data: Data, ax: Axes, x: Iterable[float], y: Iterable[float]
+    ) -> None:
         """Note of which item, if `data` says so, each mark on the axes is."""
         self.marks += zip(itertools.repeat(ax), x, y, data.get("ids") or ())
 
@@ -197,19 +206,28 @@ class Pen:
                 score=self.words.heading(word),
                 **ends,
             )
-        return self.words.find(f"figures.axes.{word}") or self.words.heading(word, self.section)
+        return self.words.find(f"figures.axes.{word}") or self.words.heading(
+            word, self.section
+        )
 
     def label(
         self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None
     ) -> None:
         """Label the axes; one of scores gets the scale's ends. `limits` are those of `y`, or of `x`
         alone."""
-        for axis, word, axis_limits in (("x", x, limits if y is None else None), ("y", y, limits)):
+        for axis, word, axis_limits in (
+            ("x", x, limits if y is None else None),
+            ("y", y, limits),
+        ):
             if word is None:
                 continue
             getattr(ax, f"set_{axis}label")(self.axis_label(word))
             ends = (
-                axis_limits if axis_limits is not None else self.scale if word in SCORES else None
+                axis_limits
+                if axis_limits is not None
+                else self.scale
+                if word in SCORES
+                else None
             )
             if ends is not None:
                 room = 0.03 * (ends[1] - ends[0])
@@ -229,12 +247,17 @@ class Pen:
         # Of a name that would leave the axes no room, such as an instruction that a sweep tries,
         # both ends.
         short = (
-            full if len(full) <= _LONGEST_NAME else f"{full[: _LONGEST_NAME - 21]} … {full[-18:]}"
+            full
+            if len(full) <= _LONGEST_NAME
+            else f"{full[: _LONGEST_NAME - 21]} … {full[-18:]}"
         )
         shown = " ".join(short.split())
         if beside is not None:
             shown = textwrap.fill(
-                shown, max(9, 64 // beside), break_long_words=False, break_on_hyphens=False
+                shown,
+                max(9, 64 // beside),
+                break_long_words=False,
+                break_on_hyphens=False,
             )
         return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
 
@@ -254,7 +277,10 @@ class Pen:
         from matplotlib.axis import YAxis
 
         if isinstance(axis, YAxis):
-            names = ["\n".join(itertools.chain(*map(_lines, name.splitlines()))) for name in names]
+            names = [
+                "\n".join(itertools.chain(*map(_lines, name.splitlines())))
+                for name in names
+            ]
         axis.set_ticks(range(len(names)), labels=names)
 
     def text(self, key: str, **values: Any) -> str:
@@ -267,7 +293,9 @@ class Pen:
         if not names:
             return
         for columns in (3, 2, 1):
-            legend = self.drawn.legend(lines, names, loc="outside lower center", ncols=columns)
+            legend = self.drawn.legend(
+                lines, names, loc="outside lower center", ncols=columns
+            )
             if columns == 1 or legend.get_window_extent().width < self.drawn.bbox.width:
                 break
             legend.remove()
@@ -276,7 +304,10 @@ class Pen:
 
     def identity(self, ax: Axes) -> None:
         """The line y = x as far as both axes reach."""
-        ends = max(ax.get_xlim()[0], ax.get_ylim()[0]), min(ax.get_xlim()[1], ax.get_ylim()[1])
+        ends = (
+            max(ax.get_xlim()[0], ax.get_ylim()[0]),
+            min(ax.get_xlim()[1], ax.get_ylim()[1]),
+        )
         ax.plot(
             ends,
             ends,
@@ -297,7 +328,9 @@ class Pen:
             own = self.words.own if of_scores else None
             line = draw_line(
                 value,
-                label=self.text("reference", value=value if own is None else own.score(value)),
+                label=self.text(
+                    "reference", value=value if own is None else own.score(value)
+                ),
                 color=VERMILLION,
                 linestyle="--",
                 linewidth=1.4,

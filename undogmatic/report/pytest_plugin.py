@@ -23,7 +23,9 @@ _OUTCOME = pytest.StashKey[str]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that lists cards."""
     about = "list the trust cards that tests were held to, and what came of each"
-    parser.getgroup("undogmatic").addoption("--undogmatic-cards", action="store_true", help=about)
+    parser.getgroup("undogmatic").addoption(
+        "--undogmatic-cards", action="store_true", help=about
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,7 +38,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Hold the cards of a test against their gates; one that is void ends it here, as an error."""
     for mark in item.iter_markers("judge"):
         outcome, message = _gate(item, mark)
-        item.user_properties.append((PROPERTY, [str(mark.kwargs.get("card")), outcome, message]))
+        item.user_properties.append(
+            (PROPERTY, [str(mark.kwargs.get("card")), outcome, message])
+        )
         if outcome != "pass":
             item.stash[_OUTCOME] = f"{outcome}: {message}"
         if outcome == "void":
@@ -55,7 +59,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """What a gate stopped has failed, whatever xfail says of the test."""
     report: pytest.TestReport = yield
     stopped = item.stash.get(_OUTCOME, None)
-    if stopped is not None and call.excinfo is not None and str(call.excinfo.value) == stopped:
+    if (
+        stopped is not None
+        and call.excinfo is not None
+        and str(call.excinfo.value) == stopped
+    ):
         report.outcome, report.longrepr = "failed", stopped
         report.__dict__.pop("wasxfail", None)
     return report
@@ -72,7 +80,9 @@ def pytest_terminal_summary(
         for name, value in report.user_properties:
             if name == PROPERTY:
                 card, outcome, message = map(str, value)  # type: ignore[call-overload]
-                lines[card, outcome, message] = lines.get((card, outcome, message), 0) + 1
+                lines[card, outcome, message] = (
+                    lines.get((card, outcome, message), 0) + 1
+                )
     terminalreporter.section("trust cards")
     for (card, outcome, message), tests in lines.items():
         terminalreporter.line(
@@ -99,7 +109,10 @@ def _gate(item: pytest.Item, mark: pytest.Mark) -> tuple[str, str]:
 
     told = dict(mark.kwargs)
     if mark.args or not isinstance(told.get("card"), str | Path):
-        return "void", f'write @pytest.mark.judge(card="card.json", config="{gate.CONFIG}")'
+        return (
+            "void",
+            f'write @pytest.mark.judge(card="card.json", config="{gate.CONFIG}")',
+        )
     card, config = (
         _place(item, told.pop("card")),
         _place(item, told.pop("config", None) or gate.CONFIG),
@@ -110,7 +123,11 @@ def _gate(item: pytest.Item, mark: pytest.Mark) -> tuple[str, str]:
     except (UndogmaticError, OSError) as error:
         result, language = gate.broken(card.name, error), "en"
     words = words_of(language, result.units.get(language), result.texts)
-    wrong = [sentence for outcome, sentence in shown.lines(result, words) if outcome != "pass"]
+    wrong = [
+        sentence
+        for outcome, sentence in shown.lines(result, words)
+        if outcome != "pass"
+    ]
     return result.outcome, " ".join([shown.first_line(result, words), *wrong])
 
 

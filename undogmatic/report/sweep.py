@@ -43,7 +43,9 @@ def write(sweep: SweepResult, folder: Path, beside: str = "") -> None:
     blocks = list(_blocks(sweep, words, folder))
     foot = words.text("common.offline_note" if sweep.scores.empty else "bench.foot")
     names, asked = names_of(sweep.items), title(sweep, words)
-    save(Document(words.language, asked, sweep.name, blocks, foot, names, beside), folder)
+    save(
+        Document(words.language, asked, sweep.name, blocks, foot, names, beside), folder
+    )
 
 
 def title(sweep: SweepResult, words: Words) -> str:
@@ -58,15 +60,23 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         sentence, answer = words.say(finding), finding.answer
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
-    if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
+    if (
+        said
+        and isinstance(first := said[0], Answered)
+        and (overrides := _whole(typed(sweep)))
+    ):
         # what is to be done may be the rule's own
         rule = sweep.findings[0].key.replace(".verdict", "")
-        endless = any(f.subject == Subject.VAIN for f in sweep.findings[: sweep.verdicts])
+        endless = any(
+            f.subject == Subject.VAIN for f in sweep.findings[: sweep.verdicts]
+        )
         step = "endless" if endless and first.answer == "undecided" else first.answer
         own = f"next.{rule}"
         commands = {"other": wider(overrides), "again": swept(overrides)}
         below = words.text(own if words.find(own) else f"next.sweep_{step}", **commands)
-        place, last = [(n, each) for n, each in enumerate(said) if isinstance(each, Answered)][-1]
+        place, last = [
+            (n, each) for n, each in enumerate(said) if isinstance(each, Answered)
+        ][-1]
         said[place] = last._replace(below=below.split("\n"))
     return said or [words.text("common.no_verdict")]
 
@@ -86,13 +96,19 @@ def typed(sweep: SweepResult) -> list[str]:
         if isinstance(hydra, list)
         else []
     )
-    return [*folders_of(noted, MULTIRUN), *how, *map(str, task)] if isinstance(task, list) else []
+    return (
+        [*folders_of(noted, MULTIRUN), *how, *map(str, task)]
+        if isinstance(task, list)
+        else []
+    )
 
 
 def swept(overrides: Sequence[str]) -> str:
     """The command of a sweep; that of a run where nothing varies any more."""
     return command(
-        ["-m", *overrides] if any("," in each or "(" in each for each in overrides) else overrides
+        ["-m", *overrides]
+        if any("," in each or "(" in each for each in overrides)
+        else overrides
     )
 
 
@@ -107,13 +123,21 @@ def wider(overrides: Sequence[str]) -> str:
     ]
     alone = len(kept) + len(models) < len(overrides)
     known = models[0].removeprefix("model=").split(",") if models else []
-    more = next((model for model in ("local", "qwen", "gpt", "claude") if model not in known), "")
+    more = next(
+        (model for model in ("local", "qwen", "gpt", "claude") if model not in known),
+        "",
+    )
     return swept(
-        [*kept, f"model={more if alone and more else ','.join(filter(None, [*known, more]))}"]
+        [
+            *kept,
+            f"model={more if alone and more else ','.join(filter(None, [*known, more]))}",
+        ]
     )
 
 
-def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:
+def leaderboard(
+    sweep: SweepResult, words: Words, most: int | None = None
+) -> Table | None:
     """Jobs with what varies between them and their headline metric with its interval; None without
     a headline."""
     if sweep.headline is None:
@@ -140,13 +164,24 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
     ends = zip(jobs["low"], jobs["high"], lows, highs, strict=True)
     separator = words.text("common.interval_separator")
     intervals = [
-        "" if missing(a) and missing(b) else f"[{low}{separator}{high}]" for a, b, low, high in ends
+        "" if missing(a) and missing(b) else f"[{low}{separator}{high}]"
+        for a, b, low, high in ends
     ]
-    rows = [*_of_unseen(sweep, words, names, jobs), *zip(*cells, values, intervals, strict=True)]
-    headers = [*(words.heading(c, "sweep") for c in names), headline, words.text("common.interval")]
+    rows = [
+        *_of_unseen(sweep, words, names, jobs),
+        *zip(*cells, values, intervals, strict=True),
+    ]
+    headers = [
+        *(words.heading(c, "sweep") for c in names),
+        headline,
+        words.text("common.interval"),
+    ]
     caption = words.text("terminal.leaderboard", headline=headline)
     return Table(
-        headers, rows, [True, *(name in counts for name in names[1:]), True, True], caption
+        headers,
+        rows,
+        [True, *(name in counts for name in names[1:]), True, True],
+        caption,
     )
 
 
@@ -170,7 +205,9 @@ def _of_unseen(
         known["standing"] = column_cells("standing", [standing], words, "sweep")[0]
     best = jobs[jobs["name"] == found.values["best"]]
     known |= {
-        c: column_cells(c, best[c].tolist(), words, "sweep")[0] for c in sweep.choices if len(best)
+        c: column_cells(c, best[c].tolist(), words, "sweep")[0]
+        for c in sweep.choices
+        if len(best)
     }
     spec = words.spec(sweep.unit, value, *ends)
     told, low, high = (words.number(figure, spec) for figure in (value, *ends))
@@ -189,7 +226,11 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
         yield Paragraph(said, "verdict") if isinstance(said, str) else said
     if sweep.failed:
         yield Paragraph(
-            words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count),
+            words.text(
+                "common.sweep_failures_alert",
+                failed=len(sweep.failed),
+                jobs=sweep.count,
+            ),
             "alert",
         )
     if sweep.figures:
@@ -216,7 +257,9 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
         headers = [words.heading("number"), words.text("common.failure_message")]
         yield Table(headers, [(job, shorten(message)) for job, message in sweep.failed])
 
-    titled = [(name, frame, f"sweep.title_{name}") for name, frame in sweep.tables.items()]
+    titled = [
+        (name, frame, f"sweep.title_{name}") for name, frame in sweep.tables.items()
+    ]
     titled += [
         (name, getattr(sweep, name), f"common.sweep_{name}_title")
         for name in ("comparisons", "agreement")

@@ -17,7 +17,12 @@ NAMING = ("item", "item_id", "pair", "pair_id")  # columns of names of items and
 MOST_KEY_FIGURES = 6
 MOST_OF_SEVERAL = 3
 """Key figures of each analysis where several have a headline."""
-ENDS_OF_SPREADS = (("minimum", "maximum"), ("p5", "p95"), ("q1", "q3"), ("lower", "upper"))
+ENDS_OF_SPREADS = (
+    ("minimum", "maximum"),
+    ("p5", "p95"),
+    ("q1", "q3"),
+    ("lower", "upper"),
+)
 """Columns that change places where the scale of the labels runs the other way."""
 
 
@@ -37,7 +42,9 @@ def key_figures(
         shown = min(MOST_OF_SEVERAL, most) if several else most
         for metric in _key_metrics(result, words)[:shown]:
             name = before + (words.metric(metric) or metric)
-            rows.append((name, *_value_and_interval(result, metric, words.of_result(result))))
+            rows.append(
+                (name, *_value_and_interval(result, metric, words.of_result(result)))
+            )
     if not rows:
         return None
     headers = [words.text(f"common.{key}") for key in ("metric", "value", "interval")]
@@ -57,9 +64,15 @@ def _key_metrics(result: Told, words: Words) -> list[str]:
     metrics = result.metrics
     # A name with a second dot is one number of a breakdown.
     with_interval = [
-        metric for metric in metrics if f"{metric}_low" in metrics and metric.count(".") == 1
+        metric
+        for metric in metrics
+        if f"{metric}_low" in metrics and metric.count(".") == 1
     ]
-    names = [str(result.headline), *map(str, result.beside_headline), *map(str, with_interval)]
+    names = [
+        str(result.headline),
+        *map(str, result.beside_headline),
+        *map(str, with_interval),
+    ]
     return [
         metric
         for metric in dict.fromkeys(names)
@@ -94,23 +107,36 @@ def frame_blocks(
     if words.find(f"{of_check}.table_{own}") is not None:
         section, name = of_check, own
     key = f"{section}.table_{name}"
-    caption = words.text(key) if words.find(key) is not None else words.heading(name, section)
+    caption = (
+        words.text(key) if words.find(key) is not None else words.heading(name, section)
+    )
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
     if frame.empty:
-        return [Paragraph(caption), Paragraph(words.text("common.empty_table"), "small")]
+        return [
+            Paragraph(caption),
+            Paragraph(words.text("common.empty_table"), "small"),
+        ]
     frame = _in_grades(frame, units or {}, words)
-    blocks: list[Block] = [_table(frame.head(MOST_ROWS), words, section, caption, units or {})]
+    blocks: list[Block] = [
+        _table(frame.head(MOST_ROWS), words, section, caption, units or {})
+    ]
     if len(frame) > MOST_ROWS:
         path = f"tables{words.beside}/{before}{section}_{name}.csv"
         files.write(folder / path, files.csv(frame))
-        more = words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=path)
+        more = words.text(
+            "common.more_rows", shown=MOST_ROWS, total=len(frame), path=path
+        )
         blocks.append(Paragraph(more, "small"))
     return blocks
 
 
 def _table(
-    frame: pd.DataFrame, words: Words, section: str, caption: str, units: Mapping[str, Unit]
+    frame: pd.DataFrame,
+    words: Words,
+    section: str,
+    caption: str,
+    units: Mapping[str, Unit],
 ) -> Table:
     """The rows of a data frame in words."""
     columns = {str(column): tuple(frame[column]) for column in frame}
@@ -147,14 +173,20 @@ def _cells(
     return cells
 
 
-def _in_grades(frame: pd.DataFrame, units: Mapping[str, Unit], words: Words) -> pd.DataFrame:
+def _in_grades(
+    frame: pd.DataFrame, units: Mapping[str, Unit], words: Words
+) -> pd.DataFrame:
     """The table on the scale of the labels, where its numbers are on the rubric's."""
     if words.own is None:
         return frame
-    columns: dict[str, list[object]] = {str(column): frame[column].tolist() for column in frame}
+    columns: dict[str, list[object]] = {
+        str(column): frame[column].tolist() for column in frame
+    }
     for group in _with_intervals(columns):
         unit = units.get(group[0], "")
-        placed = [[words.in_grades(value, unit) for value in columns[name]] for name in group]
+        placed = [
+            [words.in_grades(value, unit) for value in columns[name]] for name in group
+        ]
         an_interval = len(placed) == 3
         if words.turned and an_interval and unit in ("score", "change"):
             estimate, low, high = placed
@@ -174,7 +206,12 @@ def _with_intervals(columns: Mapping[str, Sequence[object]]) -> list[list[str]]:
     groups: list[list[str]] = []
     for column, values in columns.items():
         named_as_end = column.rpartition("_")[2] in ("low", "high", "lower", "upper")
-        if named_as_end and groups and _numeric(values) and _numeric(columns[groups[-1][0]]):
+        if (
+            named_as_end
+            and groups
+            and _numeric(values)
+            and _numeric(columns[groups[-1][0]])
+        ):
             groups[-1].append(column)
         else:
             groups.append([column])
@@ -188,7 +225,9 @@ def column_cells(
     known = [float(value) for value in values if isinstance(value, numbers.Real)]
     spec = words.column_spec(unit, *known)
     return [
-        words.number(value, spec) if _real(value) else words.cell(column, value, section)
+        words.number(value, spec)
+        if _real(value)
+        else words.cell(column, value, section)
         for value in values
     ]
 
@@ -199,7 +238,9 @@ def _real(value: object) -> bool:
 
 def _numeric(values: Sequence[object]) -> bool:
     """Whether all are numbers, or intervals written as pairs of numbers."""
-    return all(_real(value) or missing(value) or _an_interval(value) for value in values)
+    return all(
+        _real(value) or missing(value) or _an_interval(value) for value in values
+    )
 
 
 def _an_interval(value: object) -> bool:

@@ -63,15 +63,21 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
             put([f"{name}: {first}"])
             if isinstance(first := said[0], str)
             else put_answer(
-                first._replace(about=f"{name}: {first.about}" if first.about else name, below=())
+                first._replace(
+                    about=f"{name}: {first.about}" if first.about else name, below=()
+                )
             )
         )
         return
     counts = counted(run, words)
-    judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
+    judged = words.text(
+        "terminal.judged" if counts["failed"] else "terminal.judged_all", **counts
+    )
     notes = [" ".join([judged, *asking_notes(run, words)])]
     # On what limits or reverses the answer all scores depend.
-    notes += [words.say(finding) for finding in run.assumed if finding.weight <= Weight.LIMITS]
+    notes += [
+        words.say(finding) for finding in run.assumed if finding.weight <= Weight.LIMITS
+    ]
     notes += [
         *scale_notes(run, words),
         *order_notes(run, words),
@@ -79,7 +85,10 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
         *repeated(run, words),
     ]
     if run.fitted:  # what takes all figures back comes before them
-        said = [words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)), *said]
+        said = [
+            words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)),
+            *said,
+        ]
     paths = {
         "report": run.folder / "report.html",
         "scores": run.folder / SCORES,
@@ -96,7 +105,9 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     )
 
 
-def show_assumed(assumed: Sequence[Finding], texts: Sequence[Path], language: str) -> None:
+def show_assumed(
+    assumed: Sequence[Finding], texts: Sequence[Path], language: str
+) -> None:
     """Print to stdout what was assumed of the dataset's file, before anything is judged."""
     words = Words(language, texts)
     put([*map(words.say, assumed), ""])
@@ -111,13 +122,20 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
     table, lines = leaderboard(sweep, words, MOST_JOBS), [""]
     if table is not None and len(table.rows) < len(sweep.jobs):
         lines.insert(
-            0, words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs))
+            0,
+            words.text(
+                "terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs)
+            ),
         )
-    lines.append(words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed)))
+    lines.append(
+        words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed))
+    )
     lines += [f"  {job}: {message}" for job, message in sweep.failed]
     lines += [note.replace("`", "") for note in scale_notes(sweep, words)] + [""]
     paths = {"report": sweep.folder / "report.html"}
-    _print(words, title(sweep, words), answers(sweep, words), table, lines, paths, where)
+    _print(
+        words, title(sweep, words), answers(sweep, words), table, lines, paths, where
+    )
 
 
 def _print(
@@ -145,7 +163,9 @@ def put_answer(said: Answered) -> None:
     from rich.text import Text
 
     encoding = sys.stdout.encoding or "utf-8"
-    mark = said.mark if said.mark.encode(encoding, "ignore") else PLAIN_MARKS[said.answer]
+    mark = (
+        said.mark if said.mark.encode(encoding, "ignore") else PLAIN_MARKS[said.answer]
+    )
     about = f"{said.about}: " if said.about else ""
     line = (
         Text(f"{mark} ")
@@ -161,10 +181,14 @@ def _console() -> Any:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(file=sys.stdout, highlight=False, width=width, emoji=False, markup=False)
+    return Console(
+        file=sys.stdout, highlight=False, width=width, emoji=False, markup=False
+    )
 
 
-def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None = None) -> None:
+def put(
+    lines: Sequence[str] = (), table: Table | None = None, style: str | None = None
+) -> None:
     """Print a table and then lines as they are: nothing in them is markup, and control characters
     do nothing."""
     from rich.text import Text
@@ -181,11 +205,15 @@ def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None
             "pad_edge": False,
         }
         shown = RichTable(title=table.caption, **look)
-        for k, (header, numeric) in enumerate(zip(table.headers, table.numeric, strict=True)):
+        for k, (header, numeric) in enumerate(
+            zip(table.headers, table.numeric, strict=True)
+        ):
             # an interval stays in one line
             whole = any(row[k].startswith("[") for row in table.rows)
             shown.add_column(
-                Text(visible(header)), justify="right" if numeric else "left", no_wrap=whole
+                Text(visible(header)),
+                justify="right" if numeric else "left",
+                no_wrap=whole,
             )
         for row in table.rows:
             shown.add_row(*(Text(visible(cell)) for cell in row))

@@ -51,7 +51,9 @@ def uses(told: Told, words: Words) -> Uses | None:
     if told.standing == "undecided":
         nothing = words.text("uses.for_nothing_yet")
         speaks = words.find(f"{section}.not_known.{rule}") is not None
-        return Uses(nothing, words.text("uses.not_for_yet"), not_known) if speaks else None
+        return (
+            Uses(nothing, words.text("uses.not_for_yet"), not_known) if speaks else None
+        )
     use_for = _use_for(told, verdict, words)
     not_for = _sentence(_phrases(found, "not_for", words), "not_for", words)
     not_for = not_for or words.text("uses.not_for_others")
@@ -81,7 +83,9 @@ def _phrases(found: Iterable[Finding], part: Part, words: Words) -> list[str]:
             and each.weight == Weight.LIMITS
             and words.find(f"{section}.{other}.{key}") is None
         ):
-            said.append(words.find(f"{section}.short.{key}") or words.say(each).rstrip("."))
+            said.append(
+                words.find(f"{section}.short.{key}") or words.say(each).rstrip(".")
+            )
     return list(dict.fromkeys(said))
 
 
@@ -90,7 +94,8 @@ def _sentence(phrases: list[str], part: Part, words: Words) -> str:
     if not phrases:
         return ""
     most = MOST if part == "not_known" else len(phrases)
-    if len(phrases) == most + 1:  # to say that there is one more takes as long as to say it
+    # to say that there is one more takes as long as to say it
+    if len(phrases) == most + 1:
         most += 1
     more = len(phrases) - most
     shown = phrases[:most] + ([words.text("uses.more", more=more)] if more > 0 else [])
@@ -157,12 +162,15 @@ def key_figures(result: CheckResult, told: Told, words: Words) -> list[str]:
 
 def _questions(told: Told) -> Mapping[str, Mapping[str, float]]:
     """The numbers on which the answer hangs (`check_figures.three_questions`), by question."""
-    drawn = next((each.data for each in told.drawings if each.name == "questions"), None)
+    drawn = next(
+        (each.data for each in told.drawings if each.name == "questions"), None
+    )
     if drawn is None:
         return {}
     names = ("estimate", "low", "high", "least")
     return {
-        label: {name: drawn[name][n] for name in names} for n, label in enumerate(drawn["labels"])
+        label: {name: drawn[name][n] for name in names}
+        for n, label in enumerate(drawn["labels"])
     }
 
 
@@ -197,7 +205,8 @@ def _met(result: CheckResult, told: Told, agreement: Estimate, words: Words) -> 
     if min(agreement.low, agreement.worst_low) > least:
         return words.text("uses.met")
     of_people = [
-        told.numbers.get(f"people.{name}") for name in ("agreement", "judge", "difference")
+        told.numbers.get(f"people.{name}")
+        for name in ("agreement", "judge", "difference")
     ]
     known = [found for found in of_people if isinstance(found, Estimate)]
     if len(known) < len(of_people):

@@ -45,7 +45,16 @@ def missing(value: Any) -> bool:
     )
 
 
-EXAMINED = ("least", "margin", "prevalence", "epsilon", "alpha", "delta", "ignore", "tried")
+EXAMINED = (
+    "least",
+    "margin",
+    "prevalence",
+    "epsilon",
+    "alpha",
+    "delta",
+    "ignore",
+    "tried",
+)
 """Options of an examination, which sentences name."""
 READ = ("judge", "criterion", "text")
 """Options that say which column is what."""
@@ -72,7 +81,9 @@ def options_of_run(run: FinishedRun) -> dict[str, str]:
     an option of a check of its folder."""
     alone = run.choices.get("analysis") in CHECKS
     analysis = "analysis" if alone else f"analysis.{CHECKS[0]}"
-    spelled = _spelled("labels", f"undogmatic check {as_typed(run.folder)} --labels", " ")
+    spelled = _spelled(
+        "labels", f"undogmatic check {as_typed(run.folder)} --labels", " "
+    )
     for option in EXAMINED:
         spelled |= _spelled(option, f"{analysis}.{option}", "=")
     for option in READ:
@@ -97,7 +108,8 @@ class Words:
     def __init__(
         self,
         language: str,  # one of those that `report/texts` has
-        texts: Iterable[Path] = (),  # of what the report speaks of: analyses, dataset, sweep
+        # of what the report speaks of: analyses, dataset, sweep
+        texts: Iterable[Path] = (),
         units: str | None = None,  # None: the general word
         strict: bool = False,
         # of a score; None where the scale is not known: as many as the size of the number asks for
@@ -109,9 +121,8 @@ class Words:
         self.decimals = 1 if decimals is None else decimals
         self.options = OF_CHECK
         self.only_judge: str | None = None  # of a run by one judge, called by its style
-        self.beside = (  # marks the files of a report that lies beside the same in another language
-            ""
-        )
+        # marks the files of a report that lies beside the same in another language
+        self.beside = ""
         self.own = own if own is not None and own.counts else None
         ends = None if self.own is None else self.own.bottom - self.own.top
         self._quoting = f".{self.decimals if ends is None else decimals_of(abs(ends))}f"
@@ -128,7 +139,11 @@ class Words:
             )
         ]
         # Braces would make it a value that nobody gives.
-        self.units = re.sub("[{}]", "", units) if units is not None else self.text("common.units")
+        self.units = (
+            re.sub("[{}]", "", units)
+            if units is not None
+            else self.text("common.units")
+        )
         self._marks = {
             ord(","): self.text("common.thousands_mark"),
             ord("."): self.text("common.decimal_mark"),
@@ -176,7 +191,9 @@ class Words:
         """Those that speak of scores by this rubric."""
         wording = rubric.wordings.get(language)
         unit = None if wording is None else wording.unit
-        return cls(language, texts, unit, decimals=decimals_of(rubric.maximum - rubric.minimum))
+        return cls(
+            language, texts, unit, decimals=decimals_of(rubric.maximum - rubric.minimum)
+        )
 
     def find(self, key: str) -> str | None:
         """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section
@@ -202,9 +219,13 @@ class Words:
         """One of the report's own wordings. Raises MissingWording."""
         wording = self.find(key)
         if wording is None:
-            raise MissingWording(f"there is no wording `{key}` in language {self.language!r}")
+            raise MissingWording(
+                f"there is no wording `{key}` in language {self.language!r}"
+            )
         try:
-            return _Formatter(self, key.partition(".")[0], values).vformat(wording, (), values)
+            return _Formatter(self, key.partition(".")[0], values).vformat(
+                wording, (), values
+            )
         except KeyError as error:
             what = f"the wording `{key}` in language {self.language!r} uses {error}"
             raise MissingWording(
@@ -219,12 +240,18 @@ class Words:
         except MissingWording:
             if self.strict:
                 raise
-            values = ", ".join(f"{k} = {self.number(v)}" for k, v in finding.values.items())
+            values = ", ".join(
+                f"{k} = {self.number(v)}" for k, v in finding.values.items()
+            )
             return f"[{finding.key}] {values}".rstrip()
 
     def answered(self, finding: Finding) -> str:
         """A verdict with its answer in one word before it: "Not yet. The judge ranks ..."."""
-        word = "" if finding.answer is None else f"{self.text(f'common.answer.{finding.answer}')}. "
+        word = (
+            ""
+            if finding.answer is None
+            else f"{self.text(f'common.answer.{finding.answer}')}. "
+        )
         return word + self.say(finding)
 
     def name(self, word: str, section: str | None = None) -> str:
@@ -233,7 +260,11 @@ class Words:
         word = str(word)
         if self.turned:  # a higher score is a lower grade
             word = TURNED.get(word, word)
-        known = self._value(word, section) or self.metric(word) or self.find(f"columns.{word}")
+        known = (
+            self._value(word, section)
+            or self.metric(word)
+            or self.find(f"columns.{word}")
+        )
         return known or self.find(f"{word}.title") or visible(word)
 
     def heading(self, word: str, section: str | None = None) -> str:
@@ -296,7 +327,9 @@ class Words:
             return ".1f" if unit in ("score", "seconds") else "d"
         return _significant(largest)
 
-    def figure(self, metric: str, value: float, interval: Sequence[float], unit: Unit) -> str:
+    def figure(
+        self, metric: str, value: float, interval: Sequence[float], unit: Unit
+    ) -> str:
         """A metric's value and interval as part of a sentence: "right on 84% of the pairs (interval
         [75%, 90%])"; the words are `<analysis>.said.<rest>`, else the metric's label stands before
         its value."""
@@ -352,11 +385,17 @@ class Words:
         """
         only, _, criterion = name.partition(" (")
         if spec == "judge" and only == self.only_judge:
-            return self.text("common.this_judge") + visible(f" ({criterion}" if criterion else "")
+            return self.text("common.this_judge") + visible(
+                f" ({criterion}" if criterion else ""
+            )
         if spec == "judge" and (called := _A_JUDGE.fullmatch(name)):
             return self.text("common.this_judge") + visible(called[1] or "")
         plain = _ONLY_WORDS.fullmatch(name)
-        return visible(name) if plain is None else f"“{visible(plain[1])}”{visible(plain[2] or '')}"
+        return (
+            visible(name)
+            if plain is None
+            else f"“{visible(plain[1])}”{visible(plain[2] or '')}"
+        )
 
     def number(self, value: Any, spec: str = "") -> str:
         """A value in the language's way of writing; see `texts/en.yaml` for the specs. None and NaN
@@ -366,7 +405,9 @@ class Words:
         elif isinstance(value, bool):
             written = self.text("common.yes" if value else "common.no")
         elif isinstance(value, numbers.Real):
-            written = self._real(float(value), spec, whole=isinstance(value, numbers.Integral))
+            written = self._real(
+                float(value), spec, whole=isinstance(value, numbers.Integral)
+            )
         elif isinstance(value, Mapping):
             written = ", ".join(f"{k} {self.number(v, spec)}" for k, v in value.items())
         elif isinstance(value, Iterable) and not isinstance(value, str):
@@ -375,7 +416,9 @@ class Words:
                 parts.reverse()  # the lower end is the other one
             shown = [self.number(v, spec) for v in parts]
             written = ", ".join(shown)
-            if len(parts) == 2 and all(missing(v) or isinstance(v, numbers.Real) for v in parts):
+            if len(parts) == 2 and all(
+                missing(v) or isinstance(v, numbers.Real) for v in parts
+            ):
                 ends = self.text("common.interval_separator").join(shown)
                 written = NOTHING if all(map(missing, parts)) else f"[{ends}]"
         else:
@@ -385,7 +428,11 @@ class Words:
     def cell(self, column: str, value: Any, section: str | None = None) -> str:
         """A table's cell that is no number, or one by itself."""
         if isinstance(value, str):
-            return self.name(value, section) if column == "metric" else self.value(value, section)
+            return (
+                self.name(value, section)
+                if column == "metric"
+                else self.value(value, section)
+            )
         return self.number(value)
 
     def placed(self, score: float) -> float:
@@ -420,7 +467,9 @@ class Words:
         """Seconds, or minutes and hours when there are many."""
         if missing(seconds):
             return NOTHING
-        length, unit = (1, "s") if seconds < 90 else (60, "min") if seconds < 5400 else (3600, "h")
+        length, unit = (
+            (1, "s") if seconds < 90 else (60, "min") if seconds < 5400 else (3600, "h")
+        )
         return f"{self.number(seconds / length, '.1f')} {unit}"
 
     def _real(self, value: float, spec: str, whole: bool) -> str:
@@ -436,7 +485,9 @@ class Words:
             return "−∞" if value < 0 else "∞"
         if spec == "":
             spec = (
-                "d" if whole or (value.is_integer() and abs(value) >= 10) else _significant(value)
+                "d"
+                if whole or (value.is_integer() and abs(value) >= 10)
+                else _significant(value)
             )
         if spec.endswith("d"):
             spec = spec[:-1] + (",.0f" if abs(value) >= 10000 else ".0f")
@@ -466,9 +517,12 @@ def decimals_of(span: float) -> int:
 
 def glossary(language: str) -> Mapping[str, str]:
     """What the terms of reports mean, by term. `docs/glossary.md` says the same."""
-    told: Mapping[str, str] = read(REPORT_TEXTS / f"{language}.yaml").get("glossary", {})
+    told: Mapping[str, str] = read(REPORT_TEXTS / f"{language}.yaml").get(
+        "glossary", {}
+    )
     return dict(
-        (term, meaning) for term, _, meaning in (each.partition(": ") for each in told.values())
+        (term, meaning)
+        for term, _, meaning in (each.partition(": ") for each in told.values())
     )
 
 
@@ -491,8 +545,12 @@ SPECS: Mapping[Unit, str] = {"share": ".0%", "p": "bare_p", "usd": ".4f", "count
 
 def _size(values: Iterable[float | None]) -> tuple[float, bool]:
     """The largest of these numbers without its sign, and whether all of them are whole."""
-    present = [float(value) for value in values if value is not None and not missing(value)]
-    return max(map(abs, present), default=0.0), all(value.is_integer() for value in present)
+    present = [
+        float(value) for value in values if value is not None and not missing(value)
+    ]
+    return max(map(abs, present), default=0.0), all(
+        value.is_integer() for value in present
+    )
 
 
 def spec_for(value: float) -> str:
@@ -522,14 +580,27 @@ class _Formatter(string.Formatter):
     def __init__(self, words: Words, section: str, values: Mapping[str, Any]) -> None:
         self.words, self.section, self.values = words, section, values
 
-    def parse(self, format_string: Any) -> Iterator[tuple[str, str | None, str | None, str | None]]:
+    def parse(
+        self, format_string: Any
+    ) -> Iterator[tuple[str, str | None, str | None, str | None]]:
         """Read a wording; the words after a count of one stand in the singular ("1 group is")."""
         after_one = False
         for literal, field, spec, conversion in super().parse(format_string):
-            yield (self.words.singular(literal) if after_one else literal), field, spec, conversion
-            count = None if field is None or spec not in ("", "d") else self.values.get(field)
+            yield (
+                (self.words.singular(literal) if after_one else literal),
+                field,
+                spec,
+                conversion,
+            )
+            count = (
+                None
+                if field is None or spec not in ("", "d")
+                else self.values.get(field)
+            )
             after_one = (
-                isinstance(count, numbers.Real) and not isinstance(count, bool) and count == 1
+                isinstance(count, numbers.Real)
+                and not isinstance(count, bool)
+                and count == 1
             )
 
     def get_field(
@@ -549,16 +620,21 @@ class _Formatter(string.Formatter):
             names = [value] if isinstance(value, str) else value
             named = format_spec == "name"
             shown = [
-                self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec)
+                self.words.name(v, self.section)
+                if named
+                else self.words.judge(str(v), format_spec)
                 for v in names
             ]
             return self.words.listed(shown)
         if format_spec == "title":
             return ", ".join(
-                self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value
+                self.words.find(f"{v}.title") or self.words.name(v, self.section)
+                for v in value
             )
         if format_spec.startswith("within "):
-            format_spec = _inside(list(value), self.values[format_spec.removeprefix("within ")])
+            format_spec = _inside(
+                list(value), self.values[format_spec.removeprefix("within ")]
+            )
         if format_spec == "amount" or format_spec.startswith("as "):
             unit: Unit = "" if format_spec == "amount" else self.values[format_spec[3:]]
             ends = list(value) if isinstance(value, Iterable) else [value]
@@ -574,4 +650,10 @@ class _Formatter(string.Formatter):
                 many.replace("#", self.words.number(value, "d")),
                 value == self.values[one[7:]],
             )
-        return self.words.number(value, format_spec) if not both else one if value == 1 else many
+        return (
+            self.words.number(value, format_spec)
+            if not both
+            else one
+            if value == 1
+            else many
+        )

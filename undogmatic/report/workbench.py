@@ -58,7 +58,9 @@ def bench(listed: Listed, words: Words) -> Bench:
     """The table, with those of its columns that say something, and the orders that they allow: its
     rows in the first of these, packed for the script, and plain for readers without it."""
     told = {
-        key: cells for key, cells in listed.cells.items() if any(cell is not None for cell in cells)
+        key: cells
+        for key, cells in listed.cells.items()
+        if any(cell is not None for cell in cells)
     }
     heads = {key: _column(key, cells, words) for key, cells in told.items()}
     digits = digits_of([score for scores in listed.scores.values() for score in scores])
@@ -76,7 +78,11 @@ def bench(listed: Listed, words: Words) -> Bench:
         for opened, cells in zip(listed.opened, cells_of_rows, strict=True)
     ]
     ordered = _in_order(rows, views[0], columns)
-    kept = ordered if len(ordered) <= MOST else [ordered[n] for n in some(np.arange(len(ordered)))]
+    kept = (
+        ordered
+        if len(ordered) <= MOST
+        else [ordered[n] for n in some(np.arange(len(ordered)))]
+    )
     order = words.text(f"bench.view_{listed.order}")
     notes = [
         *_left_out(len(rows), listed.total, order, words),
@@ -86,7 +92,9 @@ def bench(listed: Listed, words: Words) -> Bench:
     sentence = f"bench.begins_{views[0].name}"
     begins = ""
     if kept and words.find(sentence):
-        first = dict(zip(heads, zip(kept[0][1].cells, columns, strict=False), strict=False))
+        first = dict(
+            zip(heads, zip(kept[0][1].cells, columns, strict=False), strict=False)
+        )
         begins = _begins(sentence, kept[0][1].id, first, words)
     caption = listed.caption or words.text("bench.caption", n=len(rows))
     spoken = {key: words.text(f"bench.{key}") for key in _TOLD}
@@ -106,13 +114,15 @@ def bench(listed: Listed, words: Words) -> Bench:
     if any(len(part.text) > longest for _, row in kept for part in row.parts):
         notes.append(words.text("bench.cut", length=longest, file=listed.source))
     texts = [
-        "\n\n".join(part.text for part in row.parts if part.kind == "input") for _, row in kept
+        "\n\n".join(part.text for part in row.parts if part.kind == "input")
+        for _, row in kept
     ]
     most = fair_length([*map(len, texts)], PLAIN[0] + PLAIN[1] * len(kept))
     at, plain = [column.kind for column in columns].index("text"), []
     for (_, row), text in zip(kept, texts, strict=True):
         written = [
-            _written(value, column, words) for value, column in zip(row.cells, columns, strict=True)
+            _written(value, column, words)
+            for value, column in zip(row.cells, columns, strict=True)
         ]
         plain.append([*written[:at], cut(text, most), *written[at + 1 :]])
     numeric = [column.kind in ("number", "error", "heat") for column in columns]
@@ -124,7 +134,9 @@ def bench(listed: Listed, words: Words) -> Bench:
     return Bench(table, ids, notes, packed, words.text("bench.elsewhere"), begins)
 
 
-def _begins(sentence: str, item: str, cells: Mapping[str, tuple[Any, Column]], words: Words) -> str:
+def _begins(
+    sentence: str, item: str, cells: Mapping[str, tuple[Any, Column]], words: Words
+) -> str:
     """Say on which item one looks first and, where that is known, what was said of it."""
     said = {
         key: _written(*cells[key], words)
@@ -177,7 +189,9 @@ def _column(key: str, values: Sequence[Any], words: Words) -> Column:
     if key == "doubt":
         order = [words.text(f"common.level_{level}") for level in LEVELS]
     elif key == "agrees":
-        order = [words.text(f"bench.{level}") for level in ("same", "partly", "differs")]
+        order = [
+            words.text(f"bench.{level}") for level in ("same", "partly", "differs")
+        ]
     elif key == "label" and isinstance(known[0], str):
         kind, names = "mark", words.reader.names if words.reader is not None else ()
         places = {
@@ -185,7 +199,9 @@ def _column(key: str, values: Sequence[Any], words: Words) -> Column:
             for label in known
         }
         order = sorted(places, key=places.__getitem__)
-    flat = [end for value in known for end in (value if kind == "interval" else [value])]
+    flat = [
+        end for value in known for end in (value if kind == "interval" else [value])
+    ]
     digits = (
         0
         if kind in ("id", "text", "mark") or (key == "confidence" and max(flat) > 1)
@@ -194,7 +210,13 @@ def _column(key: str, values: Sequence[Any], words: Words) -> Column:
     return Column(words.text(f"bench.{key}"), kind, digits, order)
 
 
-KINDS = {"item": "id", "text": "text", "issues": "text", "interval": "interval", "error": "error"}
+KINDS = {
+    "item": "id",
+    "text": "text",
+    "issues": "text",
+    "interval": "interval",
+    "error": "error",
+}
 KINDS |= dict.fromkeys(("score", "label", "confidence", "spread"), "number")
 """The kinds of columns by name; any other is of marks."""
 ORDERS = (
@@ -210,7 +232,9 @@ ORDERS = (
 most."""
 
 
-def _in_order(rows: Sequence[Row], view: View, columns: Sequence[Column]) -> list[tuple[int, Row]]:
+def _in_order(
+    rows: Sequence[Row], view: View, columns: Sequence[Column]
+) -> list[tuple[int, Row]]:
     """The rows with their places in the data, as the view orders them; what has no value comes
     last."""
     numbered = list(enumerate(rows))
@@ -229,7 +253,9 @@ def _in_order(rows: Sequence[Row], view: View, columns: Sequence[Column]) -> lis
     return sorted(numbered, key=place)
 
 
-def _packed(fixed: Mapping[str, Any], rows: Sequence[tuple[int, Row]]) -> tuple[str, int]:
+def _packed(
+    fixed: Mapping[str, Any], rows: Sequence[tuple[int, Row]]
+) -> tuple[str, int]:
     """The rows with `fixed` as JSON, packed by gzip and written in base64, so that no text in them
     can be markup; what rows open to is cut until all keeps to PACKED. With that, the length to
     which it was cut."""
@@ -238,28 +264,37 @@ def _packed(fixed: Mapping[str, Any], rows: Sequence[tuple[int, Row]]) -> tuple[
     while True:
         longest = fair_length(lengths, budget)
         packer = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16)  # with the ends of gzip
-        pieces = [packer.compress(f'{_json(fixed)[:-1]},"rows":['.encode("utf-8", "replace"))]
+        pieces = [
+            packer.compress(f'{_json(fixed)[:-1]},"rows":['.encode("utf-8", "replace"))
+        ]
         # one after the other: all of them would be held three times
         for nth, (number, row) in enumerate(rows):
             written = {
                 "n": number,
                 "id": row.id,
                 "pair": row.pair,
-                "cells": [visible(cell) if isinstance(cell, str) else cell for cell in row.cells],
+                "cells": [
+                    visible(cell) if isinstance(cell, str) else cell
+                    for cell in row.cells
+                ],
                 "parts": [
                     (visible(title), visible(cut(text, longest)), kind)
                     for title, text, kind in row.parts
                 ],
             }
             pieces.append(
-                packer.compress(f"{',' * (nth > 0)}{_json(written)}".encode("utf-8", "replace"))
+                packer.compress(
+                    f"{',' * (nth > 0)}{_json(written)}".encode("utf-8", "replace")
+                )
             )
         packed = base64.b64encode(
             b"".join([*pieces, packer.compress(b"]}"), packer.flush()])
         ).decode()
         if len(packed) <= PACKED[0] + PACKED[1] * len(rows) or longest <= EXCERPT:
             return packed, longest
-        budget = int(budget * min(0.8, (PACKED[0] + PACKED[1] * len(rows)) / len(packed)))
+        budget = int(
+            budget * min(0.8, (PACKED[0] + PACKED[1] * len(rows)) / len(packed))
+        )
 
 
 def _json(value: Any) -> str:

@@ -48,7 +48,8 @@ def labelled_of(folder: RunFolder, prompt: Prompt) -> Labelled:
     first = {
         judgment.item_id: said(judgment)
         for judgment in folder.judgments
-        if (judgment.judge, judgment.criterion, judgment.repeat) == (judge, criterion, 0)
+        if (judgment.judge, judgment.criterion, judgment.repeat)
+        == (judge, criterion, 0)
     }
     known = [item for item in items if item.id in people and item.id in first]
     if not known:
@@ -57,7 +58,14 @@ def labelled_of(folder: RunFolder, prompt: Prompt) -> Labelled:
             f" judge is wrong. Label them: undogmatic review export {folder.path} --all"
         )
     return Labelled(
-        folder.path, rubric, criterion, known, people, first, prompt.task(rubric), undecided
+        folder.path,
+        rubric,
+        criterion,
+        known,
+        people,
+        first,
+        prompt.task(rubric),
+        undecided,
     )
 
 
@@ -94,7 +102,9 @@ def said(judgment: Judgment) -> Said:
     outcome = judgment.outcome
     if isinstance(outcome, Failure):
         return Said(why=f"{outcome.reason}: {outcome.message}")
-    return Said(score=outcome.score, category=outcome.category, why=outcome.rationale or "")
+    return Said(
+        score=outcome.score, category=outcome.category, why=outcome.rationale or ""
+    )
 
 
 class Desk:
@@ -106,7 +116,12 @@ class Desk:
     """
 
     def __init__(
-        self, session: Session, language: str, about: Mapping[str, str], reads: bool, sent: str
+        self,
+        session: Session,
+        language: str,
+        about: Mapping[str, str],
+        reads: bool,
+        sent: str,
     ) -> None:
         self.session, self.words = session, Words(language, [TEXTS])
         self._about = {**about, "language": language, "reads": reads, "sent": sent}
@@ -126,9 +141,15 @@ class Desk:
         }
         numeric = isinstance(labelled.rubric.scale, NumericScale)
         counts = {"tuning": len(tuning), "held_out": len(session.parts["held_out"])}
-        notes = [] if self._about["reads"] else [self.words.text("align.reads_none", **self._about)]
+        notes = (
+            []
+            if self._about["reads"]
+            else [self.words.text("align.reads_none", **self._about)]
+        )
         if numeric:
-            notes.append(self.words.text("align.agreement_means", margin=labelled.margin))
+            notes.append(
+                self.words.text("align.agreement_means", margin=labelled.margin)
+            )
         if labelled.undecided:
             notes.append(self.words.text("align.undecided", n=labelled.undecided))
         if session.later:
@@ -149,7 +170,9 @@ class Desk:
             "edits": told,
             "drafts": drafts,
             "fit": self._fit(),
-            "looks": [{"number": each.number, "sentences": self._look(each)} for each in looks],
+            "looks": [
+                {"number": each.number, "sentences": self._look(each)} for each in looks
+            ],
             "next_look": self._next_look(),
             "jobs": jobs,
             "error": error,
@@ -173,7 +196,9 @@ class Desk:
         breaks the prompt."""
         number = self.session.edit(text)
         due = len(self.session.parts["tuning"])
-        self._begin(number, due, lambda step: self.session.judge(number, "tuning", step))
+        self._begin(
+            number, due, lambda step: self.session.judge(number, "tuning", step)
+        )
         return number
 
     def look(self, number: int) -> None:
@@ -184,7 +209,9 @@ class Desk:
         due = len(self.session.parts["held_out"])
         self._begin(number, due, lambda step: self.session.look(number, step))
 
-    def _begin(self, number: int, total: int, work: Callable[[Callable[[], None]], Any]) -> None:
+    def _begin(
+        self, number: int, total: int, work: Callable[[Callable[[], None]], Any]
+    ) -> None:
         job = {"number": number, "done": 0, "total": total}
         self._jobs.append(job)
 
@@ -192,7 +219,8 @@ class Desk:
             job["done"] += 1
 
         def done() -> None:
-            error = self.words.text("align.broken")  # unless it ends in a way that is known
+            # unless it ends in a way that is known
+            error = self.words.text("align.broken")
             try:
                 with self._turn:
                     work(step)
@@ -205,7 +233,9 @@ class Desk:
 
         threading.Thread(target=done, daemon=True).start()
 
-    def _edit(self, edit: Edit, first: Mapping[str, float], looks: list[Look]) -> dict[str, Any]:
+    def _edit(
+        self, edit: Edit, first: Mapping[str, float], looks: list[Look]
+    ) -> dict[str, Any]:
         told: dict[str, Any] = {"number": edit.number, "text": edit.text, "at": edit.at}
         if not self.session.is_run(edit):
             return told | {"run": False}
@@ -213,7 +243,12 @@ class Desk:
         agrees, known = share(own)
         right = [item for item in own if own[item] == 1 and first[item] != 1]
         wrong = [item for item in own if own[item] != 1 and first[item] == 1]
-        told |= {"run": True, "agrees": agrees, "failed": len(own) - known, "right": right}
+        told |= {
+            "run": True,
+            "agrees": agrees,
+            "failed": len(own) - known,
+            "right": right,
+        }
         answers = {look.number: look.answer for look in looks}
         return told | {"wrong": wrong, "answer": answers.get(edit.number)}
 
@@ -223,7 +258,10 @@ class Desk:
         if not found.edits:
             return {"noise": False, "text": ""}
         key = "noise" if found.is_noise else "luck"
-        return {"noise": found.is_noise, "text": self.words.text(f"align.{key}", **found._asdict())}
+        return {
+            "noise": found.is_noise,
+            "text": self.words.text(f"align.{key}", **found._asdict()),
+        }
 
     def _next_look(self) -> str:
         from undogmatic.examinations.improvement import level_of
@@ -255,12 +293,20 @@ def sentences(look: Look, words: Words) -> list[str]:
         "low_share": look.edited.low,
         "high_share": look.edited.high,
     }
-    key = look.answer if look.gain is not None and look.rule != "identical" else look.rule
+    key = (
+        look.answer if look.gain is not None and look.rule != "identical" else look.rule
+    )
     if look.gain is not None:
         values |= dict(zip(("low", "high"), look.gain, strict=True))
         values["gain"] = look.edited.value - look.first
     told = [words.text(f"align.answer_{key}", **values)]
-    way = "first" if look.look == 1 else "again" if look.answer == "yes" else "again_first"
+    way = (
+        "first"
+        if look.look == 1
+        else "again"
+        if look.answer == "yes"
+        else "again_first"
+    )
     told.append(words.text(f"align.report_{way}", **values))
     if look.failed:
         told.append(words.text("align.failed", **values))
@@ -297,7 +343,11 @@ class _Handler(PageHandler):
     def post(self, path: str, sent: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Keep what is typed, run it, or look at the held-out part."""
         desk, text, number = self.server.desk, sent.get("text"), sent.get("number")
-        if path == "/draft" and isinstance(text, str) and isinstance(sent.get("key"), str):
+        if (
+            path == "/draft"
+            and isinstance(text, str)
+            and isinstance(sent.get("key"), str)
+        ):
             desk.session.draft(sent["key"], text)
             return {}
         if path == "/run" and isinstance(text, str):

@@ -54,7 +54,9 @@ def export(
         raise ConfigError(f"--seed is {seed}; it must be 0 or more.")
     folder = RunFolder.open(run, "RUN")
     items, journal = folder.items(), folder.judged()
-    chosen = queue.select(items, journal, budget, everything, random, np.random.default_rng(seed))
+    chosen = queue.select(
+        items, journal, budget, everything, random, np.random.default_rng(seed)
+    )
     shown = {entry.judgment.item_id for entry in chosen.entries}
     by_id = {item.id: item for item in items if item.id in shown}
     rows = queue.rows(chosen, by_id, folder.rubric, redact, blind)
@@ -68,11 +70,17 @@ def export(
     ):
         # The probability in full: it comes back by `--from-mlflow`.
         about = {key: str(row[key]) for key in (QUEUE, "rank", "why", PROBABILITY)}
-        flagged = queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure)
-        notes.append((entry.judgment, partial(of_judge, entry.judgment, flagged, about)))
+        flagged = queue.flagged(entry.judgment) or isinstance(
+            entry.judgment.outcome, Failure
+        )
+        notes.append(
+            (entry.judgment, partial(of_judge, entry.judgment, flagged, about))
+        )
     exported = _exported(folder, chosen, len(items), chosen.judged, written, words)
     seen = () if blind else (words.text("review.in_view"),)
-    return "\n".join([*exported, *seen, words.say(_logged(folder, items, notes, redact))])
+    return "\n".join(
+        [*exported, *seen, words.say(_logged(folder, items, notes, redact))]
+    )
 
 
 def import_labels(
@@ -106,14 +114,21 @@ def import_labels(
     """
     folder = RunFolder.open(run, "RUN")
     if filled is not None:
-        kept = [folder.path / name for name in (labels.FILE, labels.ALL, labels.LABELLED)]
+        kept = [
+            folder.path / name for name in (labels.FILE, labels.ALL, labels.LABELLED)
+        ]
         keep_apart(named("LABELS", filled), named("RUN", kept))
     answers: Said | None = None
     read: list[str] = []
     words = _words(folder)
     if filled is None:
-        answers = read_labels(folder.path, folder.judgments, uri=_tracking(folder).get("uri"))
-        source, rows = f"{HUMAN} in {answers.address}", [*answers.labels, *answers.waiting]
+        answers = read_labels(
+            folder.path, folder.judgments, uri=_tracking(folder).get("uri")
+        )
+        source, rows = (
+            f"{HUMAN} in {answers.address}",
+            [*answers.labels, *answers.waiting],
+        )
     else:
         path, rows, notes_read = labels.read_sheet(filled, columns, sheet)
         source, read = str(path), list(map(words.say, notes_read))
@@ -124,7 +139,13 @@ def import_labels(
         "labeller": labeller,
     }
     checked = labels.check(
-        source, rows, items=judged, rubric=rubric, before=before, revise=revise, **options
+        source,
+        rows,
+        items=judged,
+        rubric=rubric,
+        before=before,
+        revise=revise,
+        **options,
     )
     labels.append(folder.path, checked.new)
     standing = labels.read(folder.path)
@@ -148,7 +169,9 @@ def import_labels(
         for judgment in [j for j in by_item[label.item_id] if j.criterion == OVERALL]
         or by_item[label.item_id]
     ]
-    return "\n".join([*lines, *([words.say(_logged(folder, items, notes))] if notes else [])])
+    return "\n".join(
+        [*lines, *([words.say(_logged(folder, items, notes))] if notes else [])]
+    )
 
 
 def _words(folder: RunFolder) -> Words:
@@ -172,11 +195,19 @@ def _as_dataset(
         odd = seem_rescaled([label.label for label in standing], rubric) is not None
     except UndogmaticError as error:
         return [
-            words.text("review.no_files", file=str(folder.path / labels.FILE), why=str(error))
+            words.text(
+                "review.no_files", file=str(folder.path / labels.FILE), why=str(error)
+            )
         ], []
-    meant = f" dataset.label_scale=[{rubric.minimum:g},{rubric.maximum:g}]" if odd else ""
+    meant = (
+        f" dataset.label_scale=[{rubric.minimum:g},{rubric.maximum:g}]" if odd else ""
+    )
     whole = f"dataset.path={folder.path / labels.ALL}{meant}"
-    lines = [words.text("review.analyse", data=whole, labelled=str(folder.path / labels.LABELLED))]
+    lines = [
+        words.text(
+            "review.analyse", data=whole, labelled=str(folder.path / labels.LABELLED)
+        )
+    ]
     return lines if weighted else [*lines, words.text("review.unweighted")], items
 
 
@@ -187,12 +218,20 @@ def _remarks(answers: Said, standing: Sequence[Label], words: Words) -> list[str
         about = {"human": HUMAN, "traces": answers.traces, "store": answers.address}
         lines.append(words.text("review.not_in_mlflow", **about))
     if answers.others:
-        listed = ", ".join(f"{name} ({count})" for name, count in sorted(answers.others.items()))
+        listed = ", ".join(
+            f"{name} ({count})" for name, count in sorted(answers.others.items())
+        )
         lines.append(words.text("review.others", names=listed, human=HUMAN))
     there = {row.origin["assessment"] for row in answers.labels}
-    gone = [one for one in standing if one.store == answers.address and one.assessment not in there]
+    gone = [
+        one
+        for one in standing
+        if one.store == answers.address and one.assessment not in there
+    ]
     if gone:
-        places = ", ".join(one.place for one in gone[:3]) + (", ..." if len(gone) > 3 else "")
+        places = ", ".join(one.place for one in gone[:3]) + (
+            ", ..." if len(gone) > 3 else ""
+        )
         lines.append(words.text("review.gone", n=len(gone), places=places))
     return lines
 
@@ -216,8 +255,13 @@ def _logged(
     tracking = _tracking(folder)
     if tracking.get("traces") == 0:
         return Finding("review.no_traces")
-    started, hide = float(folder.facts.get("started", 0)), redact or bool(tracking.get("redact"))
-    return log_notes(folder.path, items, notes, started=started, uri=tracking.get("uri"), hide=hide)
+    started, hide = (
+        float(folder.facts.get("started", 0)),
+        redact or bool(tracking.get("redact")),
+    )
+    return log_notes(
+        folder.path, items, notes, started=started, uri=tracking.get("uri"), hide=hide
+    )
 
 
 def _exported(
@@ -233,20 +277,33 @@ def _exported(
         for why in ("failed", "flagged", "unflagged", "random")
     }
     certain, rows = len(chosen.entries) - counts["random"], len(chosen.entries)
-    listed = ", ".join(words.text(f"review.{why}", n=n) for why, n in counts.items() if n)
+    listed = ", ".join(
+        words.text(f"review.{why}", n=n) for why, n in counts.items() if n
+    )
     names = {"csv": str(written[0]), "jsonl": written[1].name}
-    lines = [words.text("review.written", **names, rows=rows, judged=judged, counts=listed)]
+    lines = [
+        words.text("review.written", **names, rows=rows, judged=judged, counts=listed)
+    ]
     if judged < items:
-        lines.append(words.text("review.not_judged", n=items - judged, run=str(folder.path)))
+        lines.append(
+            words.text("review.not_judged", n=items - judged, run=str(folder.path))
+        )
     if certain < chosen.candidates:
         left = chosen.candidates - certain
-        lines.append(words.text("review.budget", left=left, candidates=chosen.candidates))
+        lines.append(
+            words.text("review.budget", left=left, candidates=chosen.candidates)
+        )
     if certain > counts["failed"]:
         lines.append(
-            words.text("review.ranked" if chosen.order else "review.unranked", order=chosen.order)
+            words.text(
+                "review.ranked" if chosen.order else "review.unranked",
+                order=chosen.order,
+            )
         )
     if counts["failed"]:
-        lines.append(words.text("review.failed_first", several=int(len(chosen.names) > 1)))
+        lines.append(
+            words.text("review.failed_first", several=int(len(chosen.names) > 1))
+        )
     if counts["random"]:
         share = words.number(counts["random"] / chosen.remaining, ".4g")
         lines.append(words.text("review.random_rows", share=share))
@@ -255,12 +312,18 @@ def _exported(
     rubric, way = folder.rubric, f"undogmatic review import {folder.path} {written[0]}"
     return [
         *lines,
-        words.text("review.fill", scale=rubric.scale.span(), rubric=rubric.name, command=way),
+        words.text(
+            "review.fill", scale=rubric.scale.span(), rubric=rubric.name, command=way
+        ),
     ]
 
 
 def _imported(
-    folder: RunFolder, checked: labels.Checked, standing: Sequence[Label], items: int, words: Words
+    folder: RunFolder,
+    checked: labels.Checked,
+    standing: Sequence[Label],
+    items: int,
+    words: Words,
 ) -> list[str]:
     labelled, labellers = (
         len({label.item_id for label in standing}),
@@ -283,6 +346,8 @@ def _imported(
         lines.append(words.text("review.only_comment", n=checked.only_comment))
     if 0 < checked.random_labelled < checked.random:
         lines.append(
-            words.text("review.random_part", labelled=checked.random_labelled, n=checked.random)
+            words.text(
+                "review.random_part", labelled=checked.random_labelled, n=checked.random
+            )
         )
     return lines

@@ -26,7 +26,9 @@ def drawn(
     """The `n` items of a file that are drawn at random, or evenly from the values of the column
     `by`. Raises ConfigError."""
     if not 1 <= n <= len(entries):
-        raise ConfigError(f"--random is {n}; {file} has {len(entries)} items to draw from.")
+        raise ConfigError(
+            f"--random is {n}; {file} has {len(entries)} items to draw from."
+        )
     rng = np.random.default_rng(seed)
     if by is None:
         return [entries[place] for place in rng.permutation(len(entries))[:n]]

@@ -22,7 +22,8 @@ from undogmatic.errors import DataError, StorageError
 from undogmatic.safety import files
 
 COLUMNS = ("item", "rater", "label", "comment", WHEN, MARK, SHOWN)
-SECONDS = 20  # to wait for another process, which holds the lock for as long as it writes one label
+# to wait for another process, which holds the lock for as long as it writes one label
+SECONDS = 20
 Row = dict[str, str]
 Key = tuple[str, str]
 """An item as the table has it now, and who labelled it."""
@@ -76,14 +77,19 @@ class LabelFile:
             self.read()
             before = self.kept.by_key.get(key)
             # Another program that held an older state of the file may have saved it over ours.
-            gone = [own for known, own in self._mine.items() if known not in self.kept.by_key]
+            gone = [
+                own
+                for known, own in self._mine.items()
+                if known not in self.kept.by_key
+            ]
             if before is None and not gone and self._as_ours:
                 with files.Log(self.path) as log:
                     log.add(self._line(row))
                 self.kept.rows.append(row)
                 self.kept.by_key[key] = row
             else:
-                row = (before or {}) | row  # what others wrote in columns of their own stays
+                # what others wrote in columns of their own stays
+                row = (before or {}) | row
                 rows = [row if each is before else each for each in self.kept.rows]
                 self._write([*rows, *gone, *([row] if before is None else [])])
                 self._seen = None
@@ -101,7 +107,9 @@ class LabelFile:
         names = [name.strip() for name in header.cells]
         if not set(names) >= SHEET:
             way = "It is no file of labels that this command wrote. Name another with --out"
-            raise DataError(f"{self.path}:1: the columns are {', '.join(names[:8])}. {way}.")
+            raise DataError(
+                f"{self.path}:1: the columns are {', '.join(names[:8])}. {way}."
+            )
         rows, places = [], []
         for line in lines:
             if len(line.cells) > len(names):
@@ -109,7 +117,9 @@ class LabelFile:
                 raise DataError(f"{self.path}:{line.first}: {what}.")
             # A row that somebody typed may end early.
             cells = [files.as_written(cell) for cell in line.cells]
-            row = dict.fromkeys([*names, *COLUMNS], "") | dict(zip(names, cells, strict=False))
+            row = dict.fromkeys([*names, *COLUMNS], "") | dict(
+                zip(names, cells, strict=False)
+            )
             rows.append(row)
             places.append(f"{self.path}:{line.first}")
         self.columns = [*names, *(name for name in COLUMNS if name not in names)]
@@ -119,7 +129,8 @@ class LabelFile:
 
     def _write(self, rows: Sequence[Row]) -> None:
         mode = files.OWN
-        with contextlib.suppress(OSError):  # colleagues who may read and write it shall go on to
+        # colleagues who may read and write it shall go on to
+        with contextlib.suppress(OSError):
             mode = self.path.stat().st_mode & 0o777
         files.write(self.path, self._text(rows), mode)
 
@@ -148,12 +159,15 @@ class LabelFile:
             place.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(place, thread_local=False)
             lock.acquire(timeout=SECONDS)
-            with contextlib.suppress(OSError):  # another user of the machine may have made it
+            # another user of the machine may have made it
+            with contextlib.suppress(OSError):
                 place.chmod(files.ALL)
         except Timeout:
             way = "Label the item again; if that does not help, end the other command"
             what = f"another process has held {place} for {SECONDS} seconds"
-            raise StorageError(f"{self.path} cannot be written ({what}). {way}.") from None
+            raise StorageError(
+                f"{self.path} cannot be written ({what}). {way}."
+            ) from None
         except (OSError, NotImplementedError) as error:
             raise files.refused(place, error) from None
         try:

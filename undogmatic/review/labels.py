@@ -57,7 +57,10 @@ def read_sheet(
 
     file, notes = table_file(path, "LABELS"), list[Finding]()
     with opened(file) as content:
-        about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
+        about = {
+            "file": file.name,
+            "file_hash": hashlib.file_digest(content, "sha256").hexdigest(),
+        }
     rows = table_rows(file, (), False, sheet, notes, door=IMPORT)
     found = find_labels(
         cells_of([row for _, row in rows], flat=False), str(file), dict(columns or {})
@@ -71,7 +74,9 @@ def read_sheet(
             raise DataError(
                 f"{file}:{line}: the field `{missing[0]}` is missing; fields: {fields}."
             )
-        filled.append(Filled(f"{file}:{line}", cells, about | {"line": line}, quoted=loose))
+        filled.append(
+            Filled(f"{file}:{line}", cells, about | {"line": line}, quoted=loose)
+        )
     return file, filled, [*notes, *found.notes]
 
 
@@ -91,7 +96,9 @@ def number(value: Any) -> float | None:
     """The finite number that a cell holds, or None."""
     if isinstance(value, str):
         return number_of(value.strip())
-    return float(value) if type(value) in (int, float) and math.isfinite(value) else None
+    return (
+        float(value) if type(value) in (int, float) and math.isfinite(value) else None
+    )
 
 
 def parse_scale(text: str) -> tuple[float, float]:
@@ -132,11 +139,14 @@ def check(
         DataError: Every problem with its place (the first SHOWN of them).
     """
     stand = {(one.item_id, one.labeller): one for one in before}
-    named = {one.assessment: one.labeller for one in before if one.assessment is not None}
+    named = {
+        one.assessment: one.labeller for one in before if one.assessment is not None
+    }
     labelled, now = {one.item_id for one in before}, time.time()
     problems: list[str] = []
     here: dict[tuple[str, str], Label] = {}
-    numbers: list[float] = []  # as numbers, to see whether they seem to be on another scale
+    # as numbers, to see whether they seem to be on another scale
+    numbers: list[float] = []
     blank = only_comment = 0
     drawn: dict[str, bool] = {}  # items drawn at random: whether labelled
     for row in rows:
@@ -149,13 +159,17 @@ def check(
             only_comment += not empty(row.cells.get("comment"))
             continue
         typed = "" if empty(cell := row.cells.get("labeller")) else str(cell).strip()
-        who = typed or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
+        who = (
+            typed or named.get(row.origin.get("assessment", "")) or labeller or NAMELESS
+        )
         key, wrong = (item, who), list[str]()
         earlier = stand.get(key)
         if earlier is not None and _still_shown(row, earlier, rubric):
             label: Label | None = earlier.model_copy(update=dict(row.origin))
         else:
-            label = _label(row, item, items, rubric, scale, wrong, labeller=who, imported=now)
+            label = _label(
+                row, item, items, rubric, scale, wrong, labeller=who, imported=now
+            )
             numbers += [] if label is None else [label.label]
         if label is not None:
             wrong = _contradicts(label, here.get(key), None if revise else earlier)
@@ -163,16 +177,31 @@ def check(
             if item in drawn:
                 drawn[item] = True
         problems += [f"{row.place}: {problem[:LONGEST_PROBLEM]}" for problem in wrong]
-    if scale is None and not problems and (odd := seem_rescaled(numbers, rubric)) is not None:
+    if (
+        scale is None
+        and not problems
+        and (odd := seem_rescaled(numbers, rubric)) is not None
+    ):
         other = (
-            f"--scale 0-{(rubric.maximum - rubric.minimum) / 10:g} maps them (or --scale 1-5, ...)"
+            f"--scale 0-{(rubric.maximum - rubric.minimum) / 10:g} maps them (or "
+            "--scale 1-5, ...)"
         )
         same = f"If they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
-        problems.append(f"{source}: {odd} If they are on another scale: {other}. {same}")
+        problems.append(
+            f"{source}: {odd} If they are on another scale: {other}. {same}"
+        )
     if problems:
-        more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
+        more = (
+            f"\n... and {len(problems) - SHOWN} more problems."
+            if len(problems) > SHOWN
+            else ""
+        )
         raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
-    known = {key for key, one in here.items() if key in stand and stand[key].label == one.label}
+    known = {
+        key
+        for key, one in here.items()
+        if key in stand and stand[key].label == one.label
+    }
     again, new = (
         [stand[key] for key in here if key in known],
         [one for key, one in here.items() if key not in known],
@@ -230,7 +259,9 @@ def _label(
     is added there."""
     cells, value, label, probability = row.cells, _given(row, rubric), 0.0, None
     if item not in items:
-        wrong.append(f"the item {brief(item)} is not one of the {len(items)} that this run judged.")
+        wrong.append(
+            f"the item {brief(item)} is not one of the {len(items)} that this run judged."
+        )
     try:
         label = rubric.read(value, None if scale is None else LabelScale(ends=scale))
     except ValueError as error:
@@ -251,7 +282,8 @@ def _label(
                 " exported."
             )
     texts = {
-        name: None if empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")
+        name: None if empty(cells.get(name)) else str(cells[name])
+        for name in ("comment", "queue")
     }
     more["in_view"] = not empty(cells.get("score")) or "trace" in row.origin
     more |= texts | {
@@ -270,16 +302,22 @@ def _label(
 def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> list[str]:
     """What is wrong if the same labeller gave the item another label here or in an earlier
     import."""
-    start = f"{label.labeller!r} labels the item {label.item_id!r} {label.as_given}, but"
+    start = (
+        f"{label.labeller!r} labels the item {label.item_id!r} {label.as_given}, but"
+    )
     if here is not None and here.label != label.label:
         way_out = (
-            "" if label.trace is None else " Delete one of them in MLflow, or correct it there."
+            ""
+            if label.trace is None
+            else " Delete one of them in MLflow, or correct it there."
         )
         return [f"{start} {here.as_given} at {here.place}.{way_out}"]
     if earlier is None or earlier.label == label.label:
         return []
     where = f"{earlier.place}, imported earlier"
-    return [f"{start} {earlier.as_given} before ({where}). If the new label counts: --revise."]
+    return [
+        f"{start} {earlier.as_given} before ({where}). If the new label counts: --revise."
+    ]
 
 
 def write_datasets(
@@ -303,7 +341,10 @@ def write_datasets(
     for label in labels:
         by_item.setdefault(label.item_id, []).append(label)
     several_queues = len({label.queue for label in labels}) > 1
-    rows = [_dataset_row(item, by_item.get(item.id, []), rubric, several_queues) for item in items]
+    rows = [
+        _dataset_row(item, by_item.get(item.id, []), rubric, several_queues)
+        for item in items
+    ]
     labelled = [row for row in rows if row["id"] in by_item]
     known = all("inclusion_probability" in row for row in labelled)
     if len(labelled) == len(rows):  # nothing was chosen
@@ -312,7 +353,8 @@ def write_datasets(
         known = True
     for name, kept in ((ALL, rows), (LABELLED, labelled)):
         files.write(
-            folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
+            folder / name,
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept),
         )
     return known
 
@@ -327,7 +369,9 @@ def _dataset_row(
         "pair": item.pair,
     }
     row |= {"parent": item.parent, "maker": item.maker}
-    row |= {k: v for k, v in item.metadata.items() if k not in {*row, "label", "labels"}}
+    row |= {
+        k: v for k, v in item.metadata.items() if k not in {*row, "label", "labels"}
+    }
     if item.label is not None:
         row["dataset_label"] = item.label
     if labels:
@@ -338,12 +382,16 @@ def _dataset_row(
         if rubric.scale.contains(fmean(values)):
             row["label"] = write(fmean(values))
         else:
-            row["labels"] = {OVERALL: {label.labeller: write(label.label) for label in labels}}
+            row["labels"] = {
+                OVERALL: {label.labeller: write(label.label) for label in labels}
+            }
         row |= {"label_count": len(values), "label_spread": max(values) - min(values)}
         row |= {IN_VIEW: True} if any(label.in_view for label in labels) else {}
         probabilities = {label.inclusion_probability for label in labels}
         if 1.0 in probabilities:
             row["inclusion_probability"] = 1.0
-        elif len(probabilities) == 1 and None not in probabilities and not several_queues:
+        elif (
+            len(probabilities) == 1 and None not in probabilities and not several_queues
+        ):
             row["inclusion_probability"] = probabilities.pop()
     return {k: v for k, v in row.items() if v is not None}

@@ -14,7 +14,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from undogmatic.datasets.by_row import MARK, SHOWN, columns_cell, marks_of, places, row_ids
+from undogmatic.datasets.by_row import (
+    MARK,
+    SHOWN,
+    columns_cell,
+    marks_of,
+    places,
+    row_ids,
+)
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, OrderedScale, Rubric, UnorderedScale
@@ -23,7 +30,8 @@ from undogmatic.review.server import LocalServer, PageHandler
 from undogmatic.safety.outside import brief
 
 LONGEST_COMMENT = 20_000
-MOST_BUTTONS = 11  # a numeric scale of more levels has a field into which the number is typed
+# a numeric scale of more levels has a field into which the number is typed
+MOST_BUTTONS = 11
 Scale = NumericScale | OrderedScale | UnorderedScale
 
 
@@ -81,7 +89,8 @@ class Sheet:
         self.lock = threading.Lock()
         self.places = {entry.id: n for n, entry in enumerate(self.entries)}
         self.file = LabelFile(self.out, self._find)
-        self._counted: Kept | None = None  # the state of the file for which `_done` holds
+        # the state of the file for which `_done` holds
+        self._counted: Kept | None = None
         self._done = set[int]()  # places of items that the rater has labelled
         self._count()
         for place, row in zip(self.file.kept.places, self.file.kept.rows, strict=True):
@@ -93,7 +102,9 @@ class Sheet:
                 way = "Name another file with --out, or the scale of its labels with --scale"
                 raise DataError(f"{place}: the label {error}. {way}.") from None
 
-    def label(self, item: str, given: Any, comment: str = "", was: str | None = None) -> Answer:
+    def label(
+        self, item: str, given: Any, comment: str = "", was: str | None = None
+    ) -> Answer:
         """Keep a label; `given` None takes it back, `was` is the rater's own label that the page
         knew of. Raises ValueError for one that is off the scale, or of no item, and
         UndogmaticError where it cannot be written."""
@@ -102,9 +113,22 @@ class Sheet:
             raise ValueError(f"there is no item {brief(item)}")
         label = "" if given is None else self._written(self.scale.read(given))
         with contextlib.suppress(ValueError):  # 7.0 and 7 are one grade
-            was = None if was is None else self._written(self.scale.read(self._read(was)))
-        entry, now = self.entries[place], datetime.now(UTC).isoformat(timespec="seconds")
-        values = (item, self.rater, label, comment[:LONGEST_COMMENT], now, entry.mark, entry.shown)
+            was = (
+                None if was is None else self._written(self.scale.read(self._read(was)))
+            )
+        entry, now = (
+            self.entries[place],
+            datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        values = (
+            item,
+            self.rater,
+            label,
+            comment[:LONGEST_COMMENT],
+            now,
+            entry.mark,
+            entry.shown,
+        )
         with self.lock:
             before = self.file.keep(item, dict(zip(COLUMNS, values, strict=True)))
             earlier = (before or {}).get("label") or None
@@ -119,7 +143,11 @@ class Sheet:
         return _number(label) if isinstance(self.scale, NumericScale) else label
 
     def _written(self, value: float) -> str:
-        return f"{value:.10g}" if isinstance(self.scale, NumericScale) else self.scale.write(value)
+        return (
+            f"{value:.10g}"
+            if isinstance(self.scale, NumericScale)
+            else self.scale.write(value)
+        )
 
     def _find(self, rows: Sequence[Mapping[str, str]]) -> list[str | None]:
         return found_in(self.every or self.entries, self.numbered, rows)
@@ -127,7 +155,9 @@ class Sheet:
     def _count(self) -> None:
         """Count the items that the rater has labelled, where the file was read since."""
         if self._counted is not self.file.kept:
-            self._done = {n for n, entry in enumerate(self.entries) if self._is_done(entry)}
+            self._done = {
+                n for n, entry in enumerate(self.entries) if self._is_done(entry)
+            }
             self._counted = self.file.kept
 
     def _is_done(self, entry: Entry) -> bool:
@@ -164,7 +194,11 @@ class Sheet:
             "said": {},
         }
         if row is not None and row["label"]:
-            known |= {"label": row["label"], "comment": row["comment"], "said": dict(entry.said)}
+            known |= {
+                "label": row["label"],
+                "comment": row["comment"],
+                "said": dict(entry.said),
+            }
         return known
 
     def about(self) -> dict[str, Any]:
@@ -183,7 +217,10 @@ class Sheet:
             "out": self.out.name,
             "marks": marks,
         }
-        facts |= {"next": self._next(-1), "reveals": any(entry.said for entry in self.entries)}
+        facts |= {
+            "next": self._next(-1),
+            "reveals": any(entry.said for entry in self.entries),
+        }
         options: Sequence[str] = ()
         if isinstance(scale, NumericScale):
             facts |= {"minimum": scale.minimum, "maximum": scale.maximum}
@@ -222,13 +259,19 @@ def scale_of(typed: str) -> Scale:
 
     try:
         if "<" in typed:
-            return OrderedScale(categories=tuple(word.strip() for word in typed.split("<")))
+            return OrderedScale(
+                categories=tuple(word.strip() for word in typed.split("<"))
+            )
         if "," in typed:
-            return UnorderedScale(categories=tuple(word.strip() for word in typed.split(",")))
+            return UnorderedScale(
+                categories=tuple(word.strip() for word in typed.split(","))
+            )
         low, dots, high = typed.partition(".." if ".." in typed else "-")
         if dots and low and high:
             return NumericScale(
-                minimum=float(low), maximum=float(high), step=None if dots == ".." else 1.0
+                minimum=float(low),
+                maximum=float(high),
+                step=None if dots == ".." else 1.0,
             )
     except (ValidationError, ValueError):
         pass
@@ -317,7 +360,9 @@ def read_entries(
 
     frame = read_frame(path, sheet, unit=unit)
     found = find_texts(frame.cells, path, text, item, every=True)
-    named = [("--reveal", name) for name in hidden] + ([] if by is None else [("--by", by)])
+    named = [("--reveal", name) for name in hidden] + (
+        [] if by is None else [("--by", by)]
+    )
     if unknown := [(option, name) for option, name in named if name not in frame.cells]:
         listed = ", ".join(map(str, frame.cells.columns))
         option, name = unknown[0]
@@ -330,18 +375,24 @@ def read_entries(
     columns = columns_cell(texts)
     entries: dict[str, Entry] = {}
     nameless = list[str]()
-    rows = zip(frame.places, numbers, marks, frame.cells.to_dict("records"), strict=True)
+    rows = zip(
+        frame.places, numbers, marks, frame.cells.to_dict("records"), strict=True
+    )
     for place, number, mark, row in rows:
         shown = {name: str(row[name]) for name in texts if row[name] is not None}
         if not shown:
             continue
-        key = number or next((str(row[name]) for name in ids if row[name] is not None), None)
+        key = number or next(
+            (str(row[name]) for name in ids if row[name] is not None), None
+        )
         if key is None:
             nameless.append(place)
             continue
         said = {name: str(row[name]) for name in hidden if row[name] is not None}
         drawn_by = "" if by is None or row[by] is None else str(row[by])
-        before = entries.setdefault(key, Entry(key, shown, said, mark or "", columns, drawn_by))
+        before = entries.setdefault(
+            key, Entry(key, shown, said, mark or "", columns, drawn_by)
+        )
         if before.texts != shown:
             way = "Name the column that tells the items apart: --item COLUMN"
             raise DataError(
@@ -355,7 +406,10 @@ def read_entries(
     notes = [*frame.notes, *found.notes, *frame.problems]
     if nameless:
         notes.append(
-            Finding("table.no_id", {"n": len(nameless), "column": ids[0], "place": nameless[0]})
+            Finding(
+                "table.no_id",
+                {"n": len(nameless), "column": ids[0], "place": nameless[0]},
+            )
         )
     return Table(list(entries.values()), not ids, notes)
 
@@ -382,7 +436,9 @@ def read_rubric(path: str) -> tuple[Scale, dict[str, str]]:
             {key: value for key, value in plain.items() if key != "_target_"}
         )
     except ValidationError as error:
-        raise DataError(f"{path} is no rubric that can be used ({first_problem(error)}).") from None
+        raise DataError(
+            f"{path} is no rubric that can be used ({first_problem(error)})."
+        ) from None
     return scale_and_questions(rubric)
 
 

@@ -13,7 +13,15 @@ import pandas as pd
 
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.calibration import Measure, choose, measured, uncertainties
-from undogmatic.records.records import NO_VERDICT, Failure, Item, Judgment, Key, Verdict, digest
+from undogmatic.records.records import (
+    NO_VERDICT,
+    Failure,
+    Item,
+    Judgment,
+    Key,
+    Verdict,
+    digest,
+)
 from undogmatic.records.redaction import redact_item, redact_judgment
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import NumericScale, Rubric
@@ -39,9 +47,11 @@ class Entry(NamedTuple):
 
     judgment: Judgment
     why: Why
-    inclusion: float  # the probability with which it came in, 1 unless it was drawn at random
+    # the probability with which it came in, 1 unless it was drawn at random
+    inclusion: float
     value: float | None = (
-        None  # by which it was ranked, by whichever judge (None: a failure, or nothing to rank by)
+        # by which it was ranked, by whichever judge (None: a failure, or nothing to rank by)
+        None
     )
 
 
@@ -52,14 +62,17 @@ class Queue(NamedTuple):
     candidates: int
     remaining: int
     judged: int  # items with a judgment
-    order: str | None  # by what they were ranked: "width", "width of debate"; None: nothing
+    # by what they were ranked: "width", "width of debate"; None: nothing
+    order: str | None
     names: Mapping[tuple[str, str], str]  # judges and criteria of the run
 
 
 def flagged(judgment: Judgment) -> bool:
     """Whether the judge itself asked for a human, or was highly uncertain."""
     outcome = judgment.outcome
-    return isinstance(outcome, Verdict) and (outcome.review or outcome.uncertainty == "high")
+    return isinstance(outcome, Verdict) and (
+        outcome.review or outcome.uncertainty == "high"
+    )
 
 
 def select(
@@ -107,7 +120,9 @@ def select(
     chosen = candidates[:budget]
     rest = spoken.drop(chosen.index)
     drawn = rest.iloc[
-        rng.choice(len(rest), min(random, len(rest)), replace=False) if len(rest) else []
+        rng.choice(len(rest), min(random, len(rest)), replace=False)
+        if len(rest)
+        else []
     ]
     entries = list[Entry]()
     for row in [*chosen.itertuples(), *drawn.itertuples()]:
@@ -141,7 +156,10 @@ def _facts(
 ) -> tuple[pd.DataFrame, dict[int, tuple[str, str]]]:
     """Of each judgment of an item the item's place, the voice (judge and criterion) and what ranks
     it, repeats in order; and the voices by their numbers, those of the first item first."""
-    places, numbers = {item.id: n for n, item in enumerate(items)}, dict[tuple[str, str], int]()
+    places, numbers = (
+        {item.id: n for n, item in enumerate(items)},
+        dict[tuple[str, str], int](),
+    )
 
     def facts() -> Iterator[tuple[Any, ...]]:
         for judgment in judgments.values():
@@ -156,13 +174,21 @@ def _facts(
                 yield place, voice, judgment.repeat, failed, flagged(judgment), *told
 
     names, rows = ["item", "voice", "repeat", "failed", "flagged", *MEASURED], facts()
-    kinds: dict[str, Any] = dict.fromkeys(names[:3], "int64") | dict.fromkeys(names[3:5], "bool")
+    kinds: dict[str, Any] = dict.fromkeys(names[:3], "int64") | dict.fromkeys(
+        names[3:5], "bool"
+    )
     kinds |= dict.fromkeys(names[5:], "float64") | {
         "uncertainty": pd.CategoricalDtype(["low", "medium", "high"])
     }
-    parts = [pd.DataFrame([*itertools.islice(rows, AT_ONCE)], columns=names).astype(kinds)]
+    parts = [
+        pd.DataFrame([*itertools.islice(rows, AT_ONCE)], columns=names).astype(kinds)
+    ]
     while len(parts[-1]) == AT_ONCE:
-        parts.append(pd.DataFrame([*itertools.islice(rows, AT_ONCE)], columns=names).astype(kinds))
+        parts.append(
+            pd.DataFrame([*itertools.islice(rows, AT_ONCE)], columns=names).astype(
+                kinds
+            )
+        )
     found = pd.concat(parts).sort_values("repeat", kind="stable", ignore_index=True)
     first = pd.Series(found.index).groupby(found["item"].to_numpy()).transform("min")
     in_order = found["voice"].iloc[np.lexsort((found.index, first))].unique().tolist()
@@ -178,7 +204,9 @@ MEASURED = ("doubt", "low", "high", "entropy", "confidence", "uncertainty")
 def _spokesmen(facts: pd.DataFrame) -> pd.DataFrame:
     """The judgment that stands for each item with several, in the order of the items: a failed one,
     else a flagged one, else the first."""
-    order = np.lexsort((facts.index, ~facts["flagged"], ~facts["failed"], facts["item"]))
+    order = np.lexsort(
+        (facts.index, ~facts["flagged"], ~facts["failed"], facts["item"])
+    )
     return facts.iloc[order].drop_duplicates("item")
 
 
@@ -190,12 +218,18 @@ def ranked(facts: pd.DataFrame) -> tuple[Measure | None, pd.Series]:
     first = verdicts[verdicts["repeat"] == 0]
     measure = None if first.empty else choose(uncertainties(first), "auto")
     return measure, (
-        pd.Series(dtype=float) if measure is None else measured(verdicts)[measure].dropna()
+        pd.Series(dtype=float)
+        if measure is None
+        else measured(verdicts)[measure].dropna()
     )
 
 
 def rows(
-    queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool, blind: bool = False
+    queue: Queue,
+    items: Mapping[str, Item],
+    rubric: Rubric,
+    hide: bool,
+    blind: bool = False,
 ) -> list[dict[str, Any]]:
     """The queue as plain rows with COLUMNS, the last three empty; `judge`, whose judgment is shown,
     only of several. `hide` leaves only the hashes of all texts; `blind` leaves out what the judge
@@ -204,13 +238,23 @@ def rows(
     shown = [
         _row(rank, entry, items[entry.judgment.item_id], rubric, hide)
         | {"uncertainty_by": None if entry.value is None else queue.order}
-        | ({"judge": queue.names[_voice(entry.judgment)]} if len(queue.names) > 1 else {})
+        | (
+            {"judge": queue.names[_voice(entry.judgment)]}
+            if len(queue.names) > 1
+            else {}
+        )
         for rank, entry in enumerate(queue.entries, 1)
     ]
-    unfilled = {"queue": digest(shown)[:12], "label": None, "labeller": None, "comment": None}
+    unfilled = {
+        "queue": digest(shown)[:12],
+        "label": None,
+        "labeller": None,
+        "comment": None,
+    }
     gone = OF_JUDGE if blind else ()
     return [
-        {key: value for key, value in row.items() if key not in gone} | unfilled for row in shown
+        {key: value for key, value in row.items() if key not in gone} | unfilled
+        for row in shown
     ]
 
 
@@ -233,8 +277,12 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
     columns = [name for name in COLUMNS if any(name in row for row in kept)]
     cells = [[_cell(row[column]) for column in columns] for row in kept]
     # UTF-8 with a mark for spreadsheets; no cell would run as a formula.
-    files.write(table, "\ufeff" + files.csv(pd.DataFrame(cells, columns=columns, dtype=object)))
-    files.write(lines, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
+    files.write(
+        table, "\ufeff" + files.csv(pd.DataFrame(cells, columns=columns, dtype=object))
+    )
+    files.write(
+        lines, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
+    )
     return table, lines
 
 
@@ -244,9 +292,13 @@ def _cell(value: Any) -> Any:
     return " | ".join(map(str, value)) if isinstance(value, list) else value
 
 
-def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dict[str, Any]:
+def _row(
+    rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool
+) -> dict[str, Any]:
     judgment, item = (
-        (redact_judgment(entry.judgment), redact_item(item)) if hide else (entry.judgment, item)
+        (redact_judgment(entry.judgment), redact_item(item))
+        if hide
+        else (entry.judgment, item)
     )
     outcome = judgment.outcome
     verdict = outcome if isinstance(outcome, Verdict) else None
@@ -277,7 +329,9 @@ def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dic
         "confidence": getattr(verdict, "confidence", None),
         "uncertainty": getattr(verdict, "uncertainty", None),
         "uncertainty_value": entry.value,
-        "failure": f"{outcome.reason}: {outcome.message}" if isinstance(outcome, Failure) else None,
+        "failure": f"{outcome.reason}: {outcome.message}"
+        if isinstance(outcome, Failure)
+        else None,
         "rationale": getattr(verdict, "rationale", None),
         "issues": list(getattr(verdict, "issues", ())),
         "rules": [rule.strip() for rule in rules.split(",") if rule.strip()],

@@ -47,7 +47,9 @@ class LocalServer(ThreadingHTTPServer):
         everybody on the machine, so the address with the token stands in a file that is its
         owner's alone, and the browser is started with the name of that file."""
         self.door = self.folder / f"{self.name}-{secrets.token_hex(8)}.html"
-        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={self.url}">\n'
+        page = (
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={self.url}">\n'
+        )
         files.write(self.door, page, files.OWN)
         return self.door
 
@@ -97,7 +99,9 @@ class PageHandler(BaseHTTPRequestHandler):
         """Whether the request comes from the page itself: it names this server as its host and
         origin, and has the token. Answers it otherwise."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
-        own = host in self.server.hosts and (origin is None or origin == f"http://{host}")
+        own = host in self.server.hosts and (
+            origin is None or origin == f"http://{host}"
+        )
         if own and hmac.compare_digest(token.encode(), self.server.token.encode()):
             return True
         self._answer(
@@ -110,12 +114,15 @@ class PageHandler(BaseHTTPRequestHandler):
         )
         return False
 
-    def _answer(self, status: int, body: Mapping[str, Any] | str, nonce: str = "") -> None:
+    def _answer(
+        self, status: int, body: Mapping[str, Any] | str, nonce: str = ""
+    ) -> None:
         page = isinstance(body, str)
         raw = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.send_response(status)
         self.send_header(
-            "Content-Type", f"{'text/html' if page else 'application/json'}; charset=utf-8"
+            "Content-Type",
+            f"{'text/html' if page else 'application/json'}; charset=utf-8",
         )
         self.send_header("Content-Length", str(len(raw)))
         policy = (
@@ -157,7 +164,9 @@ class PageHandler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Take what the page sends. It must name itself as the origin."""
-        if not self._allowed(self.headers.get("X-Token", "") if self.headers.get("Origin") else ""):
+        if not self._allowed(
+            self.headers.get("X-Token", "") if self.headers.get("Origin") else ""
+        ):
             return
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit() or int(length) > LONGEST_BODY:
@@ -170,7 +179,8 @@ class PageHandler(BaseHTTPRequestHandler):
             told = self.post(self.path, sent)
         except (Unreadable, UnicodeDecodeError, ValueError) as error:
             self._answer(400, {"error": self.refused.format(f"it {error}.")})
-        except (UndogmaticError, OSError) as error:  # a full disk, a lost folder: the page says it
+        # a full disk, a lost folder: the page says it
+        except (UndogmaticError, OSError) as error:
             self._answer(500, {"error": self.refused.format(error)})
         else:
             if told is None:

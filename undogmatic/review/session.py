@@ -43,7 +43,8 @@ SHARES = {"tuning": 0.5, "held_out": 0.5}
 difference of two prompts; what is tuned on needs as many, or there is nothing to learn from."""
 ALPHA = 0.05
 LONGEST = 20_000  # characters of a prompt
-SECONDS = 20  # to wait for another process, which holds the lock for as long as it writes a line
+# to wait for another process, which holds the lock for as long as it writes a line
+SECONDS = 20
 FEW = 3  # edits of which nobody can say yet that further ones would fit noise
 Part = Literal["tuning", "held_out"]
 Answer = Literal["yes", "no", "not_yet"]
@@ -166,17 +167,25 @@ def check_edit(text: str, first: str, inputs: Collection[str]) -> str:
     that no judge can be asked with."""
     text = text.strip()
     if not text:
-        raise ValueError("is empty. Write what the judge shall do, or take an earlier prompt")
+        raise ValueError(
+            "is empty. Write what the judge shall do, or take an earlier prompt"
+        )
     if len(text) > LONGEST:
         raise ValueError(f"has {len(text):,} characters, and {LONGEST:,} are the most")
     if "${" in text:
-        raise ValueError("holds `${`, which a prompt's file takes for a reference. Write it apart")
+        raise ValueError(
+            "holds `${`, which a prompt's file takes for a reference. Write it apart"
+        )
     named, had = _placeholders(text), _placeholders(first)
     if lost := [name for name in had if name not in named]:
-        raise ValueError(f"lacks the placeholder {{{lost[0]}}} of the first prompt. Put it back")
+        raise ValueError(
+            f"lacks the placeholder {{{lost[0]}}} of the first prompt. Put it back"
+        )
     if added := [name for name in named if name in inputs and name not in had]:
         way = "the judge is shown the text below the prompt by itself. Take it out"
-        raise ValueError(f"has the placeholder {{{added[0]}}}, which nothing fills: {way}")
+        raise ValueError(
+            f"has the placeholder {{{added[0]}}}, which nothing fills: {way}"
+        )
     return text
 
 
@@ -185,7 +194,10 @@ def _placeholders(text: str) -> list[str]:
 
 
 def answer(
-    agrees: Sequence[tuple[float, float]], groups: Sequence[str], look: int, number: int = 1
+    agrees: Sequence[tuple[float, float]],
+    groups: Sequence[str],
+    look: int,
+    number: int = 1,
 ) -> Look:
     """Say whether an edited prompt agrees better with people than the first, on texts that it was
     not tuned on.
@@ -197,13 +209,20 @@ def answer(
         number: Of the edit.
     """
     values = pd.DataFrame(agrees, columns=[BEFORE, AFTER]).assign(group=list(groups))
-    none, costs = Margin(0.0, "default", 1.0), pd.DataFrame(columns=["cost", BEFORE, AFTER])
+    none, costs = (
+        Margin(0.0, "default", 1.0),
+        pd.DataFrame(columns=["cost", BEFORE, AFTER]),
+    )
     measured = Measured("agreement", values, False, False, (0.0, 1.0), none, costs)
     told = improvement(measured, np.random.default_rng(0), ALPHA, looks=look)
     assert told.verdict is not None
     rule = told.verdict.key.removeprefix("improvement.verdict_")
     answers: dict[str, Answer] = {"better": "yes", "worse": "no", "within": "no"}
-    level, known, found = float(told.verdict.values["alpha"]), values.dropna(), told.metrics
+    level, known, found = (
+        float(told.verdict.values["alpha"]),
+        values.dropna(),
+        told.metrics,
+    )
     gain = None
     if "improvement.gain_low" in found:
         gain = found["improvement.gain_low"], found["improvement.gain_high"]
@@ -224,7 +243,9 @@ def turned(
     for item, group in groups.items():
         change = float(after[item] == 1) - float(before[item] == 1)
         net[group] = net.get(group, 0.0) + change
-    return sum(value > 0 for value in net.values()), sum(value < 0 for value in net.values())
+    return sum(value > 0 for value in net.values()), sum(
+        value < 0 for value in net.values()
+    )
 
 
 def fit(tried: Sequence[Mapping[str, float]], groups: Mapping[str, str]) -> Fit:
@@ -271,7 +292,9 @@ class Session:
         self.path = self.folder / FILE
         self.lock = threading.RLock()
         self._read_to, self._lines = 0, list[dict[str, Any]]()
-        self._marks = {item.id: text_mark(digest(item.inputs)) for item in labelled.items}
+        self._marks = {
+            item.id: text_mark(digest(item.inputs)) for item in labelled.items
+        }
         with self._locked():
             if not self._of("begun"):
                 self._begin()
@@ -295,7 +318,9 @@ class Session:
         items = [item.with_label(people[item.id]) for item in self.labelled.items]
         rng = np.random.default_rng(list(seed))
         dealt = deal(sorted(items, key=lambda item: self._marks[item.id]), SHARES, rng)
-        marks = {part: [self._marks[item.id] for item in own] for part, own in dealt.items()}
+        marks = {
+            part: [self._marks[item.id] for item in own] for part, own in dealt.items()
+        }
         self._add({"kind": "begun", "prompt": self.labelled.prompt, **marks})
 
     def _check_sizes(self) -> None:
@@ -379,7 +404,9 @@ class Session:
             self._add({"kind": "edit", "number": number, "text": text})
             return number
 
-    def judge(self, number: int, part: Part, step: Callable[[], None] = lambda: None) -> None:
+    def judge(
+        self, number: int, part: Part, step: Callable[[], None] = lambda: None
+    ) -> None:
         """Have the judge judge the texts of a part with an edit, unless it has done so."""
         edit = self.edits()[number]
         due = [item for item in self.parts[part] if item.id not in edit.said]
@@ -390,7 +417,9 @@ class Session:
                 for item in due
             }
             with self._locked():
-                self._add({"kind": "judged", "number": number, "part": part, "said": plain})
+                self._add(
+                    {"kind": "judged", "number": number, "part": part, "said": plain}
+                )
 
     def look(self, number: int, step: Callable[[], None] = lambda: None) -> Look:
         """Look at the held-out part with an edit, and count the look: beside the run's, in
@@ -417,7 +446,11 @@ class Session:
             self._read()
             edits = [Edit(0, self.labelled.prompt, "", self.labelled.first)]
             for line in self._of("edit"):
-                own = [each for each in self._of("judged") if each["number"] == line["number"]]
+                own = [
+                    each
+                    for each in self._of("judged")
+                    if each["number"] == line["number"]
+                ]
                 said = {
                     item: Said.model_validate(one)
                     for each in own
@@ -442,7 +475,10 @@ class Session:
         """The looks of this session at the held-out part, in their order."""
         edits = self.edits()
         with self.lock:
-            return [self._answer(edits[line["number"]], line["look"]) for line in self._of("look")]
+            return [
+                self._answer(edits[line["number"]], line["look"])
+                for line in self._of("look")
+            ]
 
     def agreement(self, edit: Edit, part: Part) -> dict[str, float]:
         """Whether the judge agrees with people, by id (`Labelled.agrees`)."""
@@ -457,8 +493,12 @@ class Session:
 
     def fit(self) -> Fit:
         """What the last edits gained on the tuning part, beside luck."""
-        tried = [self.agreement(edit, "tuning") for edit in self.edits() if self.is_run(edit)]
-        return fit(tried, {item.id: self.groups[item.id] for item in self.parts["tuning"]})
+        tried = [
+            self.agreement(edit, "tuning") for edit in self.edits() if self.is_run(edit)
+        ]
+        return fit(
+            tried, {item.id: self.groups[item.id] for item in self.parts["tuning"]}
+        )
 
     def chosen(self) -> Edit | None:
         """The edit to be used: the last that was shown to agree better, else the last that was
@@ -472,7 +512,9 @@ class Session:
         first = self.agreement(self.edits()[0], "held_out")
         edited = self.agreement(edit, "held_out")
         groups = [self.groups[item] for item in first]
-        return answer([(first[item], edited[item]) for item in first], groups, look, edit.number)
+        return answer(
+            [(first[item], edited[item]) for item in first], groups, look, edit.number
+        )
 
 
 def share(agrees: Mapping[str, float]) -> tuple[int, int]:

@@ -52,7 +52,9 @@ def draw(run: str, n: int | None, seed: int) -> Draw:
     items = _judged(folder, scores.index)
     texts = [item for item in items if item.metadata.get("expected") is None]
     if n is not None and n > len(texts):
-        raise ConfigError(f"--random is {n}; {run} has {len(texts)} texts to draw from.")
+        raise ConfigError(
+            f"--random is {n}; {run} has {len(texts)} texts to draw from."
+        )
     rows = _rows(folder, texts, scores)
     rng, name = np.random.default_rng(seed), "label_all"
     if n is None:
@@ -86,11 +88,14 @@ def spreads(items: Sequence[Item], scores: pd.Series) -> Array:
         if expected is None:
             said.setdefault(item.id, []).append(float(scores[item.id]))
         elif expected == "same":
-            text = item.id  # a cue may be compared with another cue, which is a copy itself
+            # a cue may be compared with another cue, which is a copy itself
+            text = item.id
             while (earlier := before.get(text)) is not None:
                 text = str(earlier)
             said.setdefault(text, []).append(float(scores[item.id]))
-    found = np.full(sum(item.metadata.get("expected") is None for item in items), np.nan)
+    found = np.full(
+        sum(item.metadata.get("expected") is None for item in items), np.nan
+    )
     texts = [item.id for item in items if item.metadata.get("expected") is None]
     for place, text in enumerate(texts):
         known = [score for score in said[text] if not np.isnan(score)]
@@ -119,7 +124,9 @@ def _judged(folder: RunFolder, judged: pd.Index) -> list[Item]:
     return items
 
 
-def _rows(folder: RunFolder, texts: Sequence[Item], scores: pd.Series) -> list[dict[str, Any]]:
+def _rows(
+    folder: RunFolder, texts: Sequence[Item], scores: pd.Series
+) -> list[dict[str, Any]]:
     """The table, in the form in which `undogmatic export` writes verdicts."""
     rubric = folder.rubric
     ((judge, criterion), first), *_ = folder.voices().items()
@@ -130,7 +137,12 @@ def _rows(folder: RunFolder, texts: Sequence[Item], scores: pd.Series) -> list[d
         said: float | str | None = None if np.isnan(score) else score
         if said is not None and not isinstance(rubric.scale, NumericScale):
             said = rubric.scale.write(score)
-        row: dict[str, Any] = {"item": item.id, "judge": judge, "criterion": criterion, "repeat": 0}
+        row: dict[str, Any] = {
+            "item": item.id,
+            "judge": judge,
+            "criterion": criterion,
+            "repeat": 0,
+        }
         row |= {"verdict": said, "text": item.text}
         row |= {"group": item.metadata.get(TYPED_GROUP) or item.id}
         rows.append(row | {"settings.model": first.provenance.model} | stated)

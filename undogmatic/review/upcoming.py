@@ -65,7 +65,9 @@ def upcoming(
     return _told(words, key, items, left, typed, lines, by=by or "", file=str(kept))
 
 
-def _of_run(source: str, n: int, words: Words, longest: int) -> tuple[list[str], dict[str, Any]]:
+def _of_run(
+    source: str, n: int, words: Words, longest: int
+) -> tuple[list[str], dict[str, Any]]:
     """The items of a run that the judge failed on or was least sure of, first."""
     folder = RunFolder.open(source, "RUN")
     done = {label.item_id for label in labels.read(folder.path)}
@@ -80,9 +82,20 @@ def _of_run(source: str, n: int, words: Words, longest: int) -> tuple[list[str],
     shown = [_shown(name, by_id[name].inputs, longest) for name in ids]
     # those that have a label are among the rows that the command writes
     budget = str(len(ids) + len(done))
-    typed = ["undogmatic", "review", "export", source, "--blind", "--all", "--budget", budget]
+    typed = [
+        "undogmatic",
+        "review",
+        "export",
+        source,
+        "--blind",
+        "--all",
+        "--budget",
+        budget,
+    ]
     key = "upcoming.doubtful" if chosen.order else "upcoming.in_order"
-    return _told(words, key, shown, chosen.candidates, typed, [words.text("review.no_random")])
+    return _told(
+        words, key, shown, chosen.candidates, typed, [words.text("review.no_random")]
+    )
 
 
 def _shown(name: str, texts: Mapping[str, str], longest: int) -> dict[str, Any]:

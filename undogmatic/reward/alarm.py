@@ -66,7 +66,11 @@ class Alarm:
         seed: int = 0,
     ) -> None:
         allowed: Mapping[str, tuple[Any, bool, str]] = {
-            "second": (second, callable(second), "a function such as `reward(...)` gives"),
+            "second": (
+                second,
+                callable(second),
+                "a function such as `reward(...)` gives",
+            ),
             "level": (level, 0 < level < 1, "a number between 0 and 1"),
             "looks": (looks, looks >= 1, "1 or more"),
             "every": (every, every >= 1, "1 or more"),
@@ -98,7 +102,9 @@ class Alarm:
         """The same reward function, watched."""
         return Watched(reward, self)
 
-    def note(self, completions: Sequence[Any], rewards: Sequence[float], **kwargs: Any) -> bool:
+    def note(
+        self, completions: Sequence[Any], rewards: Sequence[float], **kwargs: Any
+    ) -> bool:
         """Take in the completions of a step and their rewards; look where it is time. Whether there
         was an alarm."""
         self._calls += 1
@@ -106,11 +112,19 @@ class Alarm:
         now = step if isinstance(step, int) else self._calls
         if self.fired or len(self.history) == self.looks:
             return self.fired
-        columns = {name: value for name, value in kwargs.items() if isinstance(value, list | tuple)}
-        for place, (completion, given) in enumerate(zip(completions, rewards, strict=False)):
+        columns = {
+            name: value
+            for name, value in kwargs.items()
+            if isinstance(value, list | tuple)
+        }
+        for place, (completion, given) in enumerate(
+            zip(completions, rewards, strict=False)
+        ):
             if given is not None and math.isfinite(given):
                 of_it = {
-                    name: value[place] for name, value in columns.items() if place < len(value)
+                    name: value[place]
+                    for name, value in columns.items()
+                    if place < len(value)
                 }
                 self._seen.append((completion, of_it, float(given)))
         if self._start is None and len(self._seen) >= self.sample:
@@ -126,7 +140,8 @@ class Alarm:
         """Reward and second score of a sample of what was seen since the last look, less what that
         judge failed on."""
         drawn = [
-            self._seen[place] for place in self.rng.permutation(len(self._seen))[: self.sample]
+            self._seen[place]
+            for place in self.rng.permutation(len(self._seen))[: self.sample]
         ]
         self._seen = []
         names = set(drawn[0][1]).intersection(*(of_it for _, of_it, _ in drawn))
@@ -141,7 +156,9 @@ class Alarm:
             [groups[k] for k in kept],
         )
 
-    def _second(self, completions: Sequence[Any], columns: Mapping[str, Any]) -> list[float]:
+    def _second(
+        self, completions: Sequence[Any], columns: Mapping[str, Any]
+    ) -> list[float]:
         """What the second judge says; NaN where the failure is its own."""
         try:
             if not isinstance(self.second, Reward):
@@ -156,7 +173,10 @@ class Alarm:
             )
             return [math.nan] * len(completions)
         failed = {True: self.second.ends[0], False: math.nan}
-        return [failed[value in OF_THE_TEXT] if isinstance(value, str) else value for value in said]
+        return [
+            failed[value in OF_THE_TEXT] if isinstance(value, str) else value
+            for value in said
+        ]
 
     def _look(self, now: int, start: Sample, sample: Sample) -> None:
         ends, given = (
@@ -168,7 +188,10 @@ class Alarm:
         )
         bounds = None if ends is None else (min(ends[0], *given), max(ends[1], *given))
         self.history.append(
-            Look(now, following(start, sample, self.share, self.level, bounds, self.looks))
+            Look(
+                now,
+                following(start, sample, self.share, self.level, bounds, self.looks),
+            )
         )
         found = self.history[-1].found
         if found.alarm:
@@ -183,9 +206,13 @@ class Alarm:
     def __str__(self) -> str:
         """What there is to say by now, as a sentence."""
         if not self.history:
-            return self.words.text("alarm.no_look", every=self.every, sample=self.sample)
+            return self.words.text(
+                "alarm.no_look", every=self.every, sample=self.sample
+            )
         step, found = self.history[-1]
-        key = "fired" if self.fired else "few" if math.isnan(found.lag.value) else "quiet"
+        key = (
+            "fired" if self.fired else "few" if math.isnan(found.lag.value) else "quiet"
+        )
         values = {
             "step": step,
             "since": self.since,

@@ -70,7 +70,10 @@ class Reward:
     """
 
     def __init__(
-        self, judge: Callable[[Sequence[Row]], Sequence[Outcome]], rubric: Rubric, options: Options
+        self,
+        judge: Callable[[Sequence[Row]], Sequence[Outcome]],
+        rubric: Rubric,
+        options: Options,
     ) -> None:
         if rubric.direction is None:
             what = f"rubric={rubric.name} has categories without an order ({rubric.scale.span()})"
@@ -85,7 +88,8 @@ class Reward:
         self.counts: Counter[str] = Counter()
         self._own = _own_input(rubric, options)
         self._kept: dict[Row, float | str] = {}
-        self._said: dict[str, str] = {}  # what a judge said of its first failure of a kind
+        # what a judge said of its first failure of a kind
+        self._said: dict[str, str] = {}
 
     def __call__(self, completions: Sequence[Any], **kwargs: Any) -> list[float]:
         """Give the reward of every completion, in their order.
@@ -96,10 +100,13 @@ class Reward:
                 its own.
         """
         found = self.found(completions, **kwargs)
-        for reason in (value if isinstance(value, str) else "scored" for value in found):
+        for reason in (
+            value if isinstance(value, str) else "scored" for value in found
+        ):
             if reason not in self.counts and reason != "scored":
                 why = (
-                    REASONS.get(reason) or f"the judge gave none ({self._said.get(reason, reason)})"
+                    REASONS.get(reason)
+                    or f"the judge gave none ({self._said.get(reason, reason)})"
                 )
                 logger.warning(
                     f"{self.__name__}: completions get the lowest reward, {self.ends[0]:g}, because"
@@ -117,7 +124,8 @@ class Reward:
                 f" {self.__name__}.one(...)."
             )
         rows = [
-            self._row(completion, place, kwargs) for place, completion in enumerate(completions)
+            self._row(completion, place, kwargs)
+            for place, completion in enumerate(completions)
         ]
         new = dict.fromkeys(
             row for row in rows if not isinstance(row, str) and row not in self._kept
@@ -128,7 +136,11 @@ class Reward:
         asked = [row for row in new if row not in fresh]
         fresh |= zip(asked, map(self._value, self._judged(asked)), strict=True)
         values = [
-            row if isinstance(row, str) else fresh[row] if row in fresh else self._kept[row]
+            row
+            if isinstance(row, str)
+            else fresh[row]
+            if row in fresh
+            else self._kept[row]
             for row in rows
         ]
         self._kept |= {
@@ -151,7 +163,11 @@ class Reward:
             else:
                 column = kwargs.get(self.options.columns.get(name, name))
                 there = isinstance(column, list | tuple) and place < len(column)
-                text = text_of(column[place], "user") if column is not None and there else None
+                text = (
+                    text_of(column[place], "user")
+                    if column is not None and there
+                    else None
+                )
                 if self._problem(text) in ("not_text", "empty"):
                     if name not in self.rubric.optional:
                         return "no_input"
@@ -175,7 +191,8 @@ class Reward:
             problem = f"it gave {len(outcomes)} scores of {len(rows)} texts"
         except (
             Exception
-        ) as error:  # a training of days must not end because a batch could not be judged
+            # a training of days must not end because a batch could not be judged
+        ) as error:
             logger.debug("a batch could not be judged", exc_info=True)
             problem = f"{type(error).__name__}: {error}"[:500]
         return [Failure(reason="fault", message=problem)] * len(rows)
@@ -185,7 +202,9 @@ class Reward:
         if outcome is None:
             return "stopped"
         if isinstance(outcome, Failure):
-            self._said.setdefault(outcome.reason, f"{outcome.reason}: {outcome.message}")
+            self._said.setdefault(
+                outcome.reason, f"{outcome.reason}: {outcome.message}"
+            )
             return outcome.reason
         score, lowest, highest = outcome.score, self.rubric.minimum, self.rubric.maximum
         if score is None or not math.isfinite(score):
@@ -204,9 +223,15 @@ class Reward:
     def try_out(self) -> None:
         """Have one sentence judged. Raises ConfigError where the judge does not give what the
         options need."""
-        [outcome] = self.judge([tuple((name, "Uma frase.") for name in self.rubric.inputs)])
+        [outcome] = self.judge(
+            [tuple((name, "Uma frase.") for name in self.rubric.inputs)]
+        )
         if not isinstance(outcome, Verdict):
-            why = "it stopped" if outcome is None else f"{outcome.reason}: {outcome.message}"
+            why = (
+                "it stopped"
+                if outcome is None
+                else f"{outcome.reason}: {outcome.message}"
+            )
             raise ConfigError(
                 f"the judge gave no score of a first sentence ({why}). Try the judge: undogmatic"
                 " score"
@@ -233,7 +258,8 @@ class One:
         """Give the reward of one completion; `kwargs` have one value each (`prompt` also goes by
         `prompts`)."""
         columns = {
-            name: [value] for name, value in ({"prompts": kwargs.get("prompt")} | kwargs).items()
+            name: [value]
+            for name, value in ({"prompts": kwargs.get("prompt")} | kwargs).items()
         }
         return self.many([completion], **columns)[0]
 
@@ -245,7 +271,10 @@ class Composed:
         from undogmatic.config.build import build, settings
         from undogmatic.engine.recipe import Recipe
 
-        self.recipe, self.engine = Recipe(config), build(settings(config).engine, "engine")
+        self.recipe, self.engine = (
+            Recipe(config),
+            build(settings(config).engine, "engine"),
+        )
         parts = self.recipe.build()
         self.rubric = parts.rubric
         wanted = [pair for pair in parts.expected() if pair[1] == OVERALL]
@@ -264,7 +293,10 @@ class Composed:
         from undogmatic.engine.journal import Journals
         from undogmatic.safety.loops import finished
 
-        items = [Item(id=f"completion {place}", inputs=dict(row)) for place, row in enumerate(rows)]
+        items = [
+            Item(id=f"completion {place}", inputs=dict(row))
+            for place, row in enumerate(rows)
+        ]
         journals = Journals(None)
         try:
             finished(self.engine.arun(self.recipe, items, journals))
@@ -281,7 +313,8 @@ def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]
     """A judge out of a function of texts (of mappings, where there are several inputs), or an
     object with a method `score`, that gives numbers, None, or what has a `score` and an `interval`.
     """
-    placed = getattr(model, "placed", None)  # a student says its scores with their intervals
+    # a student says its scores with their intervals
+    placed = getattr(model, "placed", None)
     score = getattr(model, "score", model)
 
     def outcome(said: Any) -> Outcome:
@@ -291,7 +324,8 @@ def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]
         if value is None or not math.isfinite(value):
             return Failure(reason="unparseable", message=f"the judge gave {value}")
         return Verdict(
-            score=float(value), interval=interval and (float(interval[0]), float(interval[1]))
+            score=float(value),
+            interval=interval and (float(interval[0]), float(interval[1])),
         )
 
     def judge(rows: Sequence[Row]) -> list[Outcome]:
@@ -302,7 +336,9 @@ def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]
         found = [outcome(value) for value in scores]
         pairs = zip(found, zip(low, high, strict=True), strict=True)
         return [
-            one.replace(interval=(float(a), float(b))) if isinstance(one, Verdict) else one
+            one.replace(interval=(float(a), float(b)))
+            if isinstance(one, Verdict)
+            else one
             for one, (a, b) in pairs
         ]
 
@@ -346,9 +382,13 @@ def reward(
         problem = error.errors()[0]
         name, known = str(problem["loc"][0]), ", ".join(Options.model_fields)
         if problem["type"] == "extra_forbidden":
-            raise ConfigError(f"`{name}` is no option of a reward. There are: {known}.") from None
+            raise ConfigError(
+                f"`{name}` is no option of a reward. There are: {known}."
+            ) from None
         what = f"`{name}` is {brief(options[name])}: {problem['msg']}"
-        raise ConfigError(f"{what}. help(undogmatic.reward.reward) says what is allowed.") from None
+        raise ConfigError(
+            f"{what}. help(undogmatic.reward.reward) says what is allowed."
+        ) from None
     if callable(model) or hasattr(model, "score"):
         named = _shipped(rubric)
         if hasattr(model, "check"):  # a student knows the rubric that it was fitted for
@@ -369,11 +409,15 @@ def reward(
     return made
 
 
-def _composed(choices: Mapping[str, Any], overrides: Sequence[str], folders: Any) -> Composed:
+def _composed(
+    choices: Mapping[str, Any], overrides: Sequence[str], folders: Any
+) -> Composed:
     try:
         from undogmatic.api import chosen, scoring_config
 
-        words = [word for group, choice in choices.items() for word in chosen(group, choice)]
+        words = [
+            word for group, choice in choices.items() for word in chosen(group, choice)
+        ]
         config = scoring_config([*words, *overrides], folders)
         if isinstance(choices["rubric"], Rubric):
             config["rubric"] = {"_target_": "undogmatic.records.rubric.Rubric"}
@@ -382,7 +426,9 @@ def _composed(choices: Mapping[str, Any], overrides: Sequence[str], folders: Any
     except ModuleNotFoundError as error:
         if (sentence := lacking(error, "undogmatic.reward.reward")) is None:
             raise
-        raise ImportError(f"{sentence} A `model` that is a function needs nothing more.") from None
+        raise ImportError(
+            f"{sentence} A `model` that is a function needs nothing more."
+        ) from None
 
 
 def _shipped(rubric: Any) -> Rubric:
@@ -391,10 +437,15 @@ def _shipped(rubric: Any) -> Rubric:
         return rubric
     folder = conf_folder() / "rubric"
     named = rubric if isinstance(rubric, str) else ""
-    path = Path(named) if named.endswith((".yaml", ".yml")) else folder / f"{named}.yaml"
+    path = (
+        Path(named) if named.endswith((".yaml", ".yml")) else folder / f"{named}.yaml"
+    )
     if not path.is_file():
         there = ", ".join(
-            sorted(p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
+            sorted(
+                p.relative_to(folder).with_suffix("").as_posix()
+                for p in folder.rglob("*.yaml")
+            )
         )
         raise ConfigError(
             f"`rubric` is {brief(rubric)}; with a function as `model` it is a file or one of:"
@@ -403,7 +454,11 @@ def _shipped(rubric: Any) -> Rubric:
     fields: Any = read_yaml(path)
     try:
         return Rubric.model_validate(
-            {key: value for key, value in fields.items() if key not in ("_target_", "defaults")}
+            {
+                key: value
+                for key, value in fields.items()
+                if key not in ("_target_", "defaults")
+            }
         )
     except (ValidationError, AttributeError) as error:
         raise ConfigError(
@@ -414,7 +469,9 @@ def _shipped(rubric: Any) -> Rubric:
 def _own_input(rubric: Rubric, options: Options) -> str:
     """The input of the rubric that a completion is. Raises ConfigError where that is open, or a
     name is unknown."""
-    needed = [name for name in rubric.inputs if name not in rubric.optional] or list(rubric.inputs)
+    needed = [name for name in rubric.inputs if name not in rubric.optional] or list(
+        rubric.inputs
+    )
     own, known = (
         options.completion or (needed[0] if len(needed) == 1 else None),
         ", ".join(rubric.inputs),
@@ -440,15 +497,22 @@ def text_of(completion: Any, role: str = "assistant") -> str | None:
             (one for one in reversed(completion) if _field(one, "role") == role), None
         )
         completion = _field(completion, "content")
-        if isinstance(completion, list | tuple):  # in parts, of which pictures have no text
+        # in parts, of which pictures have no text
+        if isinstance(completion, list | tuple):
             completion = "".join(
-                part for one in completion if isinstance(part := _field(one, "text"), str)
+                part
+                for one in completion
+                if isinstance(part := _field(one, "text"), str)
             )
     return completion if isinstance(completion, str) else None
 
 
 def _field(message: Any, name: str) -> Any:
-    return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+    return (
+        message.get(name)
+        if isinstance(message, Mapping)
+        else getattr(message, name, None)
+    )
 
 
 def doubt_of(verdict: Verdict) -> float | None:

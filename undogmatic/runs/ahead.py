@@ -52,7 +52,8 @@ def meanwhile(steps: Sequence[Step]) -> Iterator[None]:
     finally:
         over.set()
         if steps:
-            thread.join()  # two threads that import parts of one package at once may see half of it
+            # two threads that import parts of one package at once may see half of it
+            thread.join()
 
 
 def _waiting(over: threading.Event) -> bool:

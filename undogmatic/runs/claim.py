@@ -54,7 +54,8 @@ def claim(folder: Path, fresh: bool = False) -> Path:
     made, places = (
         None,
         itertools.chain(
-            [folder], (folder.with_name(f"{folder.name}-{n}") for n in itertools.count(2))
+            [folder],
+            (folder.with_name(f"{folder.name}-{n}") for n in itertools.count(2)),
         ),
     )
     while made is None:
@@ -101,10 +102,13 @@ def let_go(folder: Path) -> bool:
     sweep = os.environ.get(SWEEP_FOLDER)
     job = sweep is not None and Path(sweep).resolve() == folder.resolve().parent
     journals = (
-        path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file()
+        path
+        for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl"))
+        if path.is_file()
     )
     stays = not claimed.made or job or any(path.stat().st_size for path in journals)
-    stays = stays or any(path.name.isdigit() for path in folder.iterdir())  # a job was begun
+    # a job was begun
+    stays = stays or any(path.name.isdigit() for path in folder.iterdir())
     if not stays:
         shutil.rmtree(folder, ignore_errors=True)
         _remove(claimed.made[:-1])
@@ -132,7 +136,9 @@ def _make(folder: Path, fresh: bool) -> list[Path] | None:
                     return None
                 if not part.is_dir():
                     what = f"{as_typed(part)} is a file, so no run can be kept there"
-                    raise ConfigError(f"{what}. Choose another hydra.run.dir.") from None
+                    raise ConfigError(
+                        f"{what}. Choose another hydra.run.dir."
+                    ) from None
             except (
                 FileNotFoundError
             ) as error:  # another command has just taken away the empty folder above
@@ -172,9 +178,13 @@ def _locked(folder: Path) -> FileLock:
         try:
             for path in (*folder.glob("*"), *folder.glob("*/*")):
                 if not path.is_file() and not path.is_dir() and path.exists():
-                    what = f"{as_typed(path)} is a pipe, a socket or a device, not a file"
+                    what = (
+                        f"{as_typed(path)} is a pipe, a socket or a device, not a file"
+                    )
                     way = "Remove it, or choose another folder for the run"
-                    raise ConfigError(f"{what}; writing to it could wait for ever. {way}.")
+                    raise ConfigError(
+                        f"{what}; writing to it could wait for ever. {way}."
+                    )
             if (folder / SWEEP_MANIFEST).is_file():
                 for job in folder.iterdir():
                     if job.name.isdigit() and (job / LOCK).is_file():
@@ -193,7 +203,9 @@ def _acquired(folder: Path) -> FileLock:
         lock.acquire(timeout=0)
     except Timeout:
         way = "Wait for it, or leave run.resume out to start anew."
-        raise ConfigError(f"another process is at work in {as_typed(folder)}. {way}") from None
+        raise ConfigError(
+            f"another process is at work in {as_typed(folder)}. {way}"
+        ) from None
     except (OSError, NotImplementedError) as error:
         raise refused(folder / LOCK, error) from None
     return lock

@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.files import as_written
-from undogmatic.safety.outside import Unreadable, json_value, opened, read_text, read_yaml
+from undogmatic.safety.outside import (
+    Unreadable,
+    json_value,
+    opened,
+    read_text,
+    read_yaml,
+)
 from undogmatic.safety.secrets import scrub_words
 
 if TYPE_CHECKING:
@@ -30,15 +36,34 @@ if TYPE_CHECKING:
     from undogmatic.runs.index import Records
 
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
-JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
+JOURNAL, SCORES, LABELS, METRICS = (
+    "judgments.jsonl",
+    "scores.csv",
+    "labels.csv",
+    "metrics.json",
+)
 RESULTS = "results.json"  # what the report tells beyond these
 OF_RUN = (MANIFEST, SWEEP_MANIFEST, JOURNAL, SCORES, LABELS, METRICS, RESULTS)
 """What a run writes into its folder, each anew or with more lines."""
-COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
+COMPOSED, OVERRIDES, HYDRA = (
+    ".hydra/config.yaml",
+    ".hydra/overrides.yaml",
+    ".hydra/hydra.yaml",
+)
 
-WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
+# every run leaves them, also one that was stopped
+WHOLE = (MANIFEST, JOURNAL, COMPOSED)
 
-_TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
+_TEXTS = (
+    "item_id",
+    "judge",
+    "criterion",
+    "pair_id",
+    "group",
+    "condition",
+    "unit",
+    "text_mark",
+)
 _NUMBERS = tuple(
     "score revised_score label confidence calls seconds truth right inside width"
     " interval_score".split()
@@ -52,7 +77,16 @@ TABLE_BYTES, HELD_BYTES = (
 _NEEDED = {SCORES: ("score",), LABELS: ("label",)}
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(
-        ("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str
+        (
+            "name",
+            "status",
+            "identity",
+            "config_hash",
+            "dataset_digest",
+            "model",
+            "headline",
+        ),
+        str,
     ),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
     **dict.fromkeys(("started", "ended"), (int, float)),
@@ -65,7 +99,9 @@ mappings are texts."""
 
 def _plain(override: str) -> str:
     """An override without the signs by which Hydra escapes and quotes its value."""
-    return re.sub(r"\\(.)", r"\1", override).replace("'", "").replace('"', "").lstrip("+~")
+    return (
+        re.sub(r"\\(.)", r"\1", override).replace("'", "").replace('"', "").lstrip("+~")
+    )
 
 
 class RunFolder:
@@ -89,7 +125,9 @@ class RunFolder:
         folder = cls(path, f"{key} is {typed!r}")
         if not path.is_dir():
             way = "Name the folder of a run, e.g. outputs/2026-01-31/12-00-00."
-            raise ConfigError(f"{folder.named}, which is not a folder.{_beside(path)} {way}")
+            raise ConfigError(
+                f"{folder.named}, which is not a folder.{_beside(path)} {way}"
+            )
         if folder.has(SWEEP_MANIFEST):
             jobs = sorted(
                 (p.parent.name for p in path.glob(f"*/{MANIFEST}")),
@@ -102,7 +140,9 @@ class RunFolder:
         if missing := [name for name in needs if not folder.has(name)]:
             lacks = f"it lacks {', '.join(missing)}.{_beside(path)}"
             way = "Name the folder of a run, and copy it with its hidden files."
-            raise ConfigError(f"{folder.named}, which holds no whole run: {lacks} {way}")
+            raise ConfigError(
+                f"{folder.named}, which holds no whole run: {lacks} {way}"
+            )
         return folder
 
     def has(self, name: str) -> bool:
@@ -113,7 +153,9 @@ class RunFolder:
         """Raises ConfigError for a run that did not come to its end."""
         if (status := self.facts.get("status")) != "finished" or not self.has(SCORES):
             again = f"Continue it: the same command with run.resume={self.path}"
-            raise ConfigError(f"{self.named}, a run that did not finish (status {status}). {again}")
+            raise ConfigError(
+                f"{self.named}, a run that did not finish (status {status}). {again}"
+            )
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
@@ -125,7 +167,9 @@ class RunFolder:
         """Its `sweep.json`; None if it is no sweep's."""
         found = self.json(SWEEP_MANIFEST)
         if lacking := [
-            key for key in ("overrides", "started", "mlflow_run") if found and key not in found
+            key
+            for key in ("overrides", "started", "mlflow_run")
+            if found and key not in found
         ]:
             raise self._damaged(SWEEP_MANIFEST, f"it lacks {', '.join(lacking)}")
         return found if self.has(SWEEP_MANIFEST) else None
@@ -134,7 +178,9 @@ class RunFolder:
     def metrics(self) -> Mapping[str, float]:
         """Its `metrics.json`; {} without a result."""
         found = self.json(METRICS)
-        if wrong := [name for name, value in found.items() if type(value) not in (int, float)]:
+        if wrong := [
+            name for name, value in found.items() if type(value) not in (int, float)
+        ]:
             raise self._damaged(METRICS, f"`{wrong[0]}` is no number")
         return found
 
@@ -144,7 +190,9 @@ class RunFolder:
         if not self.has(name):
             return {}
         try:
-            content = json_value(read_text(self.path / name), infinite=name in (METRICS, RESULTS))
+            content = json_value(
+                read_text(self.path / name), infinite=name in (METRICS, RESULTS)
+            )
         except (DataError, Unreadable) as error:
             raise self._damaged(name, error) from None
         if not isinstance(content, dict):
@@ -178,7 +226,9 @@ class RunFolder:
             isinstance(value, dict) and any(type(key) is not str for key in value)
         )
         if value is not None and not fits:
-            raise self._damaged(name, f"it holds no {'list' if kind is list else 'mapping'}")
+            raise self._damaged(
+                name, f"it holds no {'list' if kind is list else 'mapping'}"
+            )
         return value or kind()
 
     def mentions(self, name: str, *signs: str) -> bool:
@@ -223,7 +273,11 @@ class RunFolder:
         if sweep.sweep is None:
             return []
         of_all = {_plain(word) for word in sweep.sweep["overrides"]}
-        return [word for word in map(scrub_words, self.overrides) if _plain(word) not in of_all]
+        return [
+            word
+            for word in map(scrub_words, self.overrides)
+            if _plain(word) not in of_all
+        ]
 
     @cached_property
     def composed(self) -> dict[str, Any]:
@@ -242,7 +296,11 @@ class RunFolder:
 
         try:
             node = self._config.get(key)
-            return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+            return (
+                OmegaConf.to_container(node, resolve=True)
+                if OmegaConf.is_config(node)
+                else node
+            )
         except OmegaConfBaseException as error:
             why = str(error).splitlines()[0]
             raise ConfigError(
@@ -326,7 +384,9 @@ class RunFolder:
             self._check_one(voices)
             ((judge, _),) = voices
         own = (
-            j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion)
+            j
+            for j in self.judgments
+            if (j.repeat, j.judge, j.criterion) == (0, judge, criterion)
         )
         return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
@@ -345,13 +405,17 @@ class RunFolder:
         kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(numbers, "float64")
         for frame in self._frames(name, rows, kinds):
             if lacking := [
-                column for column in ("item_id", *_NEEDED.get(name, needs)) if column not in frame
+                column
+                for column in ("item_id", *_NEEDED.get(name, needs))
+                if column not in frame
             ]:
                 raise self._damaged(name, f"no column {lacking[0]}")
             if frame["item_id"].isna().any():
                 raise self._damaged(name, "a row without item_id")
             if infinite := [
-                each for each in frame.columns.intersection(numbers) if np.isinf(frame[each]).any()
+                each
+                for each in frame.columns.intersection(numbers)
+                if np.isinf(frame[each]).any()
             ]:
                 raise self._damaged(name, f"`{infinite[0]}` is infinite")
             for column in frame.columns.intersection(_TEXTS):
@@ -369,10 +433,15 @@ class RunFolder:
             "na_values": [""],
             "index_col": False,
         }
-        large = self.has(name) and HELD_BYTES < os.path.getsize(self.path / name) <= TABLE_BYTES
+        large = (
+            self.has(name)
+            and HELD_BYTES < os.path.getsize(self.path / name) <= TABLE_BYTES
+        )
         try:
             if rows is None and not large:
-                yield pd.read_csv(StringIO(read_text(self.path / name, TABLE_BYTES)), **read)
+                yield pd.read_csv(
+                    StringIO(read_text(self.path / name, TABLE_BYTES)), **read
+                )
                 return
             with opened(self.path / name) as file:
                 yield from (
@@ -383,15 +452,23 @@ class RunFolder:
         except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
 
-    def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
+    def scores(
+        self, judge: str | None = None, criterion: str | None = None
+    ) -> pd.DataFrame:
         """Its scores.csv by item id: the first repeat, of one judge and one criterion. Raises
         DataError where it cannot be read, or holds several and none was chosen."""
         return self.by_id(SCORES, judge=judge, criterion=criterion)
 
-    def labels(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame | None:
+    def labels(
+        self, judge: str | None = None, criterion: str | None = None
+    ) -> pd.DataFrame | None:
         """Its labels.csv by item id, or None for a run over texts without labels; otherwise as
         `scores`."""
-        return self.by_id(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
+        return (
+            self.by_id(LABELS, judge=judge, criterion=criterion)
+            if self.has(LABELS)
+            else None
+        )
 
     def items(self) -> Sequence[Item]:
         """The items as the run judged them: loaded again from where it was started, and what its
@@ -422,15 +499,23 @@ class RunFolder:
                 " changed"
             )
             why = "since it was judged, so its texts may not be what the judge saw"
-            raise DataError(f"{what} {why}. Put the earlier file back, or judge it again.")
+            raise DataError(
+                f"{what} {why}. Put the earlier file back, or judge it again."
+            )
         # an item at which a step failed, or never came, stands for itself
         stopped: set[str] = set()
         for name in self.facts.get("steps", ()):
             made = Records(self.path / "steps" / f"{name}.jsonl", Made)
 
-            def reached(before: Sequence[Item], made: Records[Made], name: str) -> Iterator[Item]:
+            def reached(
+                before: Sequence[Item], made: Records[Made], name: str
+            ) -> Iterator[Item]:
                 for item in before:
-                    record = None if item.id in stopped else made.get((item.id, name, OVERALL, 0))
+                    record = (
+                        None
+                        if item.id in stopped
+                        else made.get((item.id, name, OVERALL, 0))
+                    )
                     if record is None or isinstance(record.outcome, Failure):
                         stopped.add(item.id)
                         yield item
@@ -446,12 +531,16 @@ class RunFolder:
 
         return OmegaConf.create(self.composed)
 
-    def by_id(self, name: str, needs: Iterable[str] = (), **wanted: str | None) -> pd.DataFrame:
+    def by_id(
+        self, name: str, needs: Iterable[str] = (), **wanted: str | None
+    ) -> pd.DataFrame:
         """A `table` by item id, each item once: of one judge and one criterion, the `wanted` ones
         of several."""
         return self.of_voice(name, self.table(name, needs), **wanted)
 
-    def of_voice(self, name: str, frame: pd.DataFrame, **wanted: str | None) -> pd.DataFrame:
+    def of_voice(
+        self, name: str, frame: pd.DataFrame, **wanted: str | None
+    ) -> pd.DataFrame:
         """What `by_id` returns, of a table that is read already."""
         for column, value in wanted.items():
             if value is not None and column in frame:
@@ -465,12 +554,18 @@ class RunFolder:
     def _check_one(self, voices: Sequence[tuple[str, ...]]) -> None:
         if len(voices) > 1:
             listed = ", ".join(" on ".join(map(str, voice)) for voice in voices)
-            way = "Name one of a single judge and criterion, or judge with one of these."
-            raise DataError(f"{self.named}, a run with several scores per item ({listed}). {way}")
+            way = (
+                "Name one of a single judge and criterion, or judge with one of these."
+            )
+            raise DataError(
+                f"{self.named}, a run with several scores per item ({listed}). {way}"
+            )
 
     def _damaged(self, name: str, why: object) -> DataError:
         what = f"its {name} cannot be read ({str(why).splitlines()[0]})"
-        return DataError(f"{self.named}: {what}. Put back a whole copy, or repeat that run.")
+        return DataError(
+            f"{self.named}: {what}. Put back a whole copy, or repeat that run."
+        )
 
 
 def _beside(path: Path) -> str:

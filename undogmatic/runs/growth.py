@@ -29,7 +29,11 @@ OF_JUDGE = {
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What keeps the run `now` from being the one `before` with more judges or models; nothing
     where it is."""
-    found = [f"the {name} differs" for name in ("rubric", "seed") if before[name] != now[name]]
+    found = [
+        f"the {name} differs"
+        for name in ("rubric", "seed")
+        if before[name] != now[name]
+    ]
     for judge, there in before["judges"].items():
         here = now["judges"].get(judge)
         if here is None:
@@ -40,14 +44,18 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
             for key, word in OF_JUDGE.items()
             if there[key] != here[key]
         ]
-    if [step["name"] for step in before["steps"]] != [step["name"] for step in now["steps"]]:
+    if [step["name"] for step in before["steps"]] != [
+        step["name"] for step in now["steps"]
+    ]:
         return [*found, "the steps are others"]
     for there, here in zip(before["steps"], now["steps"], strict=True):
         if there["settings"] != here["settings"]:
             found.append(f"the settings of the step {here['name']} differ")
         for model in there["models"]:
             if model not in here["models"]:
-                found.append(f"{model} is no longer among the models of the step {here['name']}")
+                found.append(
+                    f"{model} is no longer among the models of the step {here['name']}"
+                )
     return found
 
 
@@ -89,6 +97,9 @@ class Contents(NamedTuple):
         if lost := sorted(known - {item.id for item in self.items}):
             more = f" (nor are {len(lost) - 1} more)" if len(lost) > 1 else ""
             return f"the item {brief(lost[0])} is no longer among the items{more}"
-        if items_digest(item for item in self.items if item.id in known) != facts["dataset_digest"]:
+        if (
+            items_digest(item for item in self.items if item.id in known)
+            != facts["dataset_digest"]
+        ):
             return "texts, labels or other fields of items that were judged differ, or their order"
         return None

@@ -64,7 +64,10 @@ def unanswered(record: Judgment | Made) -> bool:
 
 
 def without_exchange(
-    record: R, length: int, most: int = LONGEST_HELD, why: str = "it is long; the journal has it"
+    record: R,
+    length: int,
+    most: int = LONGEST_HELD,
+    why: str = "it is long; the journal has it",
 ) -> R:
     """The record as it stays in memory: without an exchange that is long, which the journal has."""
     if length <= most:
@@ -146,7 +149,9 @@ class Records(Mapping[Key, R], Generic[R]):
     def settled(self, key: Key) -> bool:
         """Whether there is a record of the key that stays."""
         if self._index is None:
-            return (record := self._held.get(key)) is not None and not unanswered(record)
+            return (record := self._held.get(key)) is not None and not unanswered(
+                record
+            )
         return (place := self._index.get(key)) is not None and not place.open
 
     def at(self, start: int, length: int) -> R:
@@ -171,13 +176,21 @@ class Records(Mapping[Key, R], Generic[R]):
         return self.at(place.start, place.length)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._held if self._index is None else self._index.get(key) is not None
+        return (
+            key in self._held
+            if self._index is None
+            else self._index.get(key) is not None
+        )
 
     def __len__(self) -> int:
         return len(self._held) if self._index is None else len(self._index)
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self._held) if self._index is None else (record.key for record in self.values())
+        return (
+            iter(self._held)
+            if self._index is None
+            else (record.key for record in self.values())
+        )
 
     def values(self) -> Any:
         """The records; of many, in the journal's order."""
@@ -220,7 +233,9 @@ class Records(Mapping[Key, R], Generic[R]):
 
     def _load(self, path: Path) -> bool:
         found = (
-            _Index.kept(beside(path), _stamp(path)) if path.stat().st_size > spool.HELD else None
+            _Index.kept(beside(path), _stamp(path))
+            if path.stat().st_size > spool.HELD
+            else None
         )
         if found is not None:
             self._index, self.models, self.served = found
@@ -242,7 +257,9 @@ class _Index:
 
     def __init__(self) -> None:
         self.whole = True
-        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._database = sqlite3.connect(
+            "", isolation_level=None, check_same_thread=False
+        )
         weakref.finalize(self, self._database.close)
         for setting in (
             "journal_mode = OFF",
@@ -266,14 +283,17 @@ class _Index:
             with contextlib.closing(
                 sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
             ) as copy:
-                about: Any = json_value(copy.execute("SELECT about FROM journal").fetchone()[0])
+                about: Any = json_value(
+                    copy.execute("SELECT about FROM journal").fetchone()[0]
+                )
                 if about["of"] != stamp:
                     return None
                 cls.__init__(index)
                 copy.backup(index._database)
                 index._execute("DROP TABLE journal")
             served = {
-                asked: set(map(str, names)) for asked, names in about.get("served", {}).items()
+                asked: set(map(str, names))
+                for asked, names in about.get("served", {}).items()
             }
             return index, set(map(str, about["models"])), served
         except (
@@ -290,7 +310,9 @@ class _Index:
         temporary = file.with_name(f"{file.name}.{os.getpid()}")
         try:
             self._database.execute("CREATE TABLE journal (about TEXT)")
-            self._database.execute("INSERT INTO journal VALUES (?)", [json.dumps(about)])
+            self._database.execute(
+                "INSERT INTO journal VALUES (?)", [json.dumps(about)]
+            )
             self._database.execute("VACUUM INTO ?", [str(temporary)])
             temporary.chmod(0o600)
             temporary.replace(file)

@@ -81,7 +81,9 @@ def output_folder(resume: str | None, fresh: str) -> str:
         (Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")
     ):
         way = "Give a run's folder, `last`, or leave it out."
-        raise ConfigError(f"`run.resume` is {resume!r}, which holds no run (no {name}). {way}")
+        raise ConfigError(
+            f"`run.resume` is {resume!r}, which holds no run (no {name}). {way}"
+        )
     return resume
 
 
@@ -93,10 +95,12 @@ def claimed(config: DictConfig, mode: str) -> Path:
     one it is. Raises as `claim` does, and ConfigError for a `run.resume` that cannot be continued.
     """
     folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
-    typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
+    unresolved: Any = OmegaConf.to_container(config.hydra[mode], resolve=False)
+    typed = str(unresolved["dir"])
     folder = claim(
         folder,
-        typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None,
+        typed.startswith("${output_folder:")
+        and OmegaConf.select(config, "run.resume") is None,
     )
     with read_write(config.hydra), open_dict(config.hydra):
         config.hydra[mode].dir = str(folder)
@@ -106,7 +110,10 @@ def claimed(config: DictConfig, mode: str) -> Path:
 def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
     """Folders that hold this file. One that another command takes away meanwhile, or nobody may
     read, is left out."""
-    return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
+    return [
+        Path(found).parent
+        for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")
+    ]
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -118,7 +125,11 @@ _Dumper.add_representer(str, get_omega_conf_dumper().yaml_representers[str])
 
 
 def _written(plain: Any) -> str:
-    how: dict[str, Any] = {"default_flow_style": False, "allow_unicode": True, "sort_keys": False}
+    how: dict[str, Any] = {
+        "default_flow_style": False,
+        "allow_unicode": True,
+        "sort_keys": False,
+    }
     written: str = yaml.dump(plain, Dumper=_Dumper, **how)
     if "\\U" in written:  # an emoji, which the C library's writer spells out
         return str(yaml.dump(plain, Dumper=get_omega_conf_dumper(), **how))
@@ -134,7 +145,9 @@ def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
         HYDRA: hydras,
         OVERRIDES: hydras.hydra.overrides.task,
     }.items():
-        plain = without_secrets(OmegaConf.to_container(section, resolve=False, enum_to_str=True))
+        plain = without_secrets(
+            OmegaConf.to_container(section, resolve=False, enum_to_str=True)
+        )
         held[folder / name] = _written(plain)
     if not (folder / MANIFEST).is_file():
         accept(folder)
@@ -184,7 +197,8 @@ class Manifest:
             there = RunFolder(folder)
             if (made := there.facts.get("format")) != FORMAT:
                 what = (
-                    f"which holds a run of format {made}, and runs of format {FORMAT} are continued"
+                    f"which holds a run of format {made}, and runs of format {FORMAT} are "
+                    "continued"
                 )
                 way = "Leave run.resume out to start anew: what a model answered is in the cache"
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
@@ -200,7 +214,9 @@ class Manifest:
             if locked != plan:
                 now = "there is none" if plan is None else f"its hash is {plan[:12]}"
                 what = f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}"
-                raise ConfigError(f"{what}. Continue with the plan as it was, or start anew.")
+                raise ConfigError(
+                    f"{what}. Continue with the plan as it was, or start anew."
+                )
             if bool(there.facts.get("redact")) != redact:
                 was = (
                     "with it, so its files hold hashes of",
@@ -224,8 +240,14 @@ class Manifest:
             "identity": identity,
             "config_hash": config_hash,
         }
-        data |= {"dataset_digest": dataset_digest, "started": time.time(), "status": "running"}
-        data |= ({} if plan is None else {"plan": plan}) | ({"redact": True} if redact else {})
+        data |= {
+            "dataset_digest": dataset_digest,
+            "started": time.time(),
+            "status": "running",
+        }
+        data |= ({} if plan is None else {"plan": plan}) | (
+            {"redact": True} if redact else {}
+        )
         data |= {} if contents is None else {"made_of": contents.made_of}
         manifest = cls(folder, data)
         manifest._write()
@@ -241,7 +263,9 @@ class Manifest:
     def __enter__(self) -> Manifest:
         return self
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         """A run that ended with a message was stopped; one that was killed says to be running
         still."""
         if isinstance(error, UndogmaticError) and self.data["status"] == "running":
@@ -265,15 +289,21 @@ class Manifest:
         )
         finished = []
         for path in (
-            p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)
+            p
+            for depth in ("*", "*/*", "*/*/*")
+            for p in _folders_with(MANIFEST, root, depth)
         ):
             with suppress(DataError):  # another program's run.json
                 facts = RunFolder(path).facts
-                same = facts.get("identity") == self.identity and facts.get("status") == "finished"
+                same = (
+                    facts.get("identity") == self.identity
+                    and facts.get("status") == "finished"
+                )
                 if same and path.resolve() != self.folder.resolve():
                     finished.append((facts.get("ended") or 0, path))
         for _, path in sorted(finished, reverse=True):
-            with suppress(DataError):  # what is wrong with another run is no fault of this one
+            # what is wrong with another run is no fault of this one
+            with suppress(DataError):
                 if (found := _differences(frame, RunFolder(path))) is not None:
                     return Repeatability(path, *found, share, deterministic)
         return Repeatability(None, None, None, share, deterministic)
@@ -282,14 +312,20 @@ class Manifest:
         files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
 
 
-def _grow(there: RunFolder, digest: str, contents: Contents | None, planned: bool) -> None:
+def _grow(
+    there: RunFolder, digest: str, contents: Contents | None, planned: bool
+) -> None:
     """Let the run in the folder grow to these contents: what stands in its journals stays. Raises
     ConfigError, naming what differs, where they are not its own with more."""
     facts = there.facts
     before = facts.get("made_of")
     same = facts.get("dataset_digest") == digest
     if contents is None or not isinstance(before, dict):
-        differ = ["the rubric, model, prompt, judge or seed differ" if same else "the items differ"]
+        differ = [
+            "the rubric, model, prompt, judge or seed differ"
+            if same
+            else "the items differ"
+        ]
     else:
         differ = differences(before, contents.made_of)
         other = None if same else contents.others(there.path, facts)
@@ -318,7 +354,9 @@ def _differences(frame: Any, earlier: RunFolder) -> tuple[bool, float] | None:
 
     from undogmatic.records.stored import in_parts
 
-    def marked(parts: Iterable[pd.DataFrame], keys: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    def marked(
+        parts: Iterable[pd.DataFrame], keys: list[str]
+    ) -> tuple[np.ndarray, np.ndarray]:
         marks, scores = [np.empty(0, np.uint64)], [np.empty(0)]
         for rows in parts:
             own = rows[rows["repeat"] == 0] if "repeat" in rows else rows

@@ -47,11 +47,13 @@ class Asked:
     model: str
     prompt: str
     uses_prompt: bool  # whether the prompt variant reaches the model this way
-    text: str  # what the model is shown besides the judged text, demonstrations included
+    # what the model is shown besides the judged text, demonstrations included
+    text: str
     judge: str = ""  # where the run has several
     without: tuple[
         str, ...
-    ] = ()  # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
+        # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
+    ] = ()
 
 
 SETTINGS = ("seed", "run", "dataset", "readout", "tracking", "plan")
@@ -87,7 +89,8 @@ class FinishedRun:
     judgments: Sequence[Judgment]  # of the items in their order, repeat by repeat
     frame: pd.DataFrame  # `examinations.run_rows.tabulate` of both
     results: Sequence[Told]  # one per analysis
-    metrics: Mapping[str, float]  # flat numbers of the whole run, as in metrics.json and MLflow
+    # flat numbers of the whole run, as in metrics.json and MLflow
+    metrics: Mapping[str, float]
     prompt_id: str
     prompt_hash: str
     asked: Sequence[Asked]
@@ -98,7 +101,8 @@ class FinishedRun:
     started: float
     seconds: float
     repeatability: Repeatability
-    assumed: Sequence[Finding] = ()  # of the dataset's file: what was recognised and assumed
+    # of the dataset's file: what was recognised and assumed
+    assumed: Sequence[Finding] = ()
     fitted_on: int = 0  # how many texts something in a judge was fitted on
     label_scale: LabelScale | None = (
         None  # on which people gave the labels, where it is not the rubric's
@@ -111,7 +115,8 @@ class FinishedRun:
     # examples
     examples: int = 0
     elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
-    unread: Sequence[str] = ()  # groups of the config that nothing in the run reads, e.g. "nli"
+    # groups of the config that nothing in the run reads, e.g. "nli"
+    unread: Sequence[str] = ()
     programs: Sequence[
         Mapping[str, Any]
     ] = ()  # of an optimisation: what it began with, and what it came to
@@ -125,14 +130,21 @@ class FinishedRun:
     def repeats(self) -> list[int]:
         """The repeats of which the table has judgments."""
         return sorted(
-            {int(n) for rows in in_parts(self.frame, ["repeat"]) for n in rows["repeat"].unique()}
+            {
+                int(n)
+                for rows in in_parts(self.frame, ["repeat"])
+                for n in rows["repeat"].unique()
+            }
         )
 
     @cached_property
     def settings(self) -> RunSettings:
         """What the report and the tracker say of the config, so that neither has to know its
         keys."""
-        run, group = self.config.get("run") or {}, lambda name: self.config.get(name) or {}
+        run, group = (
+            self.config.get("run") or {},
+            lambda name: self.config.get(name) or {},
+        )
         return RunSettings(
             seed=self.config.get("seed"),
             limit=run.get("limit"),
@@ -187,7 +199,8 @@ class SweepResult:
     headline: str | None
     comparisons: pd.DataFrame
     agreement: pd.DataFrame
-    findings: Sequence[Finding] = ()  # the first `verdicts` of them are verdicts, one per criterion
+    # the first `verdicts` of them are verdicts, one per criterion
+    findings: Sequence[Finding] = ()
     figures: Sequence[FigureData] = ()
     failed: Sequence[tuple[str, str]] = ()  # job and message, of those without a result
     # e.g. the worth of the jobs' uncertainty
@@ -195,7 +208,8 @@ class SweepResult:
     unit: Unit = ""
     columns: Mapping[str, Mapping[str, Unit]] = field(default_factory=dict)
     rubric: Rubric | None = None  # of the first job with a result
-    texts: Sequence[Path] = ()  # files with the words of the sweep and of the jobs' analyses
+    # files with the words of the sweep and of the jobs' analyses
+    texts: Sequence[Path] = ()
     verdicts: int = 1
     # of each item (row) by each job (its name), best first
     scores: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -226,7 +240,9 @@ def keep_scores(folder: Path, frame: Any, graded: OwnScale | None = None) -> Non
     digits = {"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4}
     graded = graded if graded is not None and graded.counts else None
 
-    def kept(names: list[str], change: Callable[[pd.DataFrame], pd.DataFrame]) -> Iterator[str]:
+    def kept(
+        names: list[str], change: Callable[[pd.DataFrame], pd.DataFrame]
+    ) -> Iterator[str]:
         for n, rows in enumerate(in_parts(frame, [*names, "repeat"])):
             yield files.csv(change(rows.loc[rows["repeat"] == 0, names]), header=n == 0)
 
@@ -234,13 +250,17 @@ def keep_scores(folder: Path, frame: Any, graded: OwnScale | None = None) -> Non
         rounded = rows.round(digits)
         if graded is not None:
             grades = graded.score(rows["score"]).round(digits["score"])
-            rounded.insert(rounded.columns.get_loc("score") + 1, "score_on_label_scale", grades)
+            rounded.insert(
+                rounded.columns.get_loc("score") + 1, "score_on_label_scale", grades
+            )
         return rounded
 
     def marked(rows: pd.DataFrame) -> pd.DataFrame:
         marks = [text_mark(text) for text in rows["text"]]
         if graded is not None:
-            rows = rows.assign(label_as_given=rows["label"].map(graded.label, na_action="ignore"))
+            rows = rows.assign(
+                label_as_given=rows["label"].map(graded.label, na_action="ignore")
+            )
         return rows.drop(columns="text").assign(text_mark=marks)
 
     columns = [*keys, *_SCORES]
@@ -254,7 +274,8 @@ def keep_scores(folder: Path, frame: Any, graded: OwnScale | None = None) -> Non
 
 
 UNITS: Mapping[str, Unit] = dict.fromkeys(
-    ("judged", "failed", "calls", "calls_cached", "input_tokens", "output_tokens"), "count"
+    ("judged", "failed", "calls", "calls_cached", "input_tokens", "output_tokens"),
+    "count",
 )
 """Of the numbers that every run has."""
 
@@ -262,7 +283,9 @@ UNITS: Mapping[str, Unit] = dict.fromkeys(
 def metric_units(results: Sequence[Told]) -> dict[str, Unit]:
     """The unit of each of the numbers of a run that has one."""
     told = {
-        result.full(name): unit for result in results for name, unit in result.metric_units.items()
+        result.full(name): unit
+        for result in results
+        for name, unit in result.metric_units.items()
     }
     return {**UNITS, "judging_seconds": "seconds", "usd": "usd"} | told
 
@@ -278,7 +301,9 @@ def metrics(
     steps made, and the results of its analyses. `made` and `seconds` are the judgments made now and
     the time they took: a continued run is as fast as these, and one with nothing left has no rate.
     """
-    failed = sum(int(rows["error"].notna().sum()) for rows in in_parts(frame, ["error"]))
+    failed = sum(
+        int(rows["error"].notna().sum()) for rows in in_parts(frame, ["error"])
+    )
     totals, prices = Counter[str](), array("d")
     for cost in costs:
         totals.update(

@@ -18,7 +18,8 @@ from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-SOON = 1.0  # seconds after which what is being done is shown: what takes less is not mentioned
+# seconds after which what is being done is shown: what takes less is not mentioned
+SOON = 1.0
 # seconds between plain lines at least, and how many there are of a run at most
 LINE_EVERY, LINES = (
     10.0,
@@ -48,7 +49,8 @@ def in_words(key: str, **values: Any) -> str:
     bear its mark."""
     mark = read(REPORT_TEXTS / f"{_languages[-1]}.yaml")["common"]["decimal_mark"]
     shown = {
-        k: f"{v:.1f}".replace(".", mark) if isinstance(v, float) else v for k, v in values.items()
+        k: f"{v:.1f}".replace(".", mark) if isinstance(v, float) else v
+        for k, v in values.items()
     }
     text: str = read(TEXTS)[_languages[-1]]["progress"][key]
     return text.format(**shown)
@@ -68,7 +70,9 @@ def doing(what: str | Callable[[], str], soon: bool = False) -> Iterator[None]:
     "analysis=calibration", in English (other languages are in `progress.texts.yaml`); a function
     where it says how far it has come."""
     _steps.append(
-        read(TEXTS)[_languages[-1]]["doing"].get(what, what) if isinstance(what, str) else what
+        read(TEXTS)[_languages[-1]]["doing"].get(what, what)
+        if isinstance(what, str)
+        else what
     )
     try:
         with _shown(soon) if len(_steps) == 1 else nullcontext():
@@ -101,7 +105,11 @@ def _shown(soon: bool) -> Iterator[None]:
         console = Console(stderr=True)
         # What is printed to stdout goes there, which may be a file.
         with Bar(
-            *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+            *columns,
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
         ) as live:
             task = live.add_task(innermost(), total=None)
             while not over.wait(0.2):
@@ -140,17 +148,25 @@ class Progress:
         if parts.asks and (parts.uses_own or parts.prompted):
             model = parts.model.name
             who = (
-                model if len(parts.judges) == 1 else in_words("of_model", judges=names, model=model)
+                model
+                if len(parts.judges) == 1
+                else in_words("of_model", judges=names, model=model)
             )
             who = in_words("readout", who=who, readout=parts.readout_name)
-            who = in_words("prompt", who=who, prompt=parts.prompt.id) if parts.prompted else who
+            who = (
+                in_words("prompt", who=who, prompt=parts.prompt.id)
+                if parts.prompted
+                else who
+            )
         key = (
             f"begins{'_steps' if parts.steps else ''}{'_again' if kept else ''}"
             if parts.asks
             else "begins_elsewhere"
         )
         steps = ", ".join(step.name for step in parts.steps)
-        self.about = in_words(key, name=name, total=total, who=who, steps=steps, kept=kept)
+        self.about = in_words(
+            key, name=name, total=total, who=who, steps=steps, kept=kept
+        )
         self.done = self.failed = self.answered_by_cache = 0
         self.seconds = 0.0
         self._bar: Bar | None = None
@@ -166,7 +182,11 @@ class Progress:
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
             from rich.progress import Progress as Bar
 
-            columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}")
+            columns = (
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[note]}"),
+            )
             self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task(
@@ -209,11 +229,19 @@ class Progress:
         if now - self._first > 1:
             rate = (self.done - 1) / (now - self._first)
             parts.append(
-                in_words("rate", rate=rate) if rate >= 1 else in_words("each", seconds=1 / rate)
+                in_words("rate", rate=rate)
+                if rate >= 1
+                else in_words("each", seconds=1 / rate)
             )
-            if self.total is not None and self.done >= KNOWN and now - self._clock >= KNOWN:
+            if (
+                self.total is not None
+                and self.done >= KNOWN
+                and now - self._clock >= KNOWN
+            ):
                 left = round(max(0, self.total - self.kept - self.done) / rate)
-                long = in_words("left_long", minutes=left // 60, seconds=f"{left % 60:02}")
+                long = in_words(
+                    "left_long", minutes=left // 60, seconds=f"{left % 60:02}"
+                )
                 parts.append(long if left >= 60 else in_words("left", seconds=left))
         return ", ".join(
             [*parts, *([in_words("failed", failed=self.failed)] if self.failed else [])]
@@ -223,9 +251,13 @@ class Progress:
         self.seconds = time.perf_counter() - self._clock
         if self._bar is not None:
             self._bar.stop()
-        said = [in_words("judged", judged=self.done - self.failed, seconds=self.seconds)]
+        said = [
+            in_words("judged", judged=self.done - self.failed, seconds=self.seconds)
+        ]
         said += (
-            [in_words("cached", cached=self.answered_by_cache)] if self.answered_by_cache else []
+            [in_words("cached", cached=self.answered_by_cache)]
+            if self.answered_by_cache
+            else []
         )
         said += [in_words("failed", failed=self.failed)] if self.failed else []
         print(f"  {', '.join(said)}", file=sys.stderr, flush=True)

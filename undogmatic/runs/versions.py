@@ -27,7 +27,11 @@ def versions() -> dict[str, str]:
 
     def git(*words: str) -> str:
         done = subprocess.run(
-            ["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10
+            ["git", "-C", root, *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
         )
         return done.stdout.strip()
 

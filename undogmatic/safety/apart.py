@@ -16,7 +16,18 @@ from undogmatic.errors import ConfigError
 FOLDERS = ("figures", "tables")
 """Folders of a report, in which every file may be written."""
 PAGES = ("report.html", "report.md")
-READ = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".ods", ".eval", ".yaml", ".yml")
+READ = (
+    ".csv",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".parquet",
+    ".xlsx",
+    ".ods",
+    ".eval",
+    ".yaml",
+    ".yml",
+)
 """Kinds of files that a folder is read for. Which of them matter is known to its reader alone,
 so none is written over; a page or an XML file in it is no part of what is read, and may be made
 anew."""
@@ -32,7 +43,9 @@ class Named(NamedTuple):
 
 
 def named(
-    option: str, paths: Iterable[str | Path] | str | Path | None, typed: Path | None = None
+    option: str,
+    paths: Iterable[str | Path] | str | Path | None,
+    typed: Path | None = None,
 ) -> list[Named]:
     """What an option names; nothing where it was not typed."""
     several = [paths] if isinstance(paths, str | Path) else paths or ()
@@ -61,8 +74,14 @@ def keep_apart(read: Sequence[Named], written: Sequence[Named]) -> None:
         for other in read:
             if other.path.exists() and same(target.path, other.path):
                 _refuse(target, other, "which is read")
-            if other.path.is_dir() and _within(target.path, other.path) and _matters(target.path):
-                _refuse(target, other, "a folder that is read, and has this file already")
+            if (
+                other.path.is_dir()
+                and _within(target.path, other.path)
+                and _matters(target.path)
+            ):
+                _refuse(
+                    target, other, "a folder that is read, and has this file already"
+                )
         for other in written[:number]:
             if other.option != target.option and same(target.path, other.path):
                 _refuse(target, other, "which is written too")
@@ -87,7 +106,9 @@ def inside(read: Sequence[Named]) -> None:
     here = Path.cwd()
     for each in read:
         place = Path(os.path.realpath(each.path.expanduser()))
-        if not str(each.path).startswith("mlflow:") and not place.is_relative_to(here.resolve()):
+        if not str(each.path).startswith("mlflow:") and not place.is_relative_to(
+            here.resolve()
+        ):
             raise ConfigError(
                 f"{each.option} is {str(each.path)!r}, which lies outside of {here}, and nothing"
                 " else is read here. Start it in a folder that holds it."
@@ -105,7 +126,9 @@ def report_files(folder: Path, read: Sequence[Named], option: str) -> list[Named
         )
     pages = [folder / name for name in PAGES]
     inside = [
-        each.path for each in read if any(_within(each.path, folder / part) for part in FOLDERS)
+        each.path
+        for each in read
+        if any(_within(each.path, folder / part) for part in FOLDERS)
     ]
     itself = [folder for each in read if each.path.is_dir() and same(folder, each.path)]
     return named(option, [*itself, *pages, *inside], folder)
@@ -119,7 +142,8 @@ def same(one: Path, other: Path) -> bool:
         pass
     try:
         return one.resolve() == other.resolve()
-    except (OSError, RuntimeError, ValueError):  # a circle of links, or no name of a file at all
+    # a circle of links, or no name of a file at all
+    except (OSError, RuntimeError, ValueError):
         return False
 
 
@@ -154,10 +178,12 @@ def _refuse(target: Named, other: Named, why: str) -> None:
         f" {'the same' if alike else other.path}, {why}"
     )
     way = f"Name another: {target.option} {free(target.typed or target.path)}"
-    if not target.option.startswith("-"):  # where it is written is not for the user to choose
+    # where it is written is not for the user to choose
+    if not target.option.startswith("-"):
         mark = "=" if "." in other.option else " "
         way = (
-            f"Copy that file, and name the copy: {other.option}{mark}{free(Path(other.path.name))}"
+            "Copy that file, and name the copy: "
+            f"{other.option}{mark}{free(Path(other.path.name))}"
         )
     raise ConfigError(f"{what}. One would be written over the other. {way}")
 

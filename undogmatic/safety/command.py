@@ -31,9 +31,8 @@ SWEEP_FOLDER = (  # environment variable: set while a sweep runs, in its workers
 SWEEP_RUN = (  # environment variable: the MLflow run that the jobs' runs belong to
     "UNDOGMATIC_SWEEP_RUN"
 )
-WORKERS = (  # environment variable: how many jobs of the sweep run at once on this machine
-    "UNDOGMATIC_WORKERS"
-)
+# environment variable: how many jobs of the sweep run at once on this machine
+WORKERS = "UNDOGMATIC_WORKERS"
 IN_FULL = (  # environment variable: set where the user has set HYDRA_FULL_ERROR=1
     "UNDOGMATIC_FULL_ERROR"
 )
@@ -83,7 +82,9 @@ def tell(
     # which a library has reworded
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
     if isinstance(cause, OSError):
-        message = (f"{cause.filename}: " if cause.filename else "") + (cause.strerror or str(cause))
+        message = (f"{cause.filename}: " if cause.filename else "") + (
+            cause.strerror or str(cause)
+        )
         of_the_disk = cause.errno in (
             errno.ENOSPC,
             errno.EDQUOT,
@@ -92,15 +93,26 @@ def tell(
             errno.EFBIG,
         )
         return message, StorageError.exit_status if of_the_disk else 2
-    kind_and_text = ": ".join(filter(None, (type(error).__name__, str(error).partition("\n")[0])))
+    kind_and_text = ": ".join(
+        filter(None, (type(error).__name__, str(error).partition("\n")[0]))
+    )
     # The last line on the way to it that is ours or an extension's, no library's.
     frames = traceback.extract_tb(error.__traceback__)
     libraries = (os.path.dirname(os.__file__), "site-packages", "<frozen")
     code = [
-        frame for frame in frames if not any(each in frame.filename for each in libraries)
+        frame
+        for frame in frames
+        if not any(each in frame.filename for each in libraries)
     ] or frames
-    place = f"{as_typed(Path(code[-1].filename))}:{code[-1].lineno}" if code else "no place known"
-    return f"a fault in the code, not in what it was given: {kind_and_text} ({place}).", FAULT
+    place = (
+        f"{as_typed(Path(code[-1].filename))}:{code[-1].lineno}"
+        if code
+        else "no place known"
+    )
+    return (
+        f"a fault in the code, not in what it was given: {kind_and_text} ({place}).",
+        FAULT,
+    )
 
 
 def in_full(error: BaseException) -> None:
@@ -171,7 +183,9 @@ def patient_streams() -> None:
                 option: getattr(stream, option)
                 for option in ("encoding", "line_buffering", "write_through")
             }
-            setattr(sys, name, io.TextIOWrapper(pipe, errors="backslashreplace", **kept))
+            setattr(
+                sys, name, io.TextIOWrapper(pipe, errors="backslashreplace", **kept)
+            )
 
 
 def interrupted() -> int:

@@ -6,7 +6,8 @@ from contextlib import suppress
 
 EXTRAS = {
     **dict.fromkeys(
-        "aiohttp dspy hydra mlflow omegaconf optuna safetensors xllamacpp".split(), "run"
+        "aiohttp dspy hydra mlflow omegaconf optuna safetensors xllamacpp".split(),
+        "run",
     ),
     **dict.fromkeys(("matplotlib", "PIL"), "figures"),
     "pyarrow": "parquet",

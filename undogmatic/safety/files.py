@@ -60,11 +60,13 @@ def csv(frame: pd.DataFrame, header: bool = True) -> str:
     shown, end = frame.copy(deep=False), "\n"
     for n, kind in enumerate(shown.dtypes):
         if str(kind) in ("object", "str", "string", "category"):
-            cells = [harmless(cell) if isinstance(cell, str) else cell for cell in shown.iloc[:, n]]
+            cells = [
+                harmless(cell) if isinstance(cell, str) else cell
+                for cell in shown.iloc[:, n]
+            ]
             if any(isinstance(cell, str) and "\r" in cell for cell in cells):
-                end = (  # else the csv module leaves a lone \r unquoted, and the row breaks there
-                    "\r\n"
-                )
+                # else the csv module leaves a lone \r unquoted, and the row breaks there
+                end = "\r\n"
             shown.isetitem(n, cells)
     return str(shown.to_csv(index=False, lineterminator=end, header=header))
 
@@ -118,7 +120,9 @@ class Log:
                 raise
         return before, len(content)
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         file, self._file = self._file, None
         if file is not None and self.path is not None:
             with (
@@ -147,7 +151,11 @@ def make_own(path: Path) -> None:
     if not hasattr(os, "geteuid"):  # on Windows a file's mode says nothing of others
         return
     with _writing(path):
-        if path.is_file() and path.stat().st_mode & 0o077 and path.stat().st_uid == os.geteuid():
+        if (
+            path.is_file()
+            and path.stat().st_mode & 0o077
+            and path.stat().st_uid == os.geteuid()
+        ):
             path.chmod(OWN)
 
 

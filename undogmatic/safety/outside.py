@@ -32,19 +32,23 @@ YAML_BYTES = 1_000_000
 YAML_NODES = 100_000
 JSON_BYTES = 50_000_000
 LINE_BYTES = (
-    20_000_000  # the longest line of a journal, and the largest file that is read as one JSON value
+    # the longest line of a journal, and the largest file that is read as one JSON value
+    20_000_000
 )
 # the longest row of a data file (JSON Lines, CSV), the longest text: more than a model reads
 ROW_BYTES = 10_000_000
 JSON_PARTS = (
-    200_000  # lists and objects in one JSON value: a small file of empty ones fills a memory.
+    # lists and objects in one JSON value: a small file of empty ones fills a memory.
+    200_000
 )
-ENV_BYTES = 64_000  # of a `.env` file, whose lines take time that grows with their square
+# of a `.env` file, whose lines take time that grows with their square
+ENV_BYTES = 64_000
 DEEPEST = 100
 LONGEST_INTEGER = 1024  # bits: as much as a float can hold.
 
 _FLOAT = re.compile(
-    r"[-+]?[0-9]+(?:_[0-9]+)*(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+|(?::[0-5]?[0-9])+\.[0-9_]*)$"
+    r"[-+]?[0-9]+(?:_[0-9]+)*(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+"
+    r"|(?::[0-5]?[0-9])+\.[0-9_]*)$"
     r"|\.[0-9]+(?:_[0-9]+)*(?:[eE][-+][0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
 )
 """What OmegaConf takes for a number besides what YAML does."""
@@ -99,10 +103,14 @@ def decoded(raw: bytes) -> str:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise Unreadable(f"not UTF-8 (byte {error.start}). Save the file as UTF-8.", line) from None
+        raise Unreadable(
+            f"not UTF-8 (byte {error.start}). Save the file as UTF-8.", line
+        ) from None
     if "\0" in text:
         before = text[: text.index("\0")].count("\n") + 1
-        raise Unreadable("not text (it holds a NUL byte). Save the file as UTF-8 text.", before)
+        raise Unreadable(
+            "not text (it holds a NUL byte). Save the file as UTF-8 text.", before
+        )
     return text
 
 
@@ -131,9 +139,13 @@ def json_value(
         what, _, place = (str(error) or type(error).__name__).partition(" at line ")
         column = re.search(r"column (\d+)", place)
         known = (words for sign, words in _JSON.items() if sign in what)
-        what = next(known, _HALF if isinstance(error, TypeError) else what.splitlines()[0])
+        what = next(
+            known, _HALF if isinstance(error, TypeError) else what.splitlines()[0]
+        )
         what += f", column {column[1]}" if column else ""
-        raise Unreadable(f"not JSON ({what})", int(place.split()[0]) if place else None) from None
+        raise Unreadable(
+            f"not JSON ({what})", int(place.split()[0]) if place else None
+        ) from None
     if not infinite or text.count("[") + text.count("{") > deepest:
         _check_parts(value, deepest, infinite)
     return value
@@ -152,7 +164,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return made
     seen = set[str]()
     doubled = Doubled(made)
-    doubled.key = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    for key, _ in pairs:
+        if key in seen:
+            doubled.key = key
+            break
+        seen.add(key)
     return doubled
 
 
@@ -200,7 +216,9 @@ def _check_parts(value: Any, deepest: int, infinite: bool) -> None:
     """Raise Unreadable for what is nested too deeply, and for a number that no float holds."""
     level, depth = [value], 0
     while level:
-        numbers = () if infinite else (part for part in level if type(part) in (int, float))
+        numbers = (
+            () if infinite else (part for part in level if type(part) in (int, float))
+        )
         if any(
             math.isinf(n) if isinstance(n, float) else n.bit_length() > LONGEST_INTEGER
             for n in numbers
@@ -275,7 +293,9 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     except IsADirectoryError:
         raise DataError(f"{path}: not a file but a folder.") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror or error})."
+        ) from None
     except ValueError as error:
         if isinstance(error, Unreadable):
             raise
@@ -294,7 +314,9 @@ def unpacked(path: Path, most: int) -> Iterator[bytes]:
                 while part := inner.read(1_000_000):
                     written += len(part)
                     if written > most:
-                        raise DataError(f"{path}: unpacks to more than {most:,} bytes. Unpack it.")
+                        raise DataError(
+                            f"{path}: unpacks to more than {most:,} bytes. Unpack it."
+                        )
                     yield part
         except (EOFError, OSError, zlib.error) as error:
             raise DataError(
@@ -314,7 +336,9 @@ def read_bytes(path: Path, most: int = JSON_BYTES) -> bytes:
     return raw
 
 
-def read_text(path: Path, most: int = JSON_BYTES, value: Callable[[str], Any] = str) -> Any:
+def read_text(
+    path: Path, most: int = JSON_BYTES, value: Callable[[str], Any] = str
+) -> Any:
     """A text file, or the `value` of its text. Raises DataError with file and line."""
     try:
         return value(decoded(read_bytes(path, most)))
@@ -338,7 +362,9 @@ def read_input() -> str:
             )
         return decoded(raw)
     except Unreadable as error:
-        raise DataError(error.at("standard input").replace("Save the file", "Send it")) from None
+        raise DataError(
+            error.at("standard input").replace("Save the file", "Send it")
+        ) from None
     except (OSError, ValueError) as error:
         raise DataError(f"standard input cannot be read ({error}).") from None
 
@@ -355,7 +381,9 @@ def read_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, bytes]
         yield number, line.rstrip(b"\r\n")
 
 
-def placed_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, int, bytes]]:
+def placed_lines(
+    path: Path, most: int = LINE_BYTES
+) -> Iterator[tuple[int, int, bytes]]:
     """The lines of a file with their numbers from 1 and the byte at which each begins, blank ones
     left out. Raises DataError."""
     with opened(path) as file:
@@ -400,7 +428,10 @@ class _Text:
     """The text of an open file, of which no more is held than a piece of JSON takes."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._decoder = file, codecs.getincrementaldecoder("utf-8")("replace")
+        self._file, self._decoder = (
+            file,
+            codecs.getincrementaldecoder("utf-8")("replace"),
+        )
         self.text, self.at, self.whole, self._read = "", 0, False, 0
         self._more = _PART
         self.fill()
@@ -442,7 +473,9 @@ class _Text:
                 broken = getattr(error, "pos", 0)
                 if self.whole:
                     cut = broken >= len(self.text.rstrip()) or "Untermin" in str(error)
-                    raise (Cut("it breaks off") if cut else Unreadable("not JSON")) from None
+                    raise (
+                        Cut("it breaks off") if cut else Unreadable("not JSON")
+                    ) from None
                 if broken < len(self.text) - 64 and "Untermin" not in str(error):
                     raise Unreadable("not JSON") from None
             else:
@@ -459,7 +492,9 @@ class _Text:
 _DECODER = json.JSONDecoder()
 
 
-def json_pieces(path: Path, inside: Collection[str], faults: list[str]) -> Iterator[Piece]:
+def json_pieces(
+    path: Path, inside: Collection[str], faults: list[str]
+) -> Iterator[Piece]:
     """The values of a file of JSON one after the other, however long it is: JSON Lines, values one
     behind the other, the entries of a list, and of lists under the keys that are named (`inside`),
     also where these lie in each other.
@@ -513,7 +548,13 @@ def _of_lines(
             value = _DECODER.decode(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             cut = not raw.endswith(b"\n")
-            what = "it breaks off" if cut else _DEEP if isinstance(error, RecursionError) else ""
+            what = (
+                "it breaks off"
+                if cut
+                else _DEEP
+                if isinstance(error, RecursionError)
+                else ""
+            )
             faults.append(f"{path}:{number}: {what or 'not JSON'}")
             continue
         yield from _walk(value, "", inside, start)
@@ -525,11 +566,15 @@ def _walk(value: Any, key: str, inside: Collection[str], place: int) -> Iterator
         for each in value:
             yield from _walk(each, key, inside, place)
         return
-    holds = isinstance(value, dict) and [k for k in inside if isinstance(value.get(k), list | dict)]
+    holds = isinstance(value, dict) and [
+        k for k in inside if isinstance(value.get(k), list | dict)
+    ]
     if not holds:
         yield Piece(key, value, place)
         return
-    yield Piece(key, {k: v for k, v in value.items() if k not in holds}, place, about=True)
+    yield Piece(
+        key, {k: v for k, v in value.items() if k not in holds}, place, about=True
+    )
     for name in holds:
         yield from _walk(value[name], name, inside, place)
 
@@ -601,7 +646,9 @@ def yaml_value(text: str) -> Any:
         what = _SAID_BY_THE_PARSER.get(what, what)
         if "python/" in what:
             what = "it names a Python object, which a config cannot hold"
-        raise Unreadable(f"not YAML: {what}.", None if mark is None else mark.line + 1) from None
+        raise Unreadable(
+            f"not YAML: {what}.", None if mark is None else mark.line + 1
+        ) from None
     except Unreadable:
         raise
     except (
@@ -630,7 +677,8 @@ def _measure(text: str) -> None:
         if isinstance(event, yaml.AliasEvent):
             if (size := sizes.get(event.anchor, 0)) is None:
                 raise Unreadable(
-                    f"not YAML: the alias *{event.anchor} stands for what it lies in.", line
+                    f"not YAML: the alias *{event.anchor} stands for what it lies in.",
+                    line,
                 )
             inside += size
         elif isinstance(event, yaml.ScalarEvent):
@@ -646,7 +694,8 @@ def _measure(text: str) -> None:
             sizes[anchor], inside = inside, inside + before
         if inside > YAML_NODES:
             raise Unreadable(
-                f"not YAML that can be used: it holds more than {YAML_NODES:,} values.", line
+                f"not YAML that can be used: it holds more than {YAML_NODES:,} values.",
+                line,
             )
 
 
@@ -660,7 +709,11 @@ def _loader() -> Any:
             keys = set()
             for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
                 wrong = "" if isinstance(key, yaml.ScalarNode) else "a key is no word"
-                if not wrong and key.value in keys and key.tag != "tag:yaml.org,2002:merge":
+                if (
+                    not wrong
+                    and key.value in keys
+                    and key.tag != "tag:yaml.org,2002:merge"
+                ):
                     wrong = f"the key {key.value} stands here a second time"
                 if wrong:
                     raise ConstructorError(None, None, wrong, key.start_mark)
@@ -673,9 +726,13 @@ def _loader() -> Any:
                 raise ConstructorError(None, None, "an endless number", node.start_mark)
             return value
 
-    Plain.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+    Plain.add_implicit_resolver(
+        "tag:yaml.org,2002:float", _FLOAT, list("-+0123456789.")
+    )
     Plain.yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+        first: [
+            (tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"
+        ]
         for first, forms in Plain.yaml_implicit_resolvers.items()
     }
     tags = [
@@ -700,7 +757,9 @@ def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:
 
     lines = list(parse_stream(StringIO(read_text(path, ENV_BYTES))))
     variables = {
-        line.key: line.value for line in lines if line.key is not None and line.value is not None
+        line.key: line.value
+        for line in lines
+        if line.key is not None and line.value is not None
     }
     damaged = [line.original.line for line in lines if line.error]
     if damaged and wanted is not None and wanted not in variables:

@@ -20,7 +20,9 @@ def cache_folder() -> Path:
     user's cache folder."""
     if configured := os.environ.get("UNDOGMATIC_CACHE"):
         return Path(configured).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "undogmatic"
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "undogmatic"
+    )
 
 
 def _shipped(name: str) -> Path:

@@ -73,7 +73,8 @@ _MAYBE = frozenset("key keys pass token tokens".split())
 then decides."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LISTED = re.compile(r"[\s,;]+")
-LONG_SECRET = 16  # parts of a list of keys that are as long as this are secrets by themselves
+# parts of a list of keys that are as long as this are secrets by themselves
+LONG_SECRET = 16
 
 _KNOWN = re.compile(
     r"""(?<![A-Za-z0-9])(?:
@@ -100,7 +101,9 @@ _WHOLE_REFERENCE = re.compile(r"\$\{(?:oc\.env:)?[\w.]+(?:,\s*(?:null|''|\"\")?)
 _GIVEN = re.compile(
     r"(?<![\w./+~-])([+~]{0,2}[\w.@/-]{1,200})=((?:\\.|[^\s,&\"'])+|\"[^\"]*\"|'[^']*')"
 )
-_SCHEME = re.compile(r"(?:bearer|basic|token|apikey|api-key|key)\s+(\S+)", re.IGNORECASE)
+_SCHEME = re.compile(
+    r"(?:bearer|basic|token|apikey|api-key|key)\s+(\S+)", re.IGNORECASE
+)
 _PROSE = frozenset("rubric prompt wordings texts dataset analysis report".split())
 """Where names are the user's own (a criterion may be called `secret`): there a value counts only by
 its shape."""
@@ -109,7 +112,9 @@ _OURS = frozenset({"model", "tracking", "engine"})
 the server's."""
 _THEIRS = frozenset({"extra", "options", "rubric", "prompt", "wordings", "texts"})
 _OVERRIDE = re.compile(r"[+~]{0,2}([\w./-]+)(?:@[\w.]+)?=([\s\S]*)")
-_PAIR = re.compile(r"(?<![\w-])([\w-]{1,200})\s{0,9}:\s*('[^']*'|\"[^\"]*\"|[^,{}\[\]]+)")
+_PAIR = re.compile(
+    r"(?<![\w-])([\w-]{1,200})\s{0,9}:\s*('[^']*'|\"[^\"]*\"|[^,{}\[\]]+)"
+)
 
 # escapes within escapes, read at most so often: a hostile text must not cost time by its depth.
 _LAYERS = 8
@@ -125,7 +130,9 @@ def keep(value: str, name: str) -> None:
     shown = f"<{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}>"
     parts = [value, unquote(value), *value.splitlines()]
     parts += [
-        part for part in _LISTED.split(value) if len(part) >= LONG_SECRET and not part.isalpha()
+        part
+        for part in _LISTED.split(value)
+        if len(part) >= LONG_SECRET and not part.isalpha()
     ]
     for part in dict.fromkeys(each.strip() for each in parts):
         if (
@@ -178,7 +185,11 @@ def _bare(text: str) -> str:
     looking into only."""
     for _ in range(_LAYERS):
         before = text
-        text = _CODE.sub(lambda code: chr(int(code[1], 16)), text) if "\\" in text else text
+        text = (
+            _CODE.sub(lambda code: chr(int(code[1], 16)), text)
+            if "\\" in text
+            else text
+        )
         text = html.unescape(unquote(text))
         if text == before:
             if "\\" not in text:
@@ -194,7 +205,9 @@ def _cut_out(text: str, size: int) -> str:
     none_here = (max(size // 2, 1), max(size // 2, 1), "")
     while at < len(text):
         start, end, shown = min(
-            _spans(text[at : at + size]), key=lambda span: (span[0], -span[1]), default=none_here
+            _spans(text[at : at + size]),
+            key=lambda span: (span[0], -span[1]),
+            default=none_here,
         )
         pieces += [text[at : at + start], shown]
         at += end
@@ -210,10 +223,21 @@ def _spans(window: str) -> Iterator[tuple[int, int, str]]:
     # first, and to look for its ends takes longer than all else here.
     first_end = min((place + len(form) for form, place in places.items()), default=0)
     for form in (form for form, place in places.items() if place < first_end):
-        end = bisect_left(range(len(window)), True, key=lambda n: form in _bare(window[:n]))
-        start = bisect_left(range(end), True, key=lambda n: form not in _bare(window[n:end])) - 1
+        end = bisect_left(
+            range(len(window)), True, key=lambda n: form in _bare(window[:n])
+        )
+        start = (
+            bisect_left(
+                range(end), True, key=lambda n: form not in _bare(window[n:end])
+            )
+            - 1
+        )
         start = len(window[: max(start, 0)].rstrip("\\"))
-        yield start, end + (window[end : end + 1] == ";" and "&" in window[start:end]), _forms[form]
+        yield (
+            start,
+            end + (window[end : end + 1] == ";" and "&" in window[start:end]),
+            _forms[form],
+        )
 
 
 def scrub_data(value: Any, key: str = "") -> Any:
@@ -236,7 +260,8 @@ def scrub_words(text: str, key: str = "") -> str:
         text = _ADDRESS.sub(lambda found: shown_address(found[0], marked=False), text)
     if "=" in text:
         text = _GIVEN.sub(
-            lambda m: f"{m[1]}={HIDDEN}" if _hides(m[1], m[2].strip("\"'")) else m[0], text
+            lambda m: f"{m[1]}={HIDDEN}" if _hides(m[1], m[2].strip("\"'")) else m[0],
+            text,
         )
     for secret in _by_shape(text, key):
         text = text.replace(secret, HIDDEN)
@@ -276,7 +301,10 @@ def secret_name(place: str) -> bool:
         return False
     if not _ALWAYS.isdisjoint(words) or any(word.endswith(_ENDS) for word in words):
         return True
-    if any(a in _BEFORE and b in ("key", "keys", "token", "tokens") for a, b in pairwise(words)):
+    if any(
+        a in _BEFORE and b in ("key", "keys", "token", "tokens")
+        for a, b in pairwise(words)
+    ):
         return True
     return words[-1] in _LAST and (len(words) == 1 or words[-2] not in _ORDINARY)
 
@@ -308,7 +336,9 @@ def shown_address(address: str, marked: bool = True) -> str:
     shown += "/".join(hidden.get(part, part) for part in parts["path"].split("/"))
     if parts["query"] is not None:
         shown += "?" + re.sub(
-            r"(?<==)[^&;]*", lambda value: hidden.get(value[0], value[0]), parts["query"]
+            r"(?<==)[^&;]*",
+            lambda value: hidden.get(value[0], value[0]),
+            parts["query"],
         )
     if parts["fragment"] is not None:
         shown += f"#{hidden.get(parts['fragment'], parts['fragment'])}"
@@ -347,12 +377,18 @@ def _hides(place: str, value: str | int) -> bool:
     text, parts = str(value), place.lower().split(".")
     if not text or _WHOLE_REFERENCE.fullmatch(text) or not secret_name(place):
         return False
-    prose = not _PROSE.isdisjoint(parts) or (parts[-1] in ("key", "token") and " " in text)
+    prose = not _PROSE.isdisjoint(parts) or (
+        parts[-1] in ("key", "token") and " " in text
+    )
     return not prose or _looks_random(text)
 
 
 def _by_shape(text: str, place: str) -> list[str]:
-    words = re.findall(r"[^\s\"',;:{}\[\]()<>]+", text) if "extra" in place.split(".") else []
+    words = (
+        re.findall(r"[^\s\"',;:{}\[\]()<>]+", text)
+        if "extra" in place.split(".")
+        else []
+    )
     return [*_KNOWN.findall(text), *filter(_looks_random, words)]
 
 
@@ -378,8 +414,13 @@ def _in_addresses(text: str) -> list[str]:
         user, _, password = (address["user"] or "").partition(":")
         words = [user, *address["path"].split("/"), address["fragment"] or ""]
         words += [value for name, value in _pairs(address) if not secret_name(name)]
-        secrets += [password, *(value for name, value in _pairs(address) if secret_name(name))]
-        secrets += [word for word in words if _looks_random(word) or _KNOWN.search(word)]
+        secrets += [
+            password,
+            *(value for name, value in _pairs(address) if secret_name(name)),
+        ]
+        secrets += [
+            word for word in words if _looks_random(word) or _KNOWN.search(word)
+        ]
     return [
         secret
         for secret in secrets
@@ -452,7 +493,11 @@ def without_secrets(plain: Any) -> Any:
         learn({key: value for key, value in plain.items() if key != "hydra"}, "")
         learn(hydra.get("job", {}).get("env_set") or {}, "hydra.env_set")
         know_words(
-            [str(word) for words in (hydra.get("overrides") or {}).values() for word in words]
+            [
+                str(word)
+                for words in (hydra.get("overrides") or {}).values()
+                for word in words
+            ]
         )
     elif isinstance(plain, list):
         know_words(list(map(str, plain)))
@@ -467,7 +512,8 @@ def _overridden(word: str) -> Iterator[tuple[str, str]]:
     place, value = override[1].replace("/", "."), override[2].strip()
     yield place, value.strip("\"'")
     if not value.startswith(("'", '"')):
-        for part in value.split(",") if "," in value else ():  # of a sweep, or of a list
+        # of a sweep, or of a list
+        for part in value.split(",") if "," in value else ():
             yield place, part.strip().strip("[]{}()\"'")
         for key, inner in _PAIR.findall(value):  # of a mapping, however deep
             yield f"{place}.{key}", inner.strip().strip("\"'")
@@ -475,7 +521,12 @@ def _overridden(word: str) -> Iterator[tuple[str, str]]:
 
 def _refuse(place: str, value: str) -> None:
     parts = place.split(".")
-    if not value or value in ("null", "???") or "${" in value or not _THEIRS.isdisjoint(parts):
+    if (
+        not value
+        or value in ("null", "???")
+        or "${" in value
+        or not _THEIRS.isdisjoint(parts)
+    ):
         return
     if secret_name(place) and not _OURS.isdisjoint(parts[:-1]):
         raise ConfigError(

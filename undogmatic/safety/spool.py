@@ -28,7 +28,8 @@ HELD, HELD_BYTES = (
     64_000_000,
 )
 _BUFFER = 1 << 20  # bytes that are gathered before they are written
-_NEAR = 1 << 14  # bytes behind what was read, within which a place counts as the next one
+# bytes behind what was read, within which a place counts as the next one
+_NEAR = 1 << 14
 
 
 class _Stored(Sequence[T]):
@@ -50,8 +51,10 @@ class _Stored(Sequence[T]):
         return map(self._read, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Sequence) and len(other) == len(self)
-        return same and all(one == another for one, another in zip(self, other, strict=True))  # type: ignore[call-overload]
+        if not isinstance(other, Sequence) or len(other) != len(self):
+            return False
+        both = zip(self, other, strict=True)
+        return all(one == another for one, another in both)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -146,7 +149,8 @@ class Spool(_Stored[T]):
         """The records at these places. As long as they go forwards, more and more of the file is
         read at once, up to a megabyte; a place elsewhere is read alone."""
         ends, content = self._ends, b""
-        start = behind = ahead = 0  # the bytes that `content` holds, and how many more to read
+        # the bytes that `content` holds, and how many more to read
+        start = behind = ahead = 0
         for place in map(int, places):
             begin, end = ends[place], ends[place + 1]
             if not start <= begin <= end <= behind:
@@ -200,7 +204,9 @@ class Blocks:
     def parts(self) -> Iterator[bytes]:
         """All blocks in their order, some megabytes at a time."""
         step = self._size * max(1, (4 << 20) // self._size)
-        return (self._spool.raw(start, step) for start in range(0, self._spool.size, step))
+        return (
+            self._spool.raw(start, step) for start in range(0, self._spool.size, step)
+        )
 
 
 class Lines:
@@ -211,7 +217,9 @@ class Lines:
         try:
             self._file = os.open(path, os.O_RDONLY)
         except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
+            raise DataError(
+                f"{path}: cannot be read ({error.strerror or error})."
+            ) from None
         weakref.finalize(self, os.close, self._file)
 
     def at(self, start: int, length: int) -> bytes:
@@ -219,7 +227,9 @@ class Lines:
         try:
             return os.pread(self._file, length, start)
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be read ({error.strerror or error}).") from None
+            raise DataError(
+                f"{self.path}: cannot be read ({error.strerror or error})."
+            ) from None
 
 
 class Placed(_Stored[T], Generic[T]):
@@ -306,9 +316,17 @@ class _Mapped(_Stored[T]):
 
 def mapped(change: Callable[[Any], T], records: Sequence[Any]) -> Sequence[T]:
     """What is made of each record: a list of a list, else made when it is asked for."""
-    return [change(record) for record in records] if not many(records) else _Mapped(change, records)
+    return (
+        [change(record) for record in records]
+        if not many(records)
+        else _Mapped(change, records)
+    )
 
 
 def chosen(records: Sequence[T], places: Sequence[int] | Any) -> Sequence[T]:
     """The records at these places, in their order: a list of a list, else a view."""
-    return [records[place] for place in places] if not many(records) else View(records, places)
+    return (
+        [records[place] for place in places]
+        if not many(records)
+        else View(records, places)
+    )

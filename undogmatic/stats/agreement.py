@@ -73,7 +73,9 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
         first = checks.tied(first)
         second = checks.tied(second)
     result: Any = getattr(scipy.stats, _COEFFICIENTS[kind])(first, second)
-    return Coefficient(float(result.statistic), first.size, p_value=float(result.pvalue))
+    return Coefficient(
+        float(result.statistic), first.size, p_value=float(result.pvalue)
+    )
 
 
 def nearest_level(scores: ArrayLike, levels: ArrayLike) -> Array:
@@ -128,7 +130,10 @@ def weighted_kappa(
     if np.all(x == x[0]) and np.all(y == x[0]):
         return Coefficient(None, x.size)  # agreement by chance is certain
     value = cohen_kappa_score(
-        x, y, labels=np.arange(order.size), weights=None if weights == "none" else weights
+        x,
+        y,
+        labels=np.arange(order.size),
+        weights=None if weights == "none" else weights,
     )
     return Coefficient(float(value), x.size)
 
@@ -277,7 +282,9 @@ def back_to_back(
     )
 
 
-def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
+def alpha(
+    ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None
+) -> Estimate | None:
     """Estimate `krippendorff_alpha` (interval) with an interval over items or groups of them.
 
     If the raters agree alike on at least half of the units and otherwise on fewer than `means.FEW`,
@@ -318,10 +325,13 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
 
     # What one more item could add at most: by chance to the disagreement, far out to the spread.
     chance = float(size.max()) * float(spread.sum()) / n
-    farthest_out = float(size.max()) * float(np.nanmax(np.abs(deviations))) ** 2 * n / (n - 1)
+    farthest_out = (
+        float(size.max()) * float(np.nanmax(np.abs(deviations))) ** 2 * n / (n - 1)
+    )
     tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
     scarce = any(
-        means.mostly_same(means.sums(values, codes).means, tolerance) for values in (apart, spread)
+        means.mostly_same(means.sums(values, codes).means, tolerance)
+        for values in (apart, spread)
     )
 
     def limits(a: float) -> tuple[float, float]:
@@ -339,7 +349,13 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
 
 
 def correlation_interval(
-    kind: Kind, a: ArrayLike, b: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
+    kind: Kind,
+    a: ArrayLike,
+    b: ArrayLike,
+    rng: Rng,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
 ) -> Estimate | None:
     """Estimate `correlation` with an interval over items or groups of them; None where a vector is
     constant.
@@ -365,7 +381,9 @@ def correlation_interval(
     if kind == "pearson":
         codes = checks.groups(groups, n)
         return rated.pearson(rated.Rated(first, second, np.ones(n), codes, level))
-    columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
+    columns = np.column_stack(
+        [checks.tied(values - values.mean()) for values in (first, second)]
+    )
 
     def tau(rows: Array) -> float:
         return float(scipy.stats.kendalltau(*rows.T).statistic)

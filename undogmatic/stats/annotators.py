@@ -78,7 +78,9 @@ def rater_pairs(unit: Index, rater: Index, rng: Rng) -> RaterPairs:
         seconds.append(other[both])
     first = np.concatenate(firsts)
     second = np.concatenate(seconds)
-    _, pair = np.unique(np.stack([rater[first], rater[second]]), axis=1, return_inverse=True)
+    _, pair = np.unique(
+        np.stack([rater[first], rater[second]]), axis=1, return_inverse=True
+    )
     pair = pair.reshape(-1).astype(np.intp)
     few = np.bincount(pair, minlength=1)[pair] < OWN_MARGINALS
     # Raters who are taken together have no order: each of their pairs stands both ways.
@@ -182,7 +184,9 @@ def _nominal(values: Array) -> _Prepared:
             return n - np.where(n > 0, np.sum(x * y, axis=1) / n, 0)
 
         with np.errstate(all="ignore"):
-            return np.stack([apart(one, other), apart(verdicts, (one + other) / 2)], axis=1)
+            return np.stack(
+                [apart(one, other), apart(verdicts, (one + other) / 2)], axis=1
+            )
 
     return seen, sums, expected
 
@@ -203,7 +207,9 @@ def _squared(values: Array) -> _Prepared:
             product = np.where(n > 0, x * y / n, 0)
             product_of_judge = np.where(n > 0, verdicts * (x + y) / 2 / n, 0)
         of_people = xx + yy - 2 * product
-        return np.stack([of_people, square + (xx + yy) / 2 - 2 * product_of_judge], axis=1)
+        return np.stack(
+            [of_people, square + (xx + yy) / 2 - 2 * product_of_judge], axis=1
+        )
 
     return seen, sums, expected
 
@@ -299,7 +305,9 @@ def alternative_annotator(
     raters = []
     for code, estimate, p in zip(enough, estimates, adjusted, strict=True):
         advantage = float(judge_wins[rater == code].mean())
-        raters.append(RaterTest(code, estimate.n, advantage, estimate, p, p <= 1 - level))
+        raters.append(
+            RaterTest(code, estimate.n, advantage, estimate, p, p <= 1 - level)
+        )
     mine = np.isin(rater, enough)
     # Every rater counts alike in the mean advantage, however many labels they gave.
     weight = 1 / np.bincount(rater)[rater[mine]]
@@ -317,12 +325,18 @@ def alternative_annotator(
     )
 
 
-def _behind(behind: Array, groups: Index, epsilon: float, level: float) -> tuple[Estimate, float]:
+def _behind(
+    behind: Array, groups: Index, epsilon: float, level: float
+) -> tuple[Estimate, float]:
     """Estimate how much more often the rater is closer than the judge, and the p-value of "by
     epsilon or more"."""
-    estimate = means.of_sums(means.sums(behind, groups), level, (-1.0, 1.0)).replace(n=behind.size)
+    estimate = means.of_sums(means.sums(behind, groups), level, (-1.0, 1.0)).replace(
+        n=behind.size
+    )
     if estimate.se > 0:
-        return estimate, float(special.stdtr(estimate.df, (estimate.value - epsilon) / estimate.se))
+        return estimate, float(
+            special.stdtr(estimate.df, (estimate.value - epsilon) / estimate.se)
+        )
     return estimate, float(not estimate.value < epsilon)
 
 
@@ -361,11 +375,17 @@ def _nearer(
 def _same_others(unit: Index, label: Array, asked: Array) -> Index:
     """Count the other rows of its unit whose label is what is asked of each row, shape
     (n_labels,)."""
-    codes = np.unique(np.concatenate([label, asked]), return_inverse=True)[1].astype(np.intp)
+    codes = np.unique(np.concatenate([label, asked]), return_inverse=True)[1].astype(
+        np.intp
+    )
     label_codes, asked_codes = np.split(codes, 2)
     n_codes = int(codes.max()) + 1
-    counts = np.bincount(unit * n_codes + label_codes, minlength=(int(unit.max()) + 1) * n_codes)
-    return np.asarray(counts[unit * n_codes + asked_codes] - (asked == label), dtype=np.intp)
+    counts = np.bincount(
+        unit * n_codes + label_codes, minlength=(int(unit.max()) + 1) * n_codes
+    )
+    return np.asarray(
+        counts[unit * n_codes + asked_codes] - (asked == label), dtype=np.intp
+    )
 
 
 def _yekutieli(p: Array) -> Array:

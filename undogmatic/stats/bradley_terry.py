@@ -100,11 +100,17 @@ def fit(
     a, b = _systems(winner, loser, n)
     linked = components(a, b, n)
     if len(linked) > 1:
-        raise ValueError(f"The systems fall into sets that were never compared: {linked}.")
+        raise ValueError(
+            f"The systems fall into sets that were never compared: {linked}."
+        )
     codes = checks.groups(groups, a.size, 2)
     w = np.ones(a.size) if weights is None else checks.vector(weights, "weights")
     ordered = first is not None
-    place = np.zeros(a.size) if first is None else _place(checks.vector(first, "first"), a, b)
+    place = (
+        np.zeros(a.size)
+        if first is None
+        else _place(checks.vector(first, "first"), a, b)
+    )
 
     # A kind of choice is a winner, a loser, and who of them was shown first (0: the loser, 1: not
     # said, 2: the winner). Choices of a kind say the same, so that kinds are counted.
@@ -125,7 +131,9 @@ def fit(
     n_made_up = made_up.shape[1]
     made_up_weight = PRIOR * n / n_made_up
     places = np.arange(n_made_up), kind_of[a.size :]
-    by_prior = sparse.coo_array((np.ones(n_made_up), places), shape=(n_made_up, n_kinds)).tocsr()
+    by_prior = sparse.coo_array(
+        (np.ones(n_made_up), places), shape=(n_made_up, n_kinds)
+    ).tocsr()
 
     design = _design(kinds, n, ordered)
     counts = np.asarray(by_set.sum(axis=0) + made_up_weight * by_prior.sum(axis=0))
@@ -146,7 +154,9 @@ def fit(
     return _with_limits(theta, deviations, n, ordered, n_groups, a.size, level)
 
 
-def ranks(differences: Mapping[tuple[int, int], Estimate], n: int) -> tuple[tuple[int, int], ...]:
+def ranks(
+    differences: Mapping[tuple[int, int], Estimate], n: int
+) -> tuple[tuple[int, int], ...]:
     """Find the best and worst place of each of `n` systems that the differences of every two leave
     open; 1 is the strongest.
 
@@ -161,11 +171,19 @@ def ranks(differences: Mapping[tuple[int, int], Estimate], n: int) -> tuple[tupl
         elif difference.high < 0:
             n_better[one] += 1
             n_worse[other] += 1
-    return tuple((1 + ahead, n - behind) for ahead, behind in zip(n_better, n_worse, strict=True))
+    return tuple(
+        (1 + ahead, n - behind) for ahead, behind in zip(n_better, n_worse, strict=True)
+    )
 
 
 def _with_limits(
-    theta: Array, deviations: Array, n: int, ordered: bool, n_groups: int, n_rows: int, level: float
+    theta: Array,
+    deviations: Array,
+    n: int,
+    ordered: bool,
+    n_groups: int,
+    n_rows: int,
+    level: float,
 ) -> BradleyTerry:
     """Put limits to strengths, shape (n_parameters,), from the deviations of resamples, shape
     (n_resamples, n_parameters)."""
@@ -251,7 +269,9 @@ def _crossed(design: Array) -> sparse.csr_array:
         here = here[rows[here] == rows[here + shift]]
         other = here + shift
         places.append(np.stack([rows[here], columns[here] * p + columns[other]]))
-        products.append(design[rows[here], columns[here]] * design[rows[here], columns[other]])
+        products.append(
+            design[rows[here], columns[here]] * design[rows[here], columns[other]]
+        )
     values = np.concatenate(products), np.concatenate(places, axis=1)
     return sparse.coo_array(values, shape=(len(design), p * p)).tocsr()
 
@@ -270,7 +290,10 @@ def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
     for _ in range(60):
         chance = special.expit(theta @ design.T)
         slope = (counts * (1 - chance)) @ design
-        curve = np.asarray((counts * chance * (1 - chance)) @ crossed).reshape(-1, p, p) + fixed
+        curve = (
+            np.asarray((counts * chance * (1 - chance)) @ crossed).reshape(-1, p, p)
+            + fixed
+        )
         step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True)
         # Far from the highest likelihood the curve is flat, and a whole step would leap over it.
@@ -296,5 +319,7 @@ def _systems(winner: ArrayLike, loser: ArrayLike, n: int) -> tuple[Index, Index]
     whole = (a == first) & (b == second)
     in_range = (a >= 0) & (b >= 0) & (a < n) & (b < n)
     if not np.all(whole & in_range & (a != b)):
-        raise ValueError(f"`winner` and `loser` must be two different systems from 0 to {n - 1}.")
+        raise ValueError(
+            f"`winner` and `loser` must be two different systems from 0 to {n - 1}."
+        )
     return a, b

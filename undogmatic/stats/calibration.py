@@ -105,7 +105,13 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         curve = {"slope": float(line.slope), "intercept": float(line.intercept)}
     else:
         curve = _platt(x, y, low, high)
-    return {"kind": kind, **curve, "minimum": float(low), "maximum": float(high), "n": x.size}
+    return {
+        "kind": kind,
+        **curve,
+        "minimum": float(low),
+        "maximum": float(high),
+        "n": x.size,
+    }
 
 
 def _platt(x: Array, y: Array, low: float, high: float) -> dict[str, float]:
@@ -140,7 +146,9 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
         root = np.sqrt(weight)
         line = np.linalg.lstsq(design * root[:, None], aim * root, rcond=None)[0]
         fitted = special.expit(design @ line)
-        apart = special.rel_entr(share, fitted) + special.rel_entr(1 - share, 1 - fitted)
+        apart = special.rel_entr(share, fitted) + special.rel_entr(
+            1 - share, 1 - fitted
+        )
         before = deviance
         deviance = 2 * float(np.sum(apart))
         if abs(before - deviance) <= 1e-8:
@@ -167,7 +175,9 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
         p = _level_probabilities(raw, "levels_probs")
         weights = np.asarray(calibration["weights"])
     except KeyError as missing:
-        raise ValueError(f"`calibration` of kind {kind!r} lacks the key {missing}.") from None
+        raise ValueError(
+            f"`calibration` of kind {kind!r} lacks the key {missing}."
+        ) from None
     if p.shape[-1] != weights.size:
         raise ValueError(
             f"`levels_probs` has {p.shape[-1]} levels; the calibration was fitted on"
@@ -196,7 +206,9 @@ def _level_probabilities(values: ArrayLike, name: str) -> Array:
     p = checks.rows(values, name)
     sums = p.sum(axis=-1, keepdims=True)
     if p.size == 0 or np.any(p < 0) or np.any(sums <= 0):
-        raise ValueError(f"`{name}` must be non-negative, each row with a positive sum.")
+        raise ValueError(
+            f"`{name}` must be non-negative, each row with a positive sum."
+        )
     return np.asarray(p / sums)
 
 
@@ -330,8 +342,12 @@ class NoisyError:
         """Limit the error as `error_interval` says."""
         left_out = self.left_out.nearly_mean(level, (0.0, 1.0))
         tail = (1 + level) / 2
-        beyond = max(float(np.quantile(self.perfect, tail)), float(np.quantile(self.seen, tail)))
-        accuracy = proportion(self.left_out.data[:, 1], level, groups=self.left_out.codes)
+        beyond = max(
+            float(np.quantile(self.perfect, tail)), float(np.quantile(self.seen, tail))
+        )
+        accuracy = proportion(
+            self.left_out.data[:, 1], level, groups=self.left_out.codes
+        )
         off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
         low = max(0.0, left_out.value - beyond)
         high = min(1.0, max(left_out.high, left_out.value + off))
@@ -393,7 +409,9 @@ def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:
     return edges, np.searchsorted(edges[1:-1], c, side="right")
 
 
-def _stated_and_observed(confidence: ArrayLike, correct: ArrayLike) -> tuple[Array, Array]:
+def _stated_and_observed(
+    confidence: ArrayLike, correct: ArrayLike
+) -> tuple[Array, Array]:
     """Check confidences from 0 to 1, and 1 or 0 for right or wrong, shape (n,) each."""
     c, right = checks.paired_vectors(confidence, correct, ("confidence", "correct"))
     if np.any((c < 0) | (c > 1)):

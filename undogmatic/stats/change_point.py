@@ -83,7 +83,12 @@ def fewest_units(level: float) -> int:
 
 
 def find(
-    values: Array, periods: Index, groups: Index, rng: Rng, level: float = 0.95, draws: int = DRAWS
+    values: Array,
+    periods: Index,
+    groups: Index,
+    rng: Rng,
+    level: float = 0.95,
+    draws: int = DRAWS,
 ) -> Change | None:
     """Find the most likely change of the mean of values over time.
 
@@ -134,7 +139,9 @@ def find(
     )
 
 
-def _units(rows: Array, periods: Index, groups: Index, rng: Rng) -> tuple[_Units, Dealt]:
+def _units(
+    rows: Array, periods: Index, groups: Index, rng: Rng
+) -> tuple[_Units, Dealt]:
     """What is dealt anew, in the order of time, and whether that is periods or groups."""
     if len(np.unique(periods)) >= ENOUGH_PERIODS:
         return _summed(rows, periods, periods, np.zeros_like(periods)), "periods"
@@ -180,7 +187,9 @@ def _gains(units: _Units, cuts: Index) -> Array:
     before, whole = n[..., cuts - 1], n[..., -1:]
     after = whole - before
     earlier = total[..., cuts - 1, :]
-    apart = (total[..., -1:, :] - earlier) / after[..., None] - earlier / before[..., None]
+    apart = (total[..., -1:, :] - earlier) / after[..., None] - earlier / before[
+        ..., None
+    ]
     found: Array = (apart**2).sum(axis=-1) * before * after / whole
     return found
 
@@ -191,7 +200,9 @@ def _orders(units: _Units, cut: int, rng: Rng, draws: int) -> Index:
     n = len(units.size)
     parts = 2 * units.part + (np.arange(n) >= cut)
     orders = np.empty((draws, n), dtype=np.intp)
-    orders[:, np.argsort(parts, kind="stable")] = np.argsort(parts + rng.random((draws, n)), axis=1)
+    orders[:, np.argsort(parts, kind="stable")] = np.argsort(
+        parts + rng.random((draws, n)), axis=1
+    )
     return orders
 
 

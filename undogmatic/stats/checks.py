@@ -35,9 +35,13 @@ def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:
     something else."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
-        raise ValueError(f"`{name}` must be one-dimensional; its shape is {array.shape}.")
+        raise ValueError(
+            f"`{name}` must be one-dimensional; its shape is {array.shape}."
+        )
     if array.size < minimum:
-        raise ValueError(f"`{name}` holds {array.size} values; at least {minimum} are needed.")
+        raise ValueError(
+            f"`{name}` holds {array.size} values; at least {minimum} are needed."
+        )
     return rows(array, name)
 
 
@@ -74,10 +78,14 @@ def rows(values: ArrayLike, name: str) -> Array:
     """Check an array whose first axis counts observations: shape (n,) or (n, k), finite."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in (1, 2):
-        raise ValueError(f"`{name}` must have shape (n,) or (n, k); its shape is {array.shape}.")
+        raise ValueError(
+            f"`{name}` must have shape (n,) or (n, k); its shape is {array.shape}."
+        )
     n_missing = int(np.isnan(array).sum())
     if n_missing:
-        raise ValueError(f"`{name}` holds NaN in {n_missing} places; drop or count failures first.")
+        raise ValueError(
+            f"`{name}` holds NaN in {n_missing} places; drop or count failures first."
+        )
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` holds an infinite value.")
     return array
@@ -88,13 +96,21 @@ def labels(values: Labels, name: str, length: int) -> Index:
     listed = values if isinstance(values, np.ndarray) else list(values)  # type: ignore[arg-type]
     if len(listed) != length:
         raise ValueError(f"`{name}` holds {len(listed)} labels for {length} values.")
-    if isinstance(listed, np.ndarray) and listed.dtype.kind in "iu" and listed.ndim == 1:
-        _, first, sorted_codes = np.unique(listed, return_index=True, return_inverse=True)
+    if (
+        isinstance(listed, np.ndarray)
+        and listed.dtype.kind in "iu"
+        and listed.ndim == 1
+    ):
+        _, first, sorted_codes = np.unique(
+            listed, return_index=True, return_inverse=True
+        )
         by_appearance = np.argsort(np.argsort(first))
         return np.asarray(by_appearance[sorted_codes], dtype=np.intp)
     codes: dict[object, int] = {}
     for label in listed:
-        if label is None or (isinstance(label, (float, np.floating)) and np.isnan(label)):
+        if label is None or (
+            isinstance(label, (float, np.floating)) and np.isnan(label)
+        ):
             raise ValueError(f"`{name}` holds a missing label.")
         codes.setdefault(label, len(codes))
     return np.array([codes[label] for label in listed], dtype=np.intp)
@@ -106,11 +122,15 @@ def groups(members: Groups, length: int, least: int = 0) -> Index:
     codes = np.arange(length) if members is None else labels(members, "groups", length)
     n_units = int(codes.max(initial=-1)) + 1
     if n_units < least:
-        raise ValueError(f"`groups` gives {n_units} units; at least {least} are needed.")
+        raise ValueError(
+            f"`groups` gives {n_units} units; at least {least} are needed."
+        )
     return codes
 
 
-def grouped(values: ArrayLike, name: str, level: float, members: Groups) -> tuple[Array, Index]:
+def grouped(
+    values: ArrayLike, name: str, level: float, members: Groups
+) -> tuple[Array, Index]:
     """Check the usual arguments: `vector` of values, and `groups` of them; the level must be a
     `share`."""
     share(level, "level")
@@ -134,7 +154,9 @@ def option(value: object, name: str, options: tuple[object, ...]) -> None:
         )
 
 
-def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNITS) -> int | None:
+def fewest(
+    enough: Callable[[int], bool], at_least: int, most: float = MOST_UNITS
+) -> int | None:
     """Find the smallest number from `at_least` on that is enough, where every larger one is, too;
     None beyond `most`."""
     high = at_least

@@ -98,7 +98,10 @@ def minimum_detectable_effect(
                 f"`n_pairs` is {n_pairs}: no effect below {_LARGEST_DZ} sd reaches `power` ="
                 f" {power}."
             )
-    return float(scipy.optimize.brentq(shortfall, 0.0, largest, xtol=1e-10)) * sd_differences
+    return (
+        float(scipy.optimize.brentq(shortfall, 0.0, largest, xtol=1e-10))
+        * sd_differences
+    )
 
 
 def fewest_pairs(alpha: float = 0.05) -> int:
@@ -213,6 +216,8 @@ def _missed(n: int, room: float, reach: float, estimate: Estimate) -> float:
     shrink = (estimate.n_groups / n) ** 0.5
     tail = (1 - estimate.level) / 2
     tail_of_n = tail / _cautious(1.0, estimate.n_groups) * _cautious(1.0, n)
-    quantiles = special.stdtrit(n - 1, 1 - tail_of_n) / special.stdtrit(estimate.df, 1 - tail)
+    quantiles = special.stdtrit(n - 1, 1 - tail_of_n) / special.stdtrit(
+        estimate.df, 1 - tail
+    )
     error = estimate.se * shrink
     return float(special.ndtr((reach * shrink * float(quantiles) - room) / error))

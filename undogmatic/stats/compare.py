@@ -66,7 +66,9 @@ class Differences:
     def by_unit(self) -> Array:
         """The mean difference of each unit, shape (n_units,)."""
         return np.asarray(
-            (np.bincount(self.codes, self.values) / np.bincount(self.codes)).round(NOISE)
+            (np.bincount(self.codes, self.values) / np.bincount(self.codes)).round(
+                NOISE
+            )
         )
 
     @property
@@ -82,7 +84,11 @@ class Differences:
         return min(1.0, 2 * min(above, below))
 
     def claim(
-        self, margin: float, alpha: float, reach: float | None = None, power: float = 0.8
+        self,
+        margin: float,
+        alpha: float,
+        reach: float | None = None,
+        power: float = 0.8,
     ) -> Claim | None:
         """Hold the mean difference against a margin; None of fewer than two units.
 
@@ -92,9 +98,18 @@ class Differences:
         """
         if self.n_units < 2:
             return None
-        bounds = None if reach is None or np.abs(self.values).max() > reach else (-reach, reach)
+        bounds = (
+            None
+            if reach is None or np.abs(self.values).max() > reach
+            else (-reach, reach)
+        )
         return claim(
-            self.values, margin, alpha=alpha, power=power, groups=self.codes, bounds=bounds
+            self.values,
+            margin,
+            alpha=alpha,
+            power=power,
+            groups=self.codes,
+            bounds=bounds,
         )
 
 
@@ -172,7 +187,9 @@ def corrected(
     keys = []
     for one in comparisons:
         first = (twins or {}).get(one.measure, {})
-        sides = frozenset([first.get(one.left, one.left), first.get(one.right, one.right)])
+        sides = frozenset(
+            [first.get(one.left, one.left), first.get(one.right, one.right)]
+        )
         key = one.measure, sides
         keys.append(key)
         if one.p is not None:
@@ -190,7 +207,12 @@ def corrected(
         if outcome in ("beyond", "against") and by_test and not adjusted[key] < level:
             outcome = "open"
         above, below = _SHOWN[better[one.measure]]
-        words = {"beyond": above, "against": below, "within": "equal", "identical": "identical"}
+        words = {
+            "beyond": above,
+            "against": below,
+            "within": "equal",
+            "identical": "identical",
+        }
         row = {
             "left": one.left,
             "right": one.right,
@@ -211,7 +233,11 @@ def corrected(
 def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, str]:
     """Find each thing's first twin: the first one with the same values of the same texts, itself
     where there is none."""
-    rounded = {name: column.round(NOISE) for name, column in values.items() if column is not None}
+    rounded = {
+        name: column.round(NOISE)
+        for name, column in values.items()
+        if column is not None
+    }
 
     def first_twin(column: pd.Series | pd.DataFrame) -> str:
         return next(name for name, other in rounded.items() if column.equals(other))
@@ -327,7 +353,9 @@ def front(quality: Array, cost: Array) -> NDArray[np.bool_]:
     return np.asarray(~(good & cheap & better).any(axis=1))
 
 
-def letter_display(names: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
+def letter_display(
+    names: Sequence[str], different: Collection[tuple[str, str]]
+) -> dict[str, str]:
     """Give letters to names: two names share one exactly if they are not a different pair.
 
     Args:
@@ -345,10 +373,16 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
     for one, other in different:
         split: list[frozenset[str]] = []
         for group in groups:
-            split += [group - {one}, group - {other}] if {one, other} <= group else [group]
+            split += (
+                [group - {one}, group - {other}] if {one, other} <= group else [group]
+            )
         distinct = list(dict.fromkeys(split))
         # A group within another says nothing that the larger one does not say.
-        groups = [group for group in distinct if not any(group < larger for larger in distinct)]
+        groups = [
+            group
+            for group in distinct
+            if not any(group < larger for larger in distinct)
+        ]
     order = {name: n for n, name in enumerate(names)}
     groups.sort(key=lambda group: sorted(order[name] for name in group))
     if len(groups) > len(string.ascii_letters):
@@ -400,7 +434,8 @@ def ranks(
     codes = checks.groups(groups, len(table))
     units = jackknife.Units(codes)
     drawn_means = [
-        table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)
+        table.take(drawn, axis=0).mean(axis=1)
+        for drawn in units.draws(rng, n_resamples)
     ]
     # Equal means differ in the last digits by the order of their sums.
     means = np.concatenate(drawn_means).round(12)

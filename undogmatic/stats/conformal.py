@@ -131,8 +131,14 @@ def fit(
     misses = np.maximum(low - y, y - high)
     names = _names(groups, y.size)
     needed = items_needed(level)
-    members = {name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())}
-    small = [f"{name!r} has {rows.size}" for name, rows in members.items() if rows.size < needed]
+    members = {
+        name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())
+    }
+    small = [
+        f"{name!r} has {rows.size}"
+        for name, rows in members.items()
+        if rows.size < needed
+    ]
     if small:
         have = f"there are {y.size}" if groups is None else f"group {', '.join(small)}"
         raise ValueError(
@@ -249,7 +255,12 @@ def coverage(
         # Only what was fitted together is promised a share: all items, or a fitted group.
         band = _band(fitted, name, _effective(ids_inside)) if name in fitted.n else None
         promise = kept(
-            inside[members], fitted.level, margin, level, at_least=True, groups=ids_inside
+            inside[members],
+            fitted.level,
+            margin,
+            level,
+            at_least=True,
+            groups=ids_inside,
         )
         width = float((high - low)[members].mean())
         table.append(Coverage(name, promise.share, promise, width, n_fit, band))
@@ -360,7 +371,11 @@ def lower_limit(n_true: int, n: int, confidence: float) -> float:
     References:
         Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404
     """
-    return float(special.betaincinv(n_true, n - n_true + 1, 1 - confidence)) if n_true else 0.0
+    return (
+        float(special.betaincinv(n_true, n - n_true + 1, 1 - confidence))
+        if n_true
+        else 0.0
+    )
 
 
 def find_threshold(
@@ -405,7 +420,8 @@ def find_threshold(
     of_units = 1 - (1 - rate) / heavier
     needed = units_needed(of_units, confidence)
     surest = np.full(n_units, np.inf)
-    np.minimum.at(surest, codes, u)  # a unit is kept in part as soon as its surest item is
+    # a unit is kept in part as soon as its surest item is
+    np.minimum.at(surest, codes, u)
     thresholds: list[float] = []
     if n_units >= needed:
         # Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than

@@ -42,13 +42,17 @@ class AtEqual(NamedTuple):
     extrapolated: bool
 
 
-def length_auc(lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95) -> Estimate:
+def length_auc(
+    lengths_a: ArrayLike, lengths_b: ArrayLike, level: float = 0.95
+) -> Estimate:
     """How well length alone tells the conditions apart: P(a longer than b), ties counting half.
 
     0.5 means length gives nothing away; near 0 or 1, a judge that only counts words would look
     good. Lengths are positive, shape (n,) each.
     """
-    return auc(_lengths(lengths_a, "lengths_a"), _lengths(lengths_b, "lengths_b"), level)
+    return auc(
+        _lengths(lengths_a, "lengths_a"), _lengths(lengths_b, "lengths_b"), level
+    )
 
 
 def at_equal_length(
@@ -76,10 +80,15 @@ def at_equal_length(
     Raises:
         ValueError: If every pair has the same length ratio.
     """
-    a, b = checks.paired_vectors(scores_a, scores_b, ("scores_a", "scores_b"), minimum=4)
+    a, b = checks.paired_vectors(
+        scores_a, scores_b, ("scores_a", "scores_b"), minimum=4
+    )
     _, size_a = checks.paired_vectors(a, lengths_a, ("scores_a", "lengths_a"))
     _, size_b = checks.paired_vectors(a, lengths_b, ("scores_a", "lengths_b"))
-    log_a, log_b = np.log(_lengths(size_a, "lengths_a")), np.log(_lengths(size_b, "lengths_b"))
+    log_a, log_b = (
+        np.log(_lengths(size_a, "lengths_a")),
+        np.log(_lengths(size_b, "lengths_b")),
+    )
     ratio = log_a - log_b
     if np.ptp(ratio) <= 1e-9:
         raise ValueError(
@@ -96,11 +105,17 @@ def at_equal_length(
             outcome_difference([surface.additive(both)], a, b, codes, rng),
             [False, True],
         )
-    return at_equal(a - b, np.column_stack([ratio, curved]), margin, groups=codes, **how)
+    return at_equal(
+        a - b, np.column_stack([ratio, curved]), margin, groups=codes, **how
+    )
 
 
 def outcome_difference(
-    kernels: Sequence[Array], scores_a: Array, scores_b: Array, groups: ArrayLike, rng: Rng
+    kernels: Sequence[Array],
+    scores_a: Array,
+    scores_b: Array,
+    groups: ArrayLike,
+    rng: Rng,
 ) -> Array:
     """What the other groups' texts say of the score of a minus that of b, by their kernels alone;
     shape (n_pairs,).
@@ -111,7 +126,10 @@ def outcome_difference(
     n = scores_a.size
     codes = np.asarray(groups)
     said = surface.predict(
-        kernels, np.concatenate([scores_a, scores_b]), np.concatenate([codes, codes]), rng
+        kernels,
+        np.concatenate([scores_a, scores_b]),
+        np.concatenate([codes, codes]),
+        rng,
     )
     return np.asarray(said[:n] - said[n:])
 
@@ -161,7 +179,9 @@ def at_equal(
     z = z[:, None] if z.ndim == 1 else z
     codes = checks.groups(groups, d.size)
     if len(z) != d.size:
-        raise ValueError(f"`differences` holds {d.size} values and `controls` {len(z)} rows.")
+        raise ValueError(
+            f"`differences` holds {d.size} values and `controls` {len(z)} rows."
+        )
     told = _telling_columns(z, codes)
     along = told @ np.linalg.lstsq(told, np.ones(len(z)), rcond=None)[0]
     # Whether pairs lie on both sides of equal, also in the direction in which the controls differ
@@ -175,9 +195,14 @@ def at_equal(
             f"The difference at equal controls has no standard error: {n_groups} groups are too"
             " few."
         )
-    freedom = max(1.0, means.degrees_of_freedom(np.bincount(codes) / d.size) - z.shape[1])
+    freedom = max(
+        1.0, means.degrees_of_freedom(np.bincount(codes) / d.size) - z.shape[1]
+    )
     coefficients = np.linalg.lstsq(design, d, rcond=None)[0]
-    raw, of_mean = float(d.mean()), _pulls(np.ones((d.size, 1)), d - d.mean(), codes)[:, 0]
+    raw, of_mean = (
+        float(d.mean()),
+        _pulls(np.ones((d.size, 1)), d - d.mean(), codes)[:, 0],
+    )
     kept = _kept(d, z, d - design @ coefficients, codes)
     intercept = raw + kept * (float(coefficients[0]) - raw)
     of_intercept = of_mean + kept * (
@@ -189,12 +214,20 @@ def at_equal(
     def held(estimate: float, pull: Array, plain: Array, ends: means.Bounds) -> Claim:
         """`plain` are values with the mean `estimate` or its spread, and `ends` their bounds."""
         error = math.sqrt(float(np.sum(pull**2)))
-        skewness = float(np.sum(pull**3)) / error**3 * means.caution(n_groups) if error > 0 else 0.0
+        skewness = (
+            float(np.sum(pull**3)) / error**3 * means.caution(n_groups)
+            if error > 0
+            else 0.0
+        )
         units = means.sums(plain, codes)
-        same = means.mostly_same(units.means, means.same_within(units.means, None), means.ENOUGH)
+        same = means.mostly_same(
+            units.means, means.same_within(units.means, None), means.ENOUGH
+        )
 
         def limits(level: float) -> means.Bounds:
-            low, high = means.studentised_limits(estimate, error, freedom, skewness, level)
+            low, high = means.studentised_limits(
+                estimate, error, freedom, skewness, level
+            )
             if not same:
                 return low, high
             mean = means.interval(plain, level, groups=codes, bounds=ends)
@@ -208,11 +241,22 @@ def at_equal(
             return min(low, estimate - below), max(high, estimate + above)
 
         return against(
-            estimate, limits, error, margin, n_groups, sign=sign, alpha=alpha, power=power
+            estimate,
+            limits,
+            error,
+            margin,
+            n_groups,
+            sign=sign,
+            alpha=alpha,
+            power=power,
         )
 
     spread = float(np.sum((d - raw) ** 2))
-    foreseen = 1 - float(np.sum((d - design @ coefficients) ** 2)) / spread if spread > 0 else 0.0
+    foreseen = (
+        1 - float(np.sum((d - design @ coefficients) ** 2)) / spread
+        if spread > 0
+        else 0.0
+    )
     # Rounding may put a difference a little beyond what the scale allows.
     rest, room = d - taken, 1e-9 * (1 + float(np.abs(d).max()))
     within = bottom - float(taken.max()) - room, top - float(taken.min()) + room
@@ -290,11 +334,15 @@ def against(
 
 def _lengths(values: ArrayLike, name: str) -> Array:
     if np.any((size := checks.vector(values, name)) <= 0):
-        raise ValueError(f"`{name}` holds a length of {size.min():g}; lengths must be positive.")
+        raise ValueError(
+            f"`{name}` holds a length of {size.min():g}; lengths must be positive."
+        )
     return size
 
 
-def _believable(differences: Array, controls: Array, predictions: Sequence[bool]) -> Array:
+def _believable(
+    differences: Array, controls: Array, predictions: Sequence[bool]
+) -> Array:
     """The controls without predictions whose slopes are negative; the most negative goes first."""
     kept = np.arange(controls.shape[1])
     while predictions:
@@ -340,5 +388,7 @@ def _pulls(design: Array, residual: Array, codes: Index) -> Array:
                 " slope."
             )
         without = np.linalg.solve(left, residual[rows][..., None])
-        pulls[codes[rows[:, 0]]] = (inverse @ block.transpose(0, 2, 1) @ without)[..., 0]
+        pulls[codes[rows[:, 0]]] = (inverse @ block.transpose(0, 2, 1) @ without)[
+            ..., 0
+        ]
     return pulls

@@ -101,7 +101,9 @@ def mean(
     if design == "by_verdict":
         return _by_strata(judged, at, bounds, level, these_items)
     inclusion = judged.probability[at] if design == "probabilities" else None
-    effective = few_labels.effective_labels(inclusion, judged.codes[at]) if at.size else 0.0
+    effective = (
+        few_labels.effective_labels(inclusion, judged.codes[at]) if at.size else 0.0
+    )
     added = np.zeros(judged.n_groups)
     if effective < FEWEST:
         return Corrected(None, effective, 0.0, True, added)
@@ -140,17 +142,25 @@ def _of_items(sample: few_labels.Sample, population: Estimate) -> Estimate:
 
     def centred(values: Array) -> Array:
         """Sum the weighted deviations of labelled items by group."""
-        return np.asarray(np.bincount(group, w * (values - w @ values / w.sum())), np.float64)
+        return np.asarray(
+            np.bincount(group, w * (values - w @ values / w.sum())), np.float64
+        )
 
     from_labels = centred(y)
     from_judge = centred(f[at])
     power = float(from_judge @ from_judge)
-    weight = float(np.clip(from_labels @ from_judge / power, 0, 1)) if power > 0 else 0.0
+    weight = (
+        float(np.clip(from_labels @ from_judge / power, 0, 1)) if power > 0 else 0.0
+    )
     off = means.of_sums(sample.of_labelled(y - weight * f[at]), population.level)
     squares = (from_labels - weight * from_judge) ** 2
     # Of the items for which a group's labels stand, the share that is not labelled.
     unlabelled = np.bincount(group, w - 1) / np.bincount(group, w)
-    open_share = float((squares * unlabelled).sum() / squares.sum()) if squares.sum() > 0 else 0.0
+    open_share = (
+        float((squares * unlabelled).sum() / squares.sum())
+        if squares.sum() > 0
+        else 0.0
+    )
     df = off.df - (weight > 0)
     # Student's and Hall's limits again, for the degree of freedom that the weight took.
     tail = (1 + population.level) / 2
@@ -174,7 +184,9 @@ def difference(a: Corrected, b: Corrected) -> Estimate | None:
     other = b.estimate
     n_groups = int(np.count_nonzero((a.added != 0) | (b.added != 0)))
     low, high = jackknife.apart(one, other, together, math.inf)
-    return Estimate(one.value - other.value, low, high, one.level, n_groups, one.n + other.n)
+    return Estimate(
+        one.value - other.value, low, high, one.level, n_groups, one.n + other.n
+    )
 
 
 def strata_of(verdicts: Array, at: Index) -> Index:
@@ -195,7 +207,11 @@ def strata_of(verdicts: Array, at: Index) -> Index:
 
 
 def _of_all(
-    judged: Judged, at: Index, effective: float, bounds: means.Bounds | None, level: float
+    judged: Judged,
+    at: Index,
+    effective: float,
+    bounds: means.Bounds | None,
+    level: float,
 ) -> Corrected:
     """Average the labels alone: where all items are labelled, the verdicts add nothing."""
     y = judged.labels[at]
@@ -227,7 +243,11 @@ def _beyond(verdicts: Array, at: Index, random: bool) -> tuple[float, bool]:
 
 
 def _by_strata(
-    judged: Judged, at: Index, bounds: means.Bounds | None, level: float, these_items: bool
+    judged: Judged,
+    at: Index,
+    bounds: means.Bounds | None,
+    level: float,
+    these_items: bool,
 ) -> Corrected:
     """Average over strata, with limits from the spread within them and between their means.
 
@@ -281,9 +301,13 @@ def _by_strata(
         between = 0.0
         for k in spread:
             unlabelled[k] = 1 - estimates[k].n / (share[k] * strata.size)
-    squares = np.array([(share[k] * estimates[k].se) ** 2 * unlabelled[k] for k in spread])
+    squares = np.array(
+        [(share[k] * estimates[k].se) ** 2 * unlabelled[k] for k in spread]
+    )
     of_spread = [estimates[k] for k in spread]
-    within_low, within_high = _summed_limits(of_spread, squares, skewness[spread], level)
+    within_low, within_high = _summed_limits(
+        of_spread, squares, skewness[spread], level
+    )
 
     # The distances of strata that have limits of their own add as standard errors do (MOVER).
     limited = ~np.isin(np.arange(count), spread)
@@ -295,7 +319,9 @@ def _by_strata(
     low = value - reach(lows, within_low)
     high = value + reach(highs, within_high)
     n_groups = np.unique(judged.codes[at]).size
-    estimate = Estimate(value, max(low, bottom), min(high, top), level, n_groups, at.size)
+    estimate = Estimate(
+        value, max(low, bottom), min(high, top), level, n_groups, at.size
+    )
     return Corrected(estimate, effective, outside, outside <= TOLERATED, added)
 
 

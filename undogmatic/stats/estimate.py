@@ -100,7 +100,12 @@ class Estimate:
         return replace(self, **changes)
 
     def against(
-        self, margin: float, sign: int = 1, *, about: float = 0.0, inner: Self | None = None
+        self,
+        margin: float,
+        sign: int = 1,
+        *,
+        about: float = 0.0,
+        inner: Self | None = None,
     ) -> Outcome:
         """Say what the interval shows of the difference to `about`, against a margin.
 

@@ -80,7 +80,9 @@ def _map(f: Array, x: Array, y: Array, w: Array, calibration: Calibration) -> Ar
     if np.ptp(x) == 0:
         return np.full(f.size, float(np.average(y, weights=w)))
     if calibration == "linear":
-        return np.asarray(np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))(f), np.float64)
+        return np.asarray(
+            np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))(f), np.float64
+        )
     knots, place = np.unique(x, return_inverse=True)
     weights = np.bincount(place, w)
     labels = np.bincount(place, w * y) / weights
@@ -172,7 +174,9 @@ def estimate_mean(
     if sample.agree(bounds):
         # Each of two intervals may err in half as many cases, so that both hold as often as asked.
         both = means.of_sums(sample.of_labelled(y), (1 + level) / 2, bounds)
-        corrected = alone if weight == 0 else _scarce(corrected, mapped, both, weight, bounds)
+        corrected = (
+            alone if weight == 0 else _scarce(corrected, mapped, both, weight, bounds)
+        )
     return FewLabelsEstimate(
         estimate=corrected.replace(level=level, n=at.size, df=round(corrected.df, 9)),
         labels_only=alone,
@@ -262,7 +266,9 @@ class Sample(NamedTuple):
             tolerance = max(means.same_within(by_group, scale), checks.SAME * largest)
             return means.mostly_same(by_group, tolerance)
 
-        return mostly_same(self.y, bounds) or mostly_same(self.y - self.f[self.at], None)
+        return mostly_same(self.y, bounds) or mostly_same(
+            self.y - self.f[self.at], None
+        )
 
     def parts(self) -> tuple[Array, Array]:
         """Compute per group, shape (n_groups,), what labels add and what each unit of judge weight
@@ -290,7 +296,9 @@ class Sample(NamedTuple):
         """Estimate the corrected mean, with the interval of a mean of what the groups add; `fitted`
         degrees of freedom fewer."""
         f, at, y, w, codes = self
-        estimate = weight * float(f.mean()) + float(w @ (y - weight * f[at])) / float(w.sum())
+        estimate = weight * float(f.mean()) + float(w @ (y - weight * f[at])) / float(
+            w.sum()
+        )
         from_labels, from_judge = self.parts()
         increments = from_labels + weight * from_judge
         share = np.zeros(increments.size)
@@ -305,12 +313,23 @@ class Sample(NamedTuple):
         skewness *= means.caution(drawn.size)
         low, high = means.studentised_limits(estimate, error, degrees, skewness, level)
         return Estimate(
-            estimate, low, high, level, drawn.size, method="studentised", se=error, df=degrees
+            estimate,
+            low,
+            high,
+            level,
+            drawn.size,
+            method="studentised",
+            se=error,
+            df=degrees,
         )
 
 
 def _scarce(
-    corrected: Estimate, mapped: Sample, alone: Estimate, weight: float, bounds: means.Bounds | None
+    corrected: Estimate,
+    mapped: Sample,
+    alone: Estimate,
+    weight: float,
+    bounds: means.Bounds | None,
 ) -> Estimate:
     """Limit `corrected` by what the bounds of the scale allow and the labels alone do not rule out
     (level of both)."""
@@ -388,7 +407,9 @@ def label_budget(
         skewness of a group's sum."""
         sums = np.bincount(units, residual - residual.mean())
         square = float(sums @ sums)
-        skewness = float(np.mean(sums**3)) / (square / n_groups) ** 1.5 if square > 0 else 0.0
+        skewness = (
+            float(np.mean(sums**3)) / (square / n_groups) ** 1.5 if square > 0 else 0.0
+        )
         return square / index.size * n_groups / (n_groups - 1 - fitted), skewness
 
     def width_by(trust: float) -> Callable[[int], float]:

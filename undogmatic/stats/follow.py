@@ -71,10 +71,16 @@ def following(
         )
     level = 1 - 2 * checks.share(alpha, "alpha") / looks
     lowest, highest = bounds or (-np.inf, np.inf)
-    of_lag = (lowest - share * highest, highest - share * lowest) if bounds is not None else None
+    of_lag = (
+        (lowest - share * highest, highest - share * lowest)
+        if bounds is not None
+        else None
+    )
     first_before, second_before, codes_before = _checked(start)
     first_now, second_now, codes_now = _checked(now)
-    n_groups = min(int(codes.max(initial=-1)) + 1 for codes in (codes_before, codes_now))
+    n_groups = min(
+        int(codes.max(initial=-1)) + 1 for codes in (codes_before, codes_now)
+    )
     if n_groups < FEWEST:
         empty = unknown(level, n_groups)
         return Following(empty, empty, empty, False)
@@ -96,5 +102,7 @@ def following(
 
 def _checked(sample: Sample) -> tuple[Array, Array, Index]:
     """Check both measures and the units of a sample, shape (n,) each."""
-    first, second = checks.paired_vectors(sample.first, sample.second, ("first", "second"), 0)
+    first, second = checks.paired_vectors(
+        sample.first, sample.second, ("first", "second"), 0
+    )
     return first, second, checks.groups(sample.groups, first.size)

@@ -78,7 +78,9 @@ class Units:
         at_once = max(1, AT_ONCE // self.rows.size) if self._alike else 1
         for start in range(0, n_draws, at_once):
             size = min(at_once, n_draws - start)
-            yield self._rows_of(rng.integers(self.n, size=(size, self.n), dtype=np.intp))
+            yield self._rows_of(
+                rng.integers(self.n, size=(size, self.n), dtype=np.intp)
+            )
 
     def left_out(self) -> Iterator[tuple[Index, Index]]:
         """Leave each unit out: batches of units, and of the rows of all others, (n_some,) and
@@ -97,7 +99,11 @@ class Units:
     def _rows_of(self, units: Index) -> Index:
         """Find the rows of drawn units, shape (n_draws, n), unit by unit: (n_draws, n_rows)."""
         if self._alike:
-            return self.rows.reshape(self.n, -1).take(units, axis=0).reshape(len(units), -1)
+            return (
+                self.rows.reshape(self.n, -1)
+                .take(units, axis=0)
+                .reshape(len(units), -1)
+            )
         # Units of unequal size come as a single draw. Its rows are numbered one by one, and moved
         # to where the rows of each unit begin.
         (drawn,) = units
@@ -265,9 +271,13 @@ class LeftOut:
             reach = max(reach, means.normal_quantile(level) * (spread / room) ** 0.5)
         centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
         low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
-        return unlimited.replace(low=min(low, self.estimate), high=max(high, self.estimate))
+        return unlimited.replace(
+            low=min(low, self.estimate), high=max(high, self.estimate)
+        )
 
-    def _of_known_variance(self, level: float, spread: float, missing: float) -> means.Bounds:
+    def _of_known_variance(
+        self, level: float, spread: float, missing: float
+    ) -> means.Bounds:
         """The limits by the coefficient's known variance on Fisher's z alone."""
         centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
         room = max(self.n_units - missing, 1.0)
@@ -314,7 +324,9 @@ class LeftOut:
         """
         checks.share(level, "level")
         if self.n_units < 2:
-            raise ValueError(f"`groups` gives {self.n_units} units; at least 2 are needed.")
+            raise ValueError(
+                f"`groups` gives {self.n_units} units; at least 2 are needed."
+            )
         estimate = self.estimate
         values = self.values
         if less is not None:
@@ -333,7 +345,10 @@ def _mostly_one(column: Array) -> bool:
 
 
 def difference(
-    one: LeftOut, other: LeftOut, level: float = 0.95, spreads: tuple[float, float] = (1.0, 1.0)
+    one: LeftOut,
+    other: LeftOut,
+    level: float = 0.95,
+    spreads: tuple[float, float] = (1.0, 1.0),
 ) -> Estimate:
     """Estimate one coefficient minus another of the same units, with an interval within [-2, 2].
 
@@ -358,7 +373,10 @@ def difference(
 def together(one: LeftOut, other: LeftOut) -> float:
     """Measure how far two statistics from -1 to 1 of the same units move together on Fisher's z as
     units are left out; 0 where one does not move."""
-    z = [np.arctanh(np.clip(side.values, -_NEARLY_ONE, _NEARLY_ONE)) for side in (one, other)]
+    z = [
+        np.arctanh(np.clip(side.values, -_NEARLY_ONE, _NEARLY_ONE))
+        for side in (one, other)
+    ]
     if all(np.isfinite(values).all() and np.ptp(values) > checks.SAME for values in z):
         return float(np.corrcoef(z[0], z[1])[0, 1])
     return 0.0
@@ -390,7 +408,14 @@ def of_left_out(
     """
     if not np.isfinite(left_out).all():
         return Estimate(
-            estimate, *bounds, level, left_out.size, left.size, method="unlimited", se=0.0, df=0.0
+            estimate,
+            *bounds,
+            level,
+            left_out.size,
+            left.size,
+            method="unlimited",
+            se=0.0,
+            df=0.0,
         )
     values = pseudo_values(estimate, left_out, left)
     # A pseudo-value may lie beyond what the statistic can be: it is no value of the statistic.
@@ -398,7 +423,9 @@ def of_left_out(
     mean = means.interval(values, level, groups=left, bounds=widened)
     low = float(np.clip(mean.low, *bounds))
     high = float(np.clip(mean.high, *bounds))
-    return mean.replace(value=estimate, low=min(low, estimate), high=max(high, estimate))
+    return mean.replace(
+        value=estimate, low=min(low, estimate), high=max(high, estimate)
+    )
 
 
 def pseudo_values(estimate: float, left_out: Array, left: Index) -> Array:

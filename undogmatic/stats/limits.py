@@ -19,7 +19,11 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.means import Bounds
 
 Outcome = Literal["above", "below", "open", "missing"]
-_OUTCOMES: dict[str, Outcome] = {"beyond": "above", "against": "below", "missing": "missing"}
+_OUTCOMES: dict[str, Outcome] = {
+    "beyond": "above",
+    "against": "below",
+    "missing": "missing",
+}
 
 
 class Held(NamedTuple):
@@ -47,7 +51,9 @@ def hold(limits: Estimate, bound: float) -> Held:
     outcome = limits.against(0.0, about=bound)
     if outcome in _OUTCOMES:
         return Held(_OUTCOMES[outcome])
-    return Held("open", checks.worth_naming(units_needed(limits, bound), limits.n_groups))
+    return Held(
+        "open", checks.worth_naming(units_needed(limits, bound), limits.n_groups)
+    )
 
 
 def units_needed(limits: Estimate, bound: float) -> float:
@@ -89,7 +95,9 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
         # distribution takes as it is.
         hits = float(flags.mean()) * n
         low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
-        high = float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
+        high = (
+            float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
+        )
         return low, high, n
 
     low, high, n_units = exact(f[judged], codes[judged])
@@ -133,7 +141,9 @@ def area(
             result = ranking.auc(p, q, level, groups_a=a, groups_b=b)
         if 1 / math.comb(m + n, m) > (1 - level) / 2:
             # So few that even a perfect order is not rare enough by chance.
-            result = result.replace(low=min(result.low, 0.5), high=max(result.high, 0.5))
+            result = result.replace(
+                low=min(result.low, 0.5), high=max(result.high, 0.5)
+            )
         return result.replace(n_groups=min(m, n))
 
     bottom, top = scale
@@ -237,7 +247,9 @@ def alpha(
     codes = checks.labels(groups, "groups", table.shape[1])
     there = ~np.isnan(table)
     pairable = there.sum(axis=0) >= 2
-    if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[there & pairable]):
+    if np.unique(codes[pairable]).size < 2 or checks.is_constant(
+        table[there & pairable]
+    ):
         return None
 
     coefficient = agreement.alpha(table, level, groups=codes)
@@ -282,7 +294,9 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     judged = s[~np.isnan(s)]
     if n == 0:
         return s
-    bottom, top = (float(judged.min()), float(judged.max())) if judged.size else (0.0, 0.0)
+    bottom, top = (
+        (float(judged.min()), float(judged.max())) if judged.size else (0.0, 0.0)
+    )
     step = np.arange(1, n + 1) / n
     tried: list[Array] = []
     for cut in np.unique(np.linspace(0, n, min(n, 20) + 1).round().astype(int)):
@@ -300,7 +314,9 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     if not against and judged.size:
         filled = s.copy()
         places = np.searchsorted(np.sort(y[~np.isnan(s)]), y[by_label]) / judged.size
-        filled[by_label] = np.quantile(judged, np.clip(places, 0, 1)) + step * checks.SAME
+        filled[by_label] = (
+            np.quantile(judged, np.clip(places, 0, 1)) + step * checks.SAME
+        )
         tried.append(filled)
     correlations = [_spearman(filled, y) for filled in tried]
     return tried[int(np.argmin(correlations) if against else np.argmax(correlations))]
@@ -339,4 +355,8 @@ def fewest_same(bound: float, level: float = 0.95) -> int:
     """Compute the number of items of one score with which `most_order` falls below `bound` (above
     0)."""
     rest = (1 - bound**2) ** (1 / 3)
-    return math.ceil(math.log((1 - level) / 2) / math.log(rest)) if rest < 1 else checks.MOST_UNITS
+    return (
+        math.ceil(math.log((1 - level) / 2) / math.log(rest))
+        if rest < 1
+        else checks.MOST_UNITS
+    )

@@ -18,7 +18,10 @@ MOST = 20
 
 
 def mixed(
-    estimate: Estimate, n_read: float, n_lost: float, ends: tuple[float, float] = (0.0, 1.0)
+    estimate: Estimate,
+    n_read: float,
+    n_lost: float,
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
     """Bound a mean of `n_read` values by what it would be if `n_lost` more were all at one of the
     ends."""
@@ -40,7 +43,9 @@ def widened(estimate: Estimate, thought: Iterable[Estimate | None]) -> Estimate:
     return estimate.replace(worst=worst, best=best)
 
 
-def labels(read: Array, ends: tuple[float, float], n: int) -> Iterator[tuple[Array, Array]]:
+def labels(
+    read: Array, ends: tuple[float, float], n: int
+) -> Iterator[tuple[Array, Array]]:
     """Think of labels that lost rows might have, shape (n,), and of verdicts as far from these as
     can be.
 

@@ -55,7 +55,11 @@ class Sums(NamedTuple):
 
 
 def interval(
-    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds | None = None
+    values: ArrayLike,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
+    bounds: Bounds | None = None,
 ) -> Estimate:
     """Estimate the mean of values, all weighted alike, with its confidence interval over
     independent units.
@@ -147,7 +151,9 @@ def mostly_same(unit_means: Array, tolerance: float, few: int = FEW) -> bool:
 
 def _others(unit_means: Array, tolerance: float) -> Array:
     """Keep the values that are not the median, shape (n_others,)."""
-    return np.asarray(unit_means[np.abs(unit_means - np.median(unit_means)) > tolerance])
+    return np.asarray(
+        unit_means[np.abs(unit_means - np.median(unit_means)) > tolerance]
+    )
 
 
 def normal_quantile(level: float) -> float:
@@ -326,7 +332,11 @@ def degrees_of_freedom(share: Array, varies: Array | None = None) -> float:
 
 
 def intraclass(
-    values: ArrayLike, codes: Index, others: ArrayLike | None = None, *, level: float | None = None
+    values: ArrayLike,
+    codes: Index,
+    others: ArrayLike | None = None,
+    *,
+    level: float | None = None,
 ) -> float:
     """Measure how far the members of a group go together, from 0 to 1: the intraclass correlation
     by analysis of variance.
@@ -352,7 +362,9 @@ def intraclass(
     other = one if others is None else np.asarray(others, dtype=np.float64)
     other = other - other.mean()
     whole = float(one @ other)
-    of_groups = float(np.sum(np.bincount(codes, one) * np.bincount(codes, other) / size))
+    of_groups = float(
+        np.sum(np.bincount(codes, one) * np.bincount(codes, other) / size)
+    )
     between = of_groups / (n_groups - 1)
     within = (whole - of_groups) / (n - n_groups)
     typical_size = (n - float(size @ size) / n) / (n_groups - 1)
@@ -364,11 +376,17 @@ def intraclass(
         # gives the highest correlation that the data do not rule out.
         between = between / float(special.fdtri(n_groups - 1, n - n_groups, 1 - level))
     both = between + (typical_size - 1) * within
-    return float(np.clip((between - within) / both, 0.0, 1.0)) if both > nothing else 0.0
+    return (
+        float(np.clip((between - within) / both, 0.0, 1.0)) if both > nothing else 0.0
+    )
 
 
 def worth(
-    values: ArrayLike, codes: Index, weights: Array | None = None, *, level: float | None = None
+    values: ArrayLike,
+    codes: Index,
+    weights: Array | None = None,
+    *,
+    level: float | None = None,
 ) -> float:
     """Say how many independent values those of groups are worth (Kish), by the intraclass
     correlation of the values: all of them where it is 0, the groups where it is 1.
@@ -490,7 +508,9 @@ def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.
     for start in range(0, y.size, step):
         part = slice(start, start + step)
         # What the next value is expected to be, if the mean of all is this and no unit comes twice.
-        expected = (n_total * means[None, :] - before[part, None]) / (n_total - n[part, None] + 1)
+        expected = (n_total * means[None, :] - before[part, None]) / (
+            n_total - n[part, None] + 1
+        )
         expected = np.clip(expected, 0, 1)
         beyond = y[part, None] - expected
         # At most half of the largest bet that cannot lose everything.

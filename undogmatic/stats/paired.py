@@ -55,7 +55,9 @@ class Summary(NamedTuple):
     maximum: float
 
 
-def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, float, float, float]:
+def _signed_ranks(
+    differences: Array, zero_method: ZeroMethod
+) -> tuple[float, float, float, float]:
     """Sum positive and negative ranks (R+, R-), and compute P(R+ <= what was seen) and P(R+ >= it)
     if every sign is as likely as its opposite.
 
@@ -120,7 +122,12 @@ def wilcoxon(
             d, zero_method=zero_method, alternative=alternative, method="asymptotic"
         )
         return WilcoxonResult(
-            float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, "approx"
+            float(result.statistic),
+            float(result.pvalue),
+            n_pairs,
+            n_zero,
+            zero_method,
+            "approx",
         )
     positive, negative, below, above = _signed_ranks(d, zero_method)
     statistic = positive
@@ -148,7 +155,9 @@ def rank_biserial(differences: ArrayLike) -> float:
     d = checks.tied(checks.vector(differences, "differences"))
     d = d[d != 0]
     if d.size == 0:
-        raise ValueError("`differences` are all zero; the rank-biserial correlation is undefined.")
+        raise ValueError(
+            "`differences` are all zero; the rank-biserial correlation is undefined."
+        )
     ranks = checks.ranks(np.abs(d))
     return float(np.sum(np.sign(d) * ranks) / np.sum(ranks))
 
@@ -166,7 +175,9 @@ def share_in_direction(
         differences: Shape (n_pairs,); turned round where B is expected to be higher.
     """
     d = checks.tied(checks.vector(differences, "differences"))
-    return ShareInDirection(proportion(d > 0, level, groups=groups), int(np.sum(d == 0)))
+    return ShareInDirection(
+        proportion(d > 0, level, groups=groups), int(np.sum(d == 0))
+    )
 
 
 def summary(values: ArrayLike) -> Summary:
@@ -238,7 +249,9 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
     failed_b = np.isnan(second)
     codes = checks.groups(groups, first.size)
     n_units = int(codes.max(initial=-1)) + 1
-    excess = np.bincount(codes, failed_a.astype(np.float64) - failed_b, minlength=n_units)
+    excess = np.bincount(
+        codes, failed_a.astype(np.float64) - failed_b, minlength=n_units
+    )
     more_a = int(np.sum(excess > 0))
     more_b = int(np.sum(excess < 0))
     n = more_a + more_b
@@ -283,7 +296,10 @@ def robust_difference(
         return None
     if first.size - max(n_failed) < FEWEST_JUDGED:
         return None
-    columns = [np.asarray(part, dtype=np.float64).reshape(first.size, -1) for part in covariates]
+    columns = [
+        np.asarray(part, dtype=np.float64).reshape(first.size, -1)
+        for part in covariates
+    ]
     surface = np.column_stack(columns)
     fold = rng.permutation(np.arange(n_units) % 5)[codes]
     of_a = _pseudo_values(first, second, surface, fold)
@@ -313,13 +329,18 @@ def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> 
         here = fold == number
         others = fold != number
         fitted = others & judged
-        expected = np.full(int(here.sum()), scores[fitted].mean() if fitted.any() else 0.0)
+        expected = np.full(
+            int(here.sum()), scores[fitted].mean() if fitted.any() else 0.0
+        )
         if fitted.sum() >= 2:
             ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=(1.0, 10.0, 100.0)))
             ridge.fit(features[fitted], scores[fitted])
             expected = np.asarray(ridge.predict(features[here]), dtype=np.float64)
         chance = np.full(int(here.sum()), judged[others].mean())
-        if min(int(judged[others].sum()), int((~judged[others]).sum())) >= FEWEST_FAILED - 1:
+        if (
+            min(int(judged[others].sum()), int((~judged[others]).sum()))
+            >= FEWEST_FAILED - 1
+        ):
             logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1.0))
             logistic.fit(features[others], judged[others])
             chance = logistic.predict_proba(features[here])[:, 1]
@@ -374,7 +395,9 @@ def _selected(x: Array, rank: int) -> float:
         width = high - low
         if width.sum() <= 8 * n:
             row = np.repeat(rows, width)
-            column = np.arange(width.sum()) + np.repeat(low - (np.cumsum(width) - width), width)
+            column = np.arange(width.sum()) + np.repeat(
+                low - (np.cumsum(width) - width), width
+            )
             place = rank - int((low - rows).sum())
             return float(np.partition((x[row] + x[column]) / 2, place)[place])
         asked = width > 0
@@ -471,7 +494,9 @@ def hodges_lehmann_interval(
     def limits(value: float) -> tuple[float, float]:
         """Limit the share of means of pairs above a value, less one half."""
         other = 2 * value - d
-        upto = np.searchsorted(ordered, other, "left") + np.searchsorted(ordered, other, "right")
+        upto = np.searchsorted(ordered, other, "left") + np.searchsorted(
+            ordered, other, "right"
+        )
         score = 0.5 - upto / (2 * d.size)
         whole = float(score.mean())
         if abs(whole) == 0.5:

@@ -29,7 +29,9 @@ class Paired:
         reach: Largest difference that two items can show; None where there is none.
     """
 
-    def __init__(self, one: Array, other: Array, groups: Index, reach: float | None = None) -> None:
+    def __init__(
+        self, one: Array, other: Array, groups: Index, reach: float | None = None
+    ) -> None:
         both = ~(np.isnan(one) | np.isnan(other))
         apart = one[both] - other[both]
         total = np.bincount(groups[both], apart).astype(np.float64)
@@ -83,10 +85,14 @@ class SharedErrors(NamedTuple):
     def effective(self) -> float:
         """As many independent judges would err as little together, when their verdicts are
         averaged."""
-        return self.judges / max(1 + (self.judges - 1) * self.mean.value, 1 / self.judges)
+        return self.judges / max(
+            1 + (self.judges - 1) * self.mean.value, 1 / self.judges
+        )
 
 
-def shared_errors(errors: Array, groups: Index, level: float = 0.95) -> SharedErrors | None:
+def shared_errors(
+    errors: Array, groups: Index, level: float = 0.95
+) -> SharedErrors | None:
     """Correlate the errors of judges; None where fewer than two of them vary, or with fewer than
     two groups.
 

@@ -94,7 +94,10 @@ class TwoKinds:
         if not self.by_verdict:
             return shown * float(special.bdtrc(self.fewest - 1, n, self.rarer))
         found = self._within[:, 0]
-        expected, spread = n / 2 * found.sum(), np.sqrt(n / 2 * (found * (1 - found)).sum())
+        expected, spread = (
+            n / 2 * found.sum(),
+            np.sqrt(n / 2 * (found * (1 - found)).sum()),
+        )
         return shown * float(special.ndtr((expected - self.fewest + 0.5) / spread))
 
 
@@ -123,7 +126,9 @@ class _Kappa(NamedTuple):
         said, had = self.cells.sum(axis=1)[0], self.cells.sum(axis=0)[0]
         moves = (1 - 2 * had) * (verdict - said) + (1 - 2 * said) * (label - had)
         apart = (verdict != label) - self._apart
-        return np.asarray(self._apart * moves / self._by_chance**2 - apart / self._by_chance)
+        return np.asarray(
+            self._apart * moves / self._by_chance**2 - apart / self._by_chance
+        )
 
     def error(self, n: int) -> float:
         return float(np.sqrt((self.cells * self.influence**2).sum() / n))
@@ -156,7 +161,8 @@ class Order:
         error = float(np.sqrt((1 + self.correlation**2 / 2) / (n - 3)))
         value, limit, beside = np.arctanh([self.correlation, least, left(n)]).tolist()
         return min(
-            _beyond(value, error, limit, level), _beyond(value, OF_LEFT * error, beside, level)
+            _beyond(value, error, limit, level),
+            _beyond(value, OF_LEFT * error, beside, level),
         )
 
 

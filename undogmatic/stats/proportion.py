@@ -18,7 +18,9 @@ FEW = 10
 together."""
 
 
-def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate:
+def proportion(
+    flags: ArrayLike, level: float = 0.95, *, groups: Groups = None
+) -> Estimate:
     """Estimate the share of true flags with Wilson's score interval, which stays within [0, 1] and
     is honest at 0 and at 1.
 
@@ -92,7 +94,13 @@ def middle(one: Estimate, other: Estimate, *, apart: bool) -> Estimate:
     low = max(0.0, value - reach_below / 2)
     high = min(1.0, value + reach_above / 2)
     found = Estimate(
-        value, low, high, one.level, one.n_groups + other.n_groups, one.n + other.n, unit="share"
+        value,
+        low,
+        high,
+        one.level,
+        one.n_groups + other.n_groups,
+        one.n + other.n,
+        unit="share",
     )
     if one.worst is None and other.worst is None:
         return found
@@ -187,6 +195,8 @@ def interval_scores(
         Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007),
         doi:10.1198/016214506000001437
     """
-    bottom, top, y = (np.asarray(values, dtype=np.float64) for values in (low, high, truth))
+    bottom, top, y = (
+        np.asarray(values, dtype=np.float64) for values in (low, high, truth)
+    )
     missed_by = np.maximum(bottom - y, 0) + np.maximum(y - top, 0)
     return np.asarray(top - bottom + 2 / (1 - nominal) * missed_by)

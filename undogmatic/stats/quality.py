@@ -36,7 +36,9 @@ def closeness(score: float, label: float, span: float) -> float:
     return 1.0 - abs(score - label) / span
 
 
-def log_score(values: Sequence[float], probabilities: Sequence[float], label: float) -> float:
+def log_score(
+    values: Sequence[float], probabilities: Sequence[float], label: float
+) -> float:
     """Score the logarithm of the probability of the level nearest to the label, from 0
     (LEAST_PROBABILITY) to 1 (certain).
 
@@ -53,7 +55,9 @@ def log_score(values: Sequence[float], probabilities: Sequence[float], label: fl
     return 1.0 - surprise / math.log(LEAST_PROBABILITY)
 
 
-def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float) -> float:
+def crps(
+    values: ArrayLike, probabilities: ArrayLike, label: float, span: float
+) -> float:
     """Score 1 less the continuous ranked probability score as a share of the scale; for one certain
     value its `closeness`.
 
@@ -97,7 +101,9 @@ def _in_order(first: Array, second: Array) -> Array:
     return np.asarray((apart > 0) + 0.5 * (apart == 0))
 
 
-def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> tuple[float, Array]:
+def exchange(
+    one: ArrayLike, other: ArrayLike, labels: ArrayLike
+) -> tuple[float, Array]:
     """Compute the concordance of `other` with the labels less that of `one`, ready for the exchange
     of their scores.
 

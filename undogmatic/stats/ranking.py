@@ -44,7 +44,9 @@ def auc(
     q = checks.vector(negative, "negative")
     checks.share(level, "level")
     if (groups_a is None) != (groups_b is None):
-        raise ValueError("`groups_a` and `groups_b` go together: give both, or neither.")
+        raise ValueError(
+            "`groups_a` and `groups_b` go together: give both, or neither."
+        )
     # Mann and Whitney's U
     above = checks.ranks(np.r_[p, q])[: p.size].sum() - p.size * (p.size + 1) / 2
     area = float(above / (p.size * q.size))
@@ -55,7 +57,8 @@ def auc(
         error = _delong_error(p, q)
         quantile = means.normal_quantile(level)
     else:
-        codes = checks.labels([*list(groups_a), *list(groups_b)], "groups", n)  # type: ignore[arg-type]
+        both = [*list(groups_a), *list(groups_b)]  # type: ignore[arg-type]
+        codes = checks.labels(both, "groups", n)
         n_positive = np.unique(codes[: p.size]).size
         n_negative = np.unique(codes[p.size :]).size
         error, df = _obuchowski(p, q, codes)
@@ -65,11 +68,15 @@ def auc(
         low, high = _newcombe(area, n_positive, n_negative, level)
         return Estimate(area, low, high, level, fewest, n, method="newcombe")
     reach = quantile * error / (area * (1 - area))
-    low, high = (float(special.expit(special.logit(area) + side * reach)) for side in (-1, 1))
+    low, high = (
+        float(special.expit(special.logit(area) + side * reach)) for side in (-1, 1)
+    )
     return Estimate(area, low, high, level, fewest, n, method="delong")
 
 
-def mean_shift(attack: ArrayLike, treatment: ArrayLike, level: float = 0.95) -> Estimate:
+def mean_shift(
+    attack: ArrayLike, treatment: ArrayLike, level: float = 0.95
+) -> Estimate:
     """Estimate how far the mean of one sample lies above that of another, with Welch's interval;
     they need not match.
 
@@ -117,7 +124,9 @@ def spearman_interval(
         if checks.is_constant(values):
             raise ValueError(f"`{name}` is constant; no rank correlation exists.")
     columns = np.column_stack([first, second])
-    left_out = jackknife.LeftOut(columns, weighted_rank_correlation(weights), rng, groups)
+    left_out = jackknife.LeftOut(
+        columns, weighted_rank_correlation(weights), rng, groups
+    )
     bonett_wright = 1 + left_out.estimate**2 / 2
     return left_out.coefficient(level, spread=bonett_wright, adds=adds(first, second))
 
@@ -132,7 +141,9 @@ def adds(x: ArrayLike, y: ArrayLike) -> Array:
 
     one = standardised_ranks(x)
     other = standardised_ranks(y)
-    return np.asarray(one * other - float(np.mean(one * other)) * (one**2 + other**2) / 2)
+    return np.asarray(
+        one * other - float(np.mean(one * other)) * (one**2 + other**2) / 2
+    )
 
 
 def mean_absolute_error(
@@ -152,8 +163,12 @@ def mean_absolute_error(
         span: The largest error that could have occurred: the width of the scale. Without it there
             is no upper limit where (nearly) all errors are the same.
     """
-    first, second = checks.paired_vectors(truth, predicted, ("truth", "predicted"), minimum=2)
-    return means.interval(np.abs(first - second), level, groups=groups, bounds=(0.0, span))
+    first, second = checks.paired_vectors(
+        truth, predicted, ("truth", "predicted"), minimum=2
+    )
+    return means.interval(
+        np.abs(first - second), level, groups=groups, bounds=(0.0, span)
+    )
 
 
 def _delong_error(positive: Array, negative: Array) -> float:
@@ -163,7 +178,10 @@ def _delong_error(positive: Array, negative: Array) -> float:
     m, n = positive.size, negative.size
     ranks = checks.ranks(np.concatenate([positive, negative]))
     variance = 0.0
-    for among_all, scores, others in ((ranks[:m], positive, n), (ranks[m:], negative, m)):
+    for among_all, scores, others in (
+        (ranks[:m], positive, n),
+        (ranks[m:], negative, m),
+    ):
         among_own = checks.ranks(scores)
         off = among_all - among_own - among_all.mean() + among_own.mean()
         variance += float(np.sum(off**2) / (scores.size - 1) / others**2 / scores.size)
@@ -209,13 +227,23 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     balanced = (m + n) / 2 - 1
 
     def distance(theta: float) -> float:
-        spread = 1 + balanced * (1 - theta) / (2 - theta) + balanced * theta / (1 + theta)
+        spread = (
+            1 + balanced * (1 - theta) / (2 - theta) + balanced * theta / (1 + theta)
+        )
         return (theta - area) ** 2 - z**2 * (theta * (1 - theta) * spread / (m * n))
 
     # distance is negative just inside the interval and positive at the ends of [0, 1]; an area at
     # an end is its limit.
-    low = 0.0 if area <= 1e-9 else float(scipy.optimize.brentq(distance, 0.0, area - 1e-9))
-    high = 1.0 if area >= 1 - 1e-9 else float(scipy.optimize.brentq(distance, area + 1e-9, 1.0))
+    low = (
+        0.0
+        if area <= 1e-9
+        else float(scipy.optimize.brentq(distance, 0.0, area - 1e-9))
+    )
+    high = (
+        1.0
+        if area >= 1 - 1e-9
+        else float(scipy.optimize.brentq(distance, area + 1e-9, 1.0))
+    )
     return low, high
 
 
@@ -231,7 +259,9 @@ def weighted_rank_correlation(weights: Array | None) -> jackknife.Prepared:
 
     @jackknife.Prepared
     def correlation(columns: Array) -> jackknife.OfDraws:
-        codes_of_columns = [np.unique(column, return_inverse=True)[1] for column in columns.T]
+        codes_of_columns = [
+            np.unique(column, return_inverse=True)[1] for column in columns.T
+        ]
 
         def of_draws(drawn: Index) -> Array:
             w = None if weights is None else weights.take(drawn)

@@ -89,7 +89,9 @@ class Rated:
         varies = None
         if counted.size:
             codes = np.unique(self.codes[counted], return_inverse=True)[1]
-            varies = means.varies(values[counted] / size[counted], weights[counted], codes)
+            varies = means.varies(
+                values[counted] / size[counted], weights[counted], codes
+            )
         return means.Sums(self._totals(values)[sizes > 0], sizes[sizes > 0], varies)
 
     def _totals(self, values: Array) -> Array:
@@ -169,7 +171,9 @@ class Rated:
         if units.size > MANY_WITHOUT or units.size * n_cells > _AT_ONCE:
             return None
         cells = codes * n_cells + self._cells(n_categories)
-        tables = np.bincount(cells, self.weights, units.size * n_cells).astype(np.float64)
+        tables = np.bincount(cells, self.weights, units.size * n_cells).astype(
+            np.float64
+        )
         tables = tables.reshape(units.size, n_categories, n_categories)
         rest = tables.sum(axis=0) - tables
         # Where all but one unit agree always, the coefficient without that one is 0 / 0.
@@ -218,7 +222,9 @@ class Rated:
         if size.size < FEWEST:
             return unlimited
         zero_mean = (1 - value) * chance - apart
-        if _mostly_same(apart_sums) or any(_mostly_same(by_unit(values)) for values in scarce):
+        if _mostly_same(apart_sums) or any(
+            _mostly_same(by_unit(values)) for values in scarce
+        ):
             lower, upper = self._limits_of_scarce(apart, chance, most, zero_mean)
             without = None
         else:
@@ -272,7 +278,9 @@ class Rated:
             else:
                 bounds[1] = max((1 - a) * most[1], float(values.max()))
             pairs = means.Sums(self.weights * values, self.weights)
-            return means.bounded_limits(pairs, (bounds[0], bounds[1]), self.level, worth)[side]
+            return means.bounded_limits(
+                pairs, (bounds[0], bounds[1]), self.level, worth
+            )[side]
 
         return lambda a: limit(a, 0), lambda a: limit(a, 1)
 
@@ -340,7 +348,9 @@ class _Between(NamedTuple):
         one, first, second, other = self.cubes
         cube = times**3 * one - 3 * times**2 * first + 3 * times * second - other
         skewness = self.caution * cube / plain**1.5
-        return means.studentised_limits(middle, square**0.5, self.degrees, skewness, level)
+        return means.studentised_limits(
+            middle, square**0.5, self.degrees, skewness, level
+        )
 
 
 def _contributions(parts: Parts, share: Array, cells: Index) -> tuple[Array, Array]:
@@ -456,7 +466,9 @@ def ordinal_alpha(n_pairs: float) -> Parts:
         pooled = (share.sum(axis=-1) + share.sum(axis=-2)) / 2
         ranks = np.cumsum(pooled, axis=-1) - pooled / 2
         middle = np.sum(pooled * ranks, axis=-1, keepdims=True)
-        apart = np.sum(share * (ranks[..., :, None] - ranks[..., None, :]) ** 2, axis=(-2, -1))
+        apart = np.sum(
+            share * (ranks[..., :, None] - ranks[..., None, :]) ** 2, axis=(-2, -1)
+        )
         by_chance = 2 * np.sum(pooled * (ranks - middle) ** 2, axis=-1)
         # A rating is not paired with itself: of 2 n_pairs ratings each has one partner fewer.
         return apart, by_chance * 2 * n_pairs / (2 * n_pairs - 1)
@@ -516,7 +528,12 @@ def pearson(use: Rated) -> Estimate | None:
 
 
 def _of_numbers(
-    use: Rated, x: Array, y: Array, apart: OfNumbers, by_chance: OfNumbers, of_spreads: OfSpreads
+    use: Rated,
+    x: Array,
+    y: Array,
+    apart: OfNumbers,
+    by_chance: OfNumbers,
+    of_spreads: OfSpreads,
 ) -> Estimate | None:
     """Estimate `Rated.ratio` of functions of two numbers that are largest at the corners of what
     was seen; None where nothing differs by chance."""
@@ -545,7 +562,9 @@ def _without(use: Rated, x: Array, y: Array, of_spreads: OfSpreads) -> Array | N
     with np.errstate(all="ignore"):
         _, mean_x, mean_y, square_x, square_y, product = rest / rest[0]
         spread = np.array([square_x - mean_x**2, square_y - mean_y**2])
-        return of_spreads(np.maximum(spread, 0), product - mean_x * mean_y, mean_x - mean_y)
+        return of_spreads(
+            np.maximum(spread, 0), product - mean_x * mean_y, mean_x - mean_y
+        )
 
 
 def drift_values(
@@ -583,7 +602,11 @@ class _Line(NamedTuple):
     @classmethod
     def of(cls, apart: Array, on: Array, weights: Array | None) -> "_Line | None":
         """Fit the line to differences, both of shape (n,); None where `on` is constant."""
-        w = np.full(apart.size, 1 / apart.size) if weights is None else weights / weights.sum()
+        w = (
+            np.full(apart.size, 1 / apart.size)
+            if weights is None
+            else weights / weights.sum()
+        )
         middle = float(w @ on)
         centred = on - middle
         square = float(w @ centred**2)
@@ -653,7 +676,9 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
     line = _Line.of(above_labels, use.verdicts, use.weights)
     line_of_people = None
     if people is not None:
-        line_of_people = _Line.of(people.verdicts - people.labels, people.verdicts, people.weights)
+        line_of_people = _Line.of(
+            people.verdicts - people.labels, people.verdicts, people.weights
+        )
 
     def middle_verdict(inside: NDArray[np.bool_]) -> float:
         return float(np.average(use.verdicts[inside], weights=use.weights[inside]))
@@ -665,7 +690,9 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
             lowest = people.verdicts.min()
             highest = people.verdicts.max()
             where = float(np.clip(middle_verdict(inside), lowest, highest))
-            of_people = float(np.average(line_of_people.at(where), weights=people.weights))
+            of_people = float(
+                np.average(line_of_people.at(where), weights=people.weights)
+            )
         if off.low > max(limit, of_people):
             return 1
         return -1 if off.high < min(-limit, of_people) else 0
@@ -673,7 +700,9 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
     def band(first: int, last: int) -> Band:
         inside = (first <= step) & (step <= last)
         size = inside.astype(np.float64)
-        off = use.mean(np.where(inside, above_labels, 0.0), (-span, span), size=size, level=level)
+        off = use.mean(
+            np.where(inside, above_labels, 0.0), (-span, span), size=size, level=level
+        )
         assert off is not None, "a band has verdicts"
         at_an_end = first == last and first in (0, n_bands - 1)
         if at_an_end and line is not None and not side(off, inside):
@@ -736,7 +765,9 @@ class Linear(NamedTuple):
     def rounded(self, span: float, digits: int) -> "Linear":
         """Round as it is written: the shift to so many decimals, the slope so that it moves no
         grade by more."""
-        return Linear(round(self.slope, self.decimals(span, digits)), round(self.shift, digits))
+        return Linear(
+            round(self.slope, self.decimals(span, digits)), round(self.shift, digits)
+        )
 
     @staticmethod
     def decimals(span: float, digits: int) -> int:
@@ -803,7 +834,11 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
     # The grades of the best conversion so far, and their squared distances to the labels.
     best_grades = use.verdicts
     best_squares = squares
-    fits: tuple[Callable[[Rated, NDArray[np.bool_]], Conversion], ...] = (_shift, _line, _curve)
+    fits: tuple[Callable[[Rated, NDArray[np.bool_]], Conversion], ...] = (
+        _shift,
+        _line,
+        _curve,
+    )
     for fit in fits:
         converted = np.empty(squares.size)
         for number in range(FOLDS):
@@ -816,7 +851,9 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
         # (a - l)^2 - (b - l)^2 is no more than the distance of a and b times twice the longest that
         # there is.
         everything = np.concatenate([use.verdicts, use.labels, converted, best_grades])
-        most = 2 * float(np.ptp(everything)) * float(np.abs(best_grades - converted).max())
+        most = (
+            2 * float(np.ptp(everything)) * float(np.abs(best_grades - converted).max())
+        )
         gain = use.mean(best_squares - converted_squares, (-most, most))
         if gain is not None and gain.low > 0:
             best = Gain(
@@ -865,7 +902,9 @@ def _curve(use: Rated, rows: NDArray[np.bool_]) -> Curve:
     if values.size > MOST_KNOTS:
         # Equal verdicts stay together: each goes where the weight below it begins.
         weight_of_values = np.bincount(place, w)
-        below = (np.cumsum(weight_of_values) - weight_of_values) / weight_of_values.sum()
+        below = (
+            np.cumsum(weight_of_values) - weight_of_values
+        ) / weight_of_values.sum()
         tenths = np.floor(below * MOST_KNOTS)
         part_of_values = np.unique(tenths, return_inverse=True)[1]
     part = part_of_values[place]

@@ -52,7 +52,9 @@ def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
     the same items."""
     u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
     if np.any(e < 0):
-        raise ValueError("`error` holds a negative value; pass its size, |score - label|.")
+        raise ValueError(
+            "`error` holds a negative value; pass its size, |score - label|."
+        )
     return u, e
 
 
@@ -81,7 +83,9 @@ def curve(
     checks.share(level, "level")
     u, e = pair(uncertainty, error)
     if of == "caught" and not e.any():
-        raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
+        raise ValueError(
+            "`error` is 0 throughout; there is nothing for a review to catch."
+        )
     # A risk begins with one item that is kept, a review with none that is read.
     in_order, first = (_risk, 1) if of == "risk" else (_caught, 0)
     units = jackknife.Units(checks.groups(groups, u.size, 2))
@@ -99,7 +103,9 @@ def curve(
     band = Bounds(*np.quantile(drawn, tails, axis=0))
     every = np.arange(u.size)[None, :]
     oracle = in_order(e, e)
-    return Curve(n, share, guided(every)[0][n - first], band, oracle(every)[0][n - first])
+    return Curve(
+        n, share, guided(every)[0][n - first], band, oracle(every)[0][n - first]
+    )
 
 
 def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
@@ -120,7 +126,9 @@ def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
         caught = scipy.stats.hypergeom(e.size, wrong, n)
         return Bounds(*(caught.ppf(tail) / wrong for tail in tails))
     sd = np.sqrt(n * (1 - n / e.size) * e.var(ddof=1)) / e.sum()
-    return Bounds(*(np.clip(n / e.size + special.ndtri(tail) * sd, 0, 1) for tail in tails))
+    return Bounds(
+        *(np.clip(n / e.size + special.ndtri(tail) * sd, 0, 1) for tail in tails)
+    )
 
 
 def review_gain_interval(
@@ -143,7 +151,9 @@ def review_gain_interval(
     u, e = pair(uncertainty, error)
     checks.share(level, "level")
     if checks.is_constant(e):
-        raise ValueError("`error` is constant; no order of review catches more than another.")
+        raise ValueError(
+            "`error` is constant; no order of review catches more than another."
+        )
     left_out = jackknife.LeftOut(np.column_stack([u, e]), gain, rng, groups)
     by_fisher = left_out.coefficient(level)
     by_pseudo = left_out.nearly_mean(level, (-1.0, 1.0))
@@ -245,12 +255,16 @@ def gain(columns: Array) -> OfDraws:
     def of_draws(drawn: Index) -> Array:
         errors = e[drawn]
         # All zero included.
-        constant = np.ptp(errors, axis=1) <= checks.SAME * np.max(np.abs(errors), axis=1)
+        constant = np.ptp(errors, axis=1) <= checks.SAME * np.max(
+            np.abs(errors), axis=1
+        )
         # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n
         # / (n + 1).
         area = np.asarray(guided(drawn).mean(axis=1)) - 0.5
         largest = np.asarray(oracle(drawn).mean(axis=1)) - 0.5
-        return np.divide(area, largest, out=np.full(len(drawn), np.nan), where=~constant)
+        return np.divide(
+            area, largest, out=np.full(len(drawn), np.nan), where=~constant
+        )
 
     return of_draws
 
@@ -321,7 +335,9 @@ def beyond_score(
     codes = checks.groups(groups, u.size, FEWEST)
     n_units = int(codes.max()) + 1
     if checks.is_constant(u) or checks.is_constant(e):
-        raise ValueError("`doubt` or `error` is constant; there is nothing to associate.")
+        raise ValueError(
+            "`doubt` or `error` is constant; there is nothing to associate."
+        )
     ranks = checks.ranks(u) / u.size
     controls = _controls(s, middle, [ranks, e], n_units)
     # Ranks of few texts are no smooth function of the score where the doubt itself is one, and the
@@ -354,7 +370,9 @@ def beyond_score(
     ends = np.array([slope, slope - reach, slope + reach]) / spread
     correlation, low, high = np.clip(ends, -1, 1).tolist()
     p = float(2 * special.stdtr(df, -abs(t)))
-    return Beyond(Estimate(correlation, low, high, level, n_units), p, share, False, needed)
+    return Beyond(
+        Estimate(correlation, low, high, level, n_units), p, share, False, needed
+    )
 
 
 def error_by_score(
@@ -519,5 +537,7 @@ def _left_out(q: Array, y: Array, codes: Index) -> Array:
         # A group that alone carries a column leaves nothing to weigh it by: the little added keeps
         # its weight at 0.
         left = (1 + 1e-9) * np.eye(k) - outer
-        weights[first:last] = np.linalg.solve(left, (whole - inner)[:, :, None])[:, :, 0]
+        weights[first:last] = np.linalg.solve(left, (whole - inner)[:, :, None])[
+            :, :, 0
+        ]
     return weights

@@ -36,7 +36,9 @@ class Voice(NamedTuple):
 
     def beside(self, other: Voice) -> Voice:
         """Of these items and then of others."""
-        return Voice(np.vstack([self.mean, other.mean]), np.vstack([self.square, other.square]))
+        return Voice(
+            np.vstack([self.mean, other.mean]), np.vstack([self.square, other.square])
+        )
 
 
 def voice(mean: Array) -> Voice:
@@ -51,23 +53,34 @@ class Agreement(jackknife.LeftOut):
     """
 
     def __init__(
-        self, one: Voice, other: Voice, coefficient: Coefficient, rng: Rng, groups: Groups
+        self,
+        one: Voice,
+        other: Voice,
+        coefficient: Coefficient,
+        rng: Rng,
+        groups: Groups,
     ) -> None:
         """Sum what the coefficient needs of two sides of the same items."""
 
         def of_sums(sums: Array) -> Array:
             product, a, b, a2, b2 = np.split(sums[..., 1:] / sums[..., :1], 5, axis=-1)
-            return np.asarray((product - a * b).sum(axis=-1) / _scale(a, b, a2, b2, coefficient))
+            return np.asarray(
+                (product - a * b).sum(axis=-1) / _scale(a, b, a2, b2, coefficient)
+            )
 
         parts = one.mean * other.mean, one.mean, other.mean, one.square, other.square
         self._of_sums = of_sums
         columns = np.hstack([np.ones((len(one.mean), 1)), *parts])
-        super().__init__(columns, lambda rows: float(of_sums(rows.sum(axis=0))), rng, groups)
+        super().__init__(
+            columns, lambda rows: float(of_sums(rows.sum(axis=0))), rng, groups
+        )
 
     @cached_property
     def values(self) -> Array:
         """The coefficient without each of `left` in turn."""
-        own = np.column_stack([np.bincount(self.left, column) for column in self.data.T])
+        own = np.column_stack(
+            [np.bincount(self.left, column) for column in self.data.T]
+        )
         with np.errstate(all="ignore"):
             return self._of_sums(self.data.sum(axis=0) - own)
 
@@ -84,7 +97,9 @@ def _scale(a: Array, b: Array, a2: Array, b2: Array, coefficient: Coefficient) -
 
 
 def _scale_of(one: Voice, other: Voice, coefficient: Coefficient) -> float:
-    a, b, a2, b2 = (part.mean(axis=0) for part in (one.mean, other.mean, one.square, other.square))
+    a, b, a2, b2 = (
+        part.mean(axis=0) for part in (one.mean, other.mean, one.square, other.square)
+    )
     return float(_scale(a, b, a2, b2, coefficient))
 
 
@@ -124,10 +139,16 @@ def at_equal(
         pairs.append(sides - basis @ (basis.T @ sides))
         by_group = np.column_stack([np.bincount(codes, one) for one in basis.T])
         one, other = pairs[-1].T
-        freedom[column] = _freedom(one, other, codes, basis.shape[1], float(np.sum(by_group**2)))
+        freedom[column] = _freedom(
+            one, other, codes, basis.shape[1], float(np.sum(by_group**2))
+        )
     rest = np.stack(pairs, axis=-1)
     return _left(
-        (rest[:, 0], rest[:, 1]), freedom, _scale_of(judge, people, coefficient), level, groups
+        (rest[:, 0], rest[:, 1]),
+        freedom,
+        _scale_of(judge, people, coefficient),
+        level,
+        groups,
     )
 
 
@@ -248,10 +269,13 @@ def within(
     items."""
     size, codes = np.bincount(values), checks.groups(groups, values.size)
     said, labels = (
-        side - np.column_stack([np.bincount(values, own) / size for own in side.T])[values]
+        side
+        - np.column_stack([np.bincount(values, own) / size for own in side.T])[values]
         for side in (judge.mean, people.mean)
     )
-    value_of, together = np.unique(np.column_stack([values, codes]), axis=0, return_counts=True)
+    value_of, together = np.unique(
+        np.column_stack([values, codes]), axis=0, return_counts=True
+    )
     by_group = float(np.sum(together**2 / size[value_of[:, 0]]))
     freedom = np.array(
         [
@@ -259,10 +283,14 @@ def within(
             for sides in zip(said.T, labels.T, strict=True)
         ]
     )
-    return _left((said, labels), freedom, _scale_of(judge, people, coefficient), level, groups)
+    return _left(
+        (said, labels), freedom, _scale_of(judge, people, coefficient), level, groups
+    )
 
 
-def _freedom(one: Array, other: Array, codes: Index, rank: int, by_group: float) -> float:
+def _freedom(
+    one: Array, other: Array, codes: Index, rank: int, by_group: float
+) -> float:
     """Of how many rows what is left of both sides tells, after `rank` controls were fitted to these
     very rows.
 
@@ -280,7 +308,11 @@ def _freedom(one: Array, other: Array, codes: Index, rank: int, by_group: float)
 
 
 def _left(
-    rest: tuple[Array, Array], freedom: Array, scale: float, level: float, groups: Groups
+    rest: tuple[Array, Array],
+    freedom: Array,
+    scale: float,
+    level: float,
+    groups: Groups,
 ) -> Estimate | None:
     """The mean product of what is left of both sides, shape (n_items, n_columns) each, over the
     coefficient's scale; as an agreement is at most 1, no limit is told beyond it."""
@@ -289,8 +321,12 @@ def _left(
     said, labels = (np.where(np.abs(side) > checks.SAME, side, 0.0) for side in rest)
     said = said * (len(said) / freedom / scale)
     most = float(np.sum(np.abs(said).max(axis=0) * np.abs(labels).max(axis=0)))
-    left = means.interval((said * labels).sum(axis=1), level, groups=groups, bounds=(-most, most))
-    value, low, high = (float(np.clip(end, -1, 1)) for end in (left.value, left.low, left.high))
+    left = means.interval(
+        (said * labels).sum(axis=1), level, groups=groups, bounds=(-most, most)
+    )
+    value, low, high = (
+        float(np.clip(end, -1, 1)) for end in (left.value, left.low, left.high)
+    )
     return left.replace(value=value, low=low, high=high)
 
 
@@ -300,7 +336,9 @@ def by_value(values: Index, side: Array, groups: Index) -> Array:
     _, cell = np.unique(values * (groups.max() + 1) + groups, return_inverse=True)
 
     def elsewhere(numbers: Array) -> Array:
-        return np.asarray(np.bincount(values, numbers)[values] - np.bincount(cell, numbers)[cell])
+        return np.asarray(
+            np.bincount(values, numbers)[values] - np.bincount(cell, numbers)[cell]
+        )
 
     size = elsewhere(np.ones(values.size)) + 1
     return np.column_stack([(elsewhere(own) + own.mean()) / size for own in side.T])

@@ -30,7 +30,12 @@ FEWEST_GROUPS = 4
 
 
 def predict(
-    kernels: Sequence[Array], target: ArrayLike, groups: Labels, rng: Rng, *, intercept: bool = True
+    kernels: Sequence[Array],
+    target: ArrayLike,
+    groups: Labels,
+    rng: Rng,
+    *,
+    intercept: bool = True,
 ) -> Array:
     """What the rows of the other groups say of each row, shape (n,).
 
@@ -56,7 +61,9 @@ def predict(
     n_groups = int(codes.max()) + 1
     if n_groups < FEWEST_GROUPS:
         return np.full(y.size, y.mean() if intercept else 0.0)
-    folds = rng.permutation(np.arange(n_groups) % min(n_groups, 10 if y.size <= 400 else 5))[codes]
+    folds = rng.permutation(
+        np.arange(n_groups) % min(n_groups, 10 if y.size <= 400 else 5)
+    )[codes]
     # With two threads and another program on the machine, the eigenvectors of 360 rows took 2.0
     # seconds of a processor; with one thread they take 0.02.
     with threadpool_limits(1, "blas"):
@@ -80,7 +87,9 @@ def _stacked(
                 columns, whole = within.mean(axis=0)[None, :], float(within.mean())
                 crossed = crossed - crossed.mean(axis=1)[:, None] - columns + whole
                 within = within - columns - columns.T + whole
-            fit = _ridge(within, y[train] - centre, tables, 1 / train.size if intercept else 0.0)
+            fit = _ridge(
+                within, y[train] - centre, tables, 1 / train.size if intercept else 0.0
+            )
             if fit is not None:
                 known.append(fit[0])
                 new.append(crossed @ fit[1])
@@ -145,9 +154,9 @@ _LONG_WORD = 12
 
 def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
     """Shape (n_texts, len(COUNTS) + columns of `extra`)."""
-    table = np.array([[*_count(text).values()] for text in texts], dtype=np.float64).reshape(
-        len(texts), len(COUNTS)
-    )
+    table = np.array(
+        [[*_count(text).values()] for text in texts], dtype=np.float64
+    ).reshape(len(texts), len(COUNTS))
     return table if extra is None else np.column_stack([table, extra])
 
 
@@ -196,7 +205,10 @@ def contrast(kernel: Array, first: Index, second: Index) -> Array:
     (n_pairs, n_pairs)."""
     crossed = kernel[np.ix_(first, second)]
     return np.asarray(
-        kernel[np.ix_(first, first)] - crossed - crossed.T + kernel[np.ix_(second, second)]
+        kernel[np.ix_(first, first)]
+        - crossed
+        - crossed.T
+        + kernel[np.ix_(second, second)]
     )
 
 
@@ -257,12 +269,15 @@ def _places(text: str) -> list[float]:
         _QUOTES.__contains__,
         ":;".__contains__,
     )
-    ends = [next((n for n, c in enumerate(text[1:], 1) if known(c)), len(text)) for known in kinds]
+    ends = [
+        next((n for n, c in enumerate(text[1:], 1) if known(c)), len(text))
+        for known in kinds
+    ]
     sentences = [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
     lengths = np.array([len(word) for word in _WORD.findall(text)], dtype=np.intp)
-    of_each = np.bincount(np.minimum(lengths, _LONG_WORD), minlength=_LONG_WORD + 1)[1:] / max(
-        1, lengths.size
-    )
+    of_each = np.bincount(np.minimum(lengths, _LONG_WORD), minlength=_LONG_WORD + 1)[
+        1:
+    ] / max(1, lengths.size)
     return [
         *ends,
         len(sentences[0]),
@@ -298,7 +313,9 @@ def _characters(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import CountVectorizer
 
     bag = _counted(CountVectorizer(analyzer="char"), texts).toarray().astype(np.float64)
-    return _products(np.column_stack([bag, bag / np.maximum(1, bag.sum(axis=1))[:, None]]))
+    return _products(
+        np.column_stack([bag, bag / np.maximum(1, bag.sum(axis=1))[:, None]])
+    )
 
 
 def _linear(marked: Sequence[dict[str, float]]) -> Array:
@@ -326,7 +343,9 @@ def _ends(text: str) -> dict[str, float]:
         f"last begins {words[-1][:2]}": 1,
         f"last ends {words[-1][-2:]}": 1,
     }
-    kinds = "".join(end.strip()[0] for end in _SENTENCE_END.findall(text) if end.strip())
+    kinds = "".join(
+        end.strip()[0] for end in _SENTENCE_END.findall(text) if end.strip()
+    )
     marks |= {f"kinds {kinds[:3]}": 1, f"ends on {kinds[-1:]}": 1}
     return marks
 
@@ -335,14 +354,18 @@ def _endings(text: str) -> dict[str, float]:
     """Where each ending of a word first stands, counted from the end of the text; endings tell
     parts of speech."""
     words = [word.lower() for word in _WORD.findall(text) if len(word) > 3]
-    return {word[-3:]: 1 - place / len(words) for place, word in reversed(list(enumerate(words)))}
+    return {
+        word[-3:]: 1 - place / len(words)
+        for place, word in reversed(list(enumerate(words)))
+    }
 
 
 def _tfidf(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     table = _counted(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True), texts
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True),
+        texts,
     )
     return np.asarray((table @ table.T).toarray(), dtype=np.float64)
 
@@ -364,7 +387,9 @@ _BAND, _BANDS = (
 )
 Hashes = NDArray[np.uint32]
 _FACTORS: Hashes = (
-    np.random.default_rng(0).integers(2**31, size=(_BAND * _BANDS, 1), dtype=np.uint32) * 2 + 1
+    np.random.default_rng(0).integers(2**31, size=(_BAND * _BANDS, 1), dtype=np.uint32)
+    * 2
+    + 1
 )
 
 
@@ -372,7 +397,10 @@ def letters(text: str) -> str:
     """The text without case, accents, spaces and punctuation; where nothing is left, as it is."""
     if text.isascii():  # the same in a third of the time
         return text.lower().translate(_NO_LETTERS) or text.strip()
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", text).casefold()) or text.strip()
+    return (
+        re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", text).casefold())
+        or text.strip()
+    )
 
 
 _NO_LETTERS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
@@ -407,7 +435,9 @@ def _copies(texts: tuple[str, ...]) -> tuple[int, ...]:
     cluster[places] = places[_clusters(signatures)]
     of_form = dict(zip(distinct, cluster.tolist(), strict=True))
     first: dict[int, int] = {}
-    return tuple(first.setdefault(of_form[form], place) for place, form in enumerate(forms))
+    return tuple(
+        first.setdefault(of_form[form], place) for place, form in enumerate(forms)
+    )
 
 
 _copies_kept = functools.lru_cache(maxsize=8)(_copies)
@@ -508,7 +538,9 @@ def _different(shingled: Hashes, sizes: Index) -> Index:
     owner = np.repeat(np.arange(sizes.size, dtype=np.uint64) << np.uint64(32), sizes)
     ordered = np.sort(owner | shingled)
     first = np.append(True, ordered[1:] != ordered[:-1])
-    return np.bincount((ordered[first] >> np.uint64(32)).astype(np.intp), minlength=sizes.size)
+    return np.bincount(
+        (ordered[first] >> np.uint64(32)).astype(np.intp), minlength=sizes.size
+    )
 
 
 def _shingles(form: str) -> Hashes:
@@ -574,7 +606,9 @@ def _maybe_alike(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np
     # Eight bytes of 0 and 1 are added up at a time; no sum of at most 255 words runs over into the
     # next byte.
     same = (one == other).view(np.uint64).sum(axis=1)
-    agreeing = same.view(np.uint8).reshape(len(one), 8).sum(axis=1) - (one.shape[1] - SIGNATURE)
+    agreeing = same.view(np.uint8).reshape(len(one), 8).sum(axis=1) - (
+        one.shape[1] - SIGNATURE
+    )
     return np.asarray(agreeing >= ALIKE * SIGNATURE)
 
 
@@ -590,7 +624,9 @@ def banded(signatures: Hashes, band: int) -> NDArray[np.uint64]:
     return own
 
 
-def fallen_together(band: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def fallen_together(
+    band: NDArray[np.uint64],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The two places of each pair of equal numbers; each is compared with three others at most."""
     order = np.argsort(band, kind="stable")
     ordered = band[order]
@@ -598,7 +634,9 @@ def fallen_together(band: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray
     for step in range(1, 4):
         first = np.flatnonzero(ordered[step:] == ordered[:-step])
         pairs.append((order[first], order[first + step]))
-    return np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs])
+    return np.concatenate([one for one, _ in pairs]), np.concatenate(
+        [other for _, other in pairs]
+    )
 
 
 def alike(one: Hashes, other: Hashes) -> NDArray[np.bool_]:

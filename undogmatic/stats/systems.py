@@ -24,7 +24,10 @@ _DRAWS = 400
 
 
 def rank_correlation(
-    judge: Sequence[Corrected], people: Sequence[Corrected], rng: Rng, level: float = 0.95
+    judge: Sequence[Corrected],
+    people: Sequence[Corrected],
+    rng: Rng,
+    level: float = 0.95,
 ) -> Estimate | None:
     """Estimate Kendall's rank correlation (tau b) of two means of each system, over systems and
     items like these.
@@ -46,7 +49,9 @@ def rank_correlation(
         return None
     tau = float(_tau_b(ours, theirs))
     errors = np.array([one.added for one in (*judge, *people)])
-    moved = rng.multivariate_normal(np.r_[ours, theirs], errors @ errors.T, _DRAWS, method="eigh")
+    moved = rng.multivariate_normal(
+        np.r_[ours, theirs], errors @ errors.T, _DRAWS, method="eigh"
+    )
     of_moved = _transformed(_tau_b(moved[:, :n], moved[:, n:]), n)
     by_items = float(of_moved.std())
     by_systems = math.sqrt(_FIELLER / (n - 4))
@@ -72,20 +77,26 @@ def smallest_difference(offsets: Sequence[Corrected]) -> float:
         The limit farthest from 0 of all differences between two offsets: what two systems differ by
         more than this, by the judge, they differ by in people's means too.
     """
-    apart = [corrected.difference(one, other) for one, other in combinations(offsets, 2)]
+    apart = [
+        corrected.difference(one, other) for one, other in combinations(offsets, 2)
+    ]
     return max(max(-one.low, one.high) for one in apart if one is not None)
 
 
 def directions(by_system: Sequence[Corrected]) -> Array:
     """Say of every two systems (i, j), i < j, which is shown to have the higher mean: 1 the first,
     -1 the second, 0 neither; shape (n_pairs,)."""
-    apart = [corrected.difference(one, other) for one, other in combinations(by_system, 2)]
+    apart = [
+        corrected.difference(one, other) for one, other in combinations(by_system, 2)
+    ]
     signs = [0 if one is None else (one.low > 0) - (one.high < 0) for one in apart]
     return np.array(signs, dtype=np.float64)
 
 
 def _values(by_system: Sequence[Corrected]) -> Array:
-    return np.array([np.nan if one.estimate is None else one.estimate.value for one in by_system])
+    return np.array(
+        [np.nan if one.estimate is None else one.estimate.value for one in by_system]
+    )
 
 
 def _tau_b(x: Array, y: Array) -> Array:

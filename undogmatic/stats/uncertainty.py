@@ -47,7 +47,9 @@ def normalised_entropy(probabilities: ArrayLike) -> Array:
     return np.asarray(np.clip(entropy / np.log(p.shape[-1]), 0.0, 1.0))
 
 
-def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float = 0.9) -> Interval:
+def quantile_interval(
+    probabilities: ArrayLike, levels: ArrayLike, level: float = 0.9
+) -> Interval:
     """Find the central interval of a discrete distribution, from level to level, both included.
 
     Each end is the first level, counted from its own side, whose cumulative probability reaches (1
@@ -108,7 +110,9 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
     cuts = (values[1:] + values[:-1]) / 2
 
     def masses(centre: float) -> Array:
-        return np.asarray(np.diff(special.ndtr((cuts - centre) / sd), prepend=0.0, append=1.0))
+        return np.asarray(
+            np.diff(special.ndtr((cuts - centre) / sd), prepend=0.0, append=1.0)
+        )
 
     # Beyond 40 sd no mass is left on the far side, so the expectation is exactly an end of the
     # scale. Halving finds what scipy.optimize.brentq does; to import that takes a quarter of a
@@ -214,7 +218,9 @@ def critique_uncertainty(
         )
     first, second = (_within(end, "revised_range", 10) for end in revised_range)
     if major_issues < 0:
-        raise ValueError(f"`major_issues` is {major_issues}; a count cannot be negative.")
+        raise ValueError(
+            f"`major_issues` is {major_issues}; a count cannot be negative."
+        )
     low = min(first, second)
     high = max(first, second)
     width = high - low
@@ -297,7 +303,8 @@ def debate_uncertainty(
     interval = (min(critic, advocate) / 10, max(critic, advocate) / 10)
     if gap <= 0:
         note = (
-            f"Degenerate debate: the advocate ({advocate:g}) is not above the critic ({critic:g})."
+            f"Degenerate debate: the advocate ({advocate:g}) is not above the critic "
+            f"({critic:g})."
         )
         return DebateUncertainty("high", None, gap, interval, (note,))
     position = (final - critic) / gap
@@ -338,7 +345,9 @@ def aggregate_uncertainty(
         )
     for name, listed in (("levels", levels), ("review_flags", review_flags or levels)):
         if len(listed) != values.size:
-            raise ValueError(f"`{name}` holds {len(listed)} values for {values.size} scores.")
+            raise ValueError(
+                f"`{name}` holds {len(listed)} values for {values.size} scores."
+            )
     for level in levels:
         checks.option(level, "levels", LEVELS)
     n_high = sum(level == "high" for level in levels)
@@ -421,7 +430,9 @@ def integer_masses(
     masses: dict[int, float] = {}
     for token, probability in token_probabilities.items():
         if not 0 <= probability <= 1 + 1e-6:
-            raise ValueError(f"{probability!r} is no probability (of the token {token!r})")
+            raise ValueError(
+                f"{probability!r} is no probability (of the token {token!r})"
+            )
         text = _number(token)
         if text is not None and low <= int(text) <= high:
             masses[int(text)] = masses.get(int(text), 0.0) + probability
@@ -429,7 +440,10 @@ def integer_masses(
 
 
 def completed(
-    first: Mapping[str, float], after: Mapping[str, Mapping[str, float]], high: int, longest: int
+    first: Mapping[str, float],
+    after: Mapping[str, Mapping[str, float]],
+    high: int,
+    longest: int,
 ) -> Completed:
     """Put numbers of a range from 0 that a tokenizer splits together from the odds of their pieces.
 

@@ -99,7 +99,9 @@ class Study:
                 "`scores` holds NaN; leave out items that lack a score under some combination."
             )
         if min(x.shape[1:]) < 2:
-            raise ValueError(f"every facet needs two values; `scores` has shape {x.shape}.")
+            raise ValueError(
+                f"every facet needs two values; `scores` has shape {x.shape}."
+            )
         self.facets = tuple(facets)
         self.levels = x.shape[1:]
         self.n_items = x.shape[0]
@@ -115,7 +117,9 @@ class Study:
         self._subsets = [frozenset(subset) for subset in subsets]
         # Components are in this order: subsets of facets with items, then the same without, but for
         # the empty one.
-        without_items = [tuple(self.facets[place] for place in subset) for subset in subsets]
+        without_items = [
+            tuple(self.facets[place] for place in subset) for subset in subsets
+        ]
         with_items = [(ITEM, *names) for names in without_items]
         self._sources: list[Source] = [*with_items, *without_items[1:]]
         squares = self._by_group(self._squares(x))
@@ -128,12 +132,16 @@ class Study:
         self.constant = bool(np.maximum(self._estimated[0], 0).sum() <= 0)
         # Without each group in turn.
         self._left_out, _, _ = self._estimates(
-            n - np.bincount(self._codes), squares.sum(axis=0) - squares, sums.sum(axis=0) - sums
+            n - np.bincount(self._codes),
+            squares.sum(axis=0) - squares,
+            sums.sum(axis=0) - sums,
         )
 
     def _by_group(self, table: Array) -> Array:
         """Sum rows, one per item, by group: shape (n_groups, n_columns)."""
-        return np.stack([np.bincount(self._codes, column) for column in table.T], axis=1)
+        return np.stack(
+            [np.bincount(self._codes, column) for column in table.T], axis=1
+        )
 
     def components(self) -> list[Component]:
         """List all of them: the items', then by the number of facets in them, with and without
@@ -147,7 +155,9 @@ class Study:
         return [
             Component(
                 self._sources[k],
-                self._limits_of_variance(float(self._estimated[0, k]), self._left_out[:, k]),
+                self._limits_of_variance(
+                    float(self._estimated[0, k]), self._left_out[:, k]
+                ),
                 share=float(values[k]) / whole if whole > 0 else math.nan,
                 estimated=float(self._estimated[0, k]),
                 mean_square=float(self._mean_squares[0, k]),
@@ -169,18 +179,24 @@ class Study:
             left_out = self._ratio(self._left_out, counts, absolute)
             return self._limits_of_reliability(ratio, left_out)
 
-        return Reliability(phi=estimate(absolute=True), relative=estimate(absolute=False))
+        return Reliability(
+            phi=estimate(absolute=True), relative=estimate(absolute=False)
+        )
 
     def needed(self, facet: str, target: float, absolute: bool = True) -> int | None:
         """Say how many values of one facet to average, the others counting once, for a reliability;
         None: no number."""
         checks.share(target, "target")
         if facet not in self.facets:
-            raise ValueError(f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}.")
+            raise ValueError(
+                f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}."
+            )
         # The variance of items, the error that shrinks as more of the facet are averaged, and the
         # error that stays.
         signal = shrinks = stays = 0.0
-        for source, value in zip(self._sources, np.maximum(self._estimated[0], 0), strict=True):
+        for source, value in zip(
+            self._sources, np.maximum(self._estimated[0], 0), strict=True
+        ):
             if source == (ITEM,):
                 signal = float(value)
             elif not absolute and ITEM not in source:
@@ -198,7 +214,9 @@ class Study:
         checks.share(target, "target")
 
         def reached(design: Mapping[str, int]) -> float:
-            return float(special.expit(self._ratio(self._estimated, design, absolute)[0]))
+            return float(
+                special.expit(self._ratio(self._estimated, design, absolute)[0])
+            )
 
         for size in range(1, MOST_SCORES + 1):
             designs = [
@@ -231,7 +249,9 @@ class Study:
             effects.append(np.asarray(sum(parts)))
         return np.stack(effects, axis=1)
 
-    def _estimates(self, n: Array, squares: Array, sums: Array) -> tuple[Array, Array, Array]:
+    def _estimates(
+        self, n: Array, squares: Array, sums: Array
+    ) -> tuple[Array, Array, Array]:
         """Estimate components, mean squares and degrees of freedom of several sets of items, shape
         (n_sets, n_components).
 
@@ -239,12 +259,19 @@ class Study:
             n, squares, sums: Items in each, shape (n_sets,); sums of `_squares` over items, and of
                 scores per cell.
         """
-        of_mean = n[:, None] * self._squares((sums / n[:, None]).reshape(-1, *self.levels))
-        free = [math.prod(self.levels[place] - 1 for place in subset) for subset in self._subsets]
+        of_mean = n[:, None] * self._squares(
+            (sums / n[:, None]).reshape(-1, *self.levels)
+        )
+        free = [
+            math.prod(self.levels[place] - 1 for place in subset)
+            for subset in self._subsets
+        ]
         degrees_with_items = (n - 1)[:, None] * free
         degrees_without = np.broadcast_to(free, of_mean.shape)[:, 1:]
         degrees = np.concatenate([degrees_with_items, degrees_without], axis=1)
-        total = np.concatenate([np.maximum(squares - of_mean, 0), of_mean[:, 1:]], axis=1)
+        total = np.concatenate(
+            [np.maximum(squares - of_mean, 0), of_mean[:, 1:]], axis=1
+        )
         # Rounding leaves a constant a little spread.
         size = np.abs(squares).sum(axis=1, keepdims=True)
         total = np.where(total <= 1e-12 * size, 0, total)
@@ -261,12 +288,16 @@ class Study:
                 for k, source in enumerate(names)
                 if whole <= source
             )
-            values_of_source = math.prod(sizes[facet] for facet in whole if facet in sizes)
+            values_of_source = math.prod(
+                sizes[facet] for facet in whole if facet in sizes
+            )
             repeated = cells / values_of_source * (1 if ITEM in whole else n)
             columns.append(np.asarray(signed) / repeated)
         return np.stack(columns, axis=1), mean_squares, degrees
 
-    def _ratio(self, estimated: Array, design: Mapping[str, int], absolute: bool) -> Array:
+    def _ratio(
+        self, estimated: Array, design: Mapping[str, int], absolute: bool
+    ) -> Array:
         """Compute the logarithm of items' variance over error variance, shape (n_sets,); infinite
         where one of them is 0."""
         error = np.zeros(len(estimated))
@@ -311,7 +342,9 @@ class Study:
         """Limit a logarithm by the mean of its pseudo-values."""
         values = jackknife.pseudo_values(estimate, left_out, self._codes)
         units = means.sums(values, self._codes)
-        se, df, skewness = means.spread(units, float(units.total.sum() / units.size.sum()))
+        se, df, skewness = means.spread(
+            units, float(units.total.sum() / units.size.sum())
+        )
         return means.studentised_limits(estimate, se, df, skewness, self.level)
 
 
@@ -320,4 +353,8 @@ def _designs(n_facets: int, size: int) -> list[tuple[int, ...]]:
     if n_facets == 1:
         return [(size,)]
     counts = [count for count in range(1, size + 1) if size % count == 0]
-    return [(count, *rest) for count in counts for rest in _designs(n_facets - 1, size // count)]
+    return [
+        (count, *rest)
+        for count in counts
+        for rest in _designs(n_facets - 1, size // count)
+    ]

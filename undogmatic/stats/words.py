@@ -50,7 +50,9 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d[\d.,/]*")
 _IN_NUMBER = re.compile(r"\d(\W)(?=\d)")
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s|$)")
-_NAMED_NUMBER = re.compile(r"\b(?:[A-ZÀ-Ý]\w*|\w{1,4}\.|n[ºo°]\.?|§)\s*(?:n[ºo°]\.?\s*)?\d")
+_NAMED_NUMBER = re.compile(
+    r"\b(?:[A-ZÀ-Ý]\w*|\w{1,4}\.|n[ºo°]\.?|§)\s*(?:n[ºo°]\.?\s*)?\d"
+)
 """A word with a capital, or an abbreviation, and a number: "Tema 69", "art. 5"."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
@@ -123,7 +125,9 @@ class _Read(NamedTuple):
             own = words_of(text)
             words.append(Counter(own))
             ends.append((own[0].lower(), own[-1].lower()) if own else ("", ""))
-        codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+        codes = np.frombuffer(
+            "".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32
+        )
         kinds = np.flatnonzero(np.bincount(codes, minlength=1))
         place = np.zeros(int(kinds.max(initial=0)) + 1, dtype=np.intp)
         place[kinds] = np.arange(kinds.size)
@@ -131,8 +135,12 @@ class _Read(NamedTuple):
             np.repeat(np.arange(len(texts)) * kinds.size, [len(text) for text in texts])
             + place[codes]
         )
-        bag = np.bincount(cells, minlength=len(texts) * kinds.size).reshape(len(texts), kinds.size)
-        return cls(texts, words, ends, [chr(code) for code in kinds], bag.astype(np.float64))
+        bag = np.bincount(cells, minlength=len(texts) * kinds.size).reshape(
+            len(texts), kinds.size
+        )
+        return cls(
+            texts, words, ends, [chr(code) for code in kinds], bag.astype(np.float64)
+        )
 
     def counted(self, lists: Mapping[str, re.Pattern[str]]) -> Array:
         """COUNTS of each text and how many of its words each of the lists has, shape (n_texts,
@@ -140,11 +148,16 @@ class _Read(NamedTuple):
         sizes = self.bag.sum(axis=1)
 
         def signs(those: Callable[[str], bool]) -> Array:
-            return np.asarray(self.bag[:, [those(sign) for sign in self.signs]].sum(axis=1))
+            return np.asarray(
+                self.bag[:, [those(sign) for sign in self.signs]].sum(axis=1)
+            )
 
         def words(of_each: Callable[[str], int]) -> Array:
             return np.array(
-                [sum(of_each(word) * n for word, n in own.items()) for own in self.words],
+                [
+                    sum(of_each(word) * n for word, n in own.items())
+                    for own in self.words
+                ],
                 dtype=np.float64,
             )
 
@@ -192,10 +205,13 @@ class _Read(NamedTuple):
             ),
             "acronyms": words(lambda word: len(word) > 1 and word.isupper()),
             "named_numbers": np.array(
-                [len(_NAMED_NUMBER.findall(text)) for text in self.texts], dtype=np.float64
+                [len(_NAMED_NUMBER.findall(text)) for text in self.texts],
+                dtype=np.float64,
             ),
-            "short_words": words(lambda word: len(word) < STEM) / np.maximum(1, n_words),
-            "long_words": words(lambda word: len(word) > 2 * STEM) / np.maximum(1, n_words),
+            "short_words": words(lambda word: len(word) < STEM)
+            / np.maximum(1, n_words),
+            "long_words": words(lambda word: len(word) > 2 * STEM)
+            / np.maximum(1, n_words),
             "vowels": signs(_is_vowel) / np.maximum(1, signs(str.isalpha)),
             **{
                 f"{end}_place": np.array([_place(own[k]) for own in self.ends])
@@ -222,7 +238,9 @@ class _Read(NamedTuple):
                     found[word[-2:].lower()] += n
         often = Counter(name for own in endings for name in own)
         known = sorted(name for name, n in often.items() if n >= len(self.texts) / 20)
-        ends = np.array([[own[name] for name in known] for own in endings], dtype=np.float64)
+        ends = np.array(
+            [[own[name] for name in known] for own in endings], dtype=np.float64
+        )
         shares = bag / np.maximum(1, bag.sum(axis=1, keepdims=True))
         return _standardised(np.column_stack([bag, shares, ends]))
 
@@ -232,7 +250,9 @@ class _Read(NamedTuple):
         themselves, as a sum over some of few columns is learned from few texts."""
         lower = [sign.lower() for sign in self.signs]
         often = np.count_nonzero(self.bag, axis=0) >= len(self.texts) / 20
-        names = sorted({sign for sign, n in zip(lower, often, strict=True) if n and sign.isalpha()})
+        names = sorted(
+            {sign for sign, n in zip(lower, often, strict=True) if n and sign.isalpha()}
+        )
         place = {name: n for n, name in enumerate(names)}
         bags = np.zeros((3, len(self.texts), len(names)))
         for column, sign in enumerate(lower):
@@ -244,7 +264,9 @@ class _Read(NamedTuple):
                     if sign in place:
                         bags[kind, row, place[sign]] += n
         shares = bags / np.maximum(1, bags.sum(axis=2, keepdims=True))
-        return [_standardised(one) for one in (shares[0], np.hstack([shares[1], shares[2]]))]
+        return [
+            _standardised(one) for one in (shares[0], np.hstack([shares[1], shares[2]]))
+        ]
 
     def marked(self) -> tuple[list[tuple[str, str]], Marked]:
         """Words, beginnings, endings, shapes of numbers, first and last words that at least two
@@ -254,7 +276,9 @@ class _Read(NamedTuple):
             zip(self.texts, self.words, self.ends, strict=True)
         ):
             words = {word.lower() for word in own}
-            seen = {("word", "0" * len(word) if word.isdigit() else word) for word in words}
+            seen = {
+                ("word", "0" * len(word) if word.isdigit() else word) for word in words
+            }
             for word in words:
                 if len(word) > STEM:
                     seen |= {("stem", word[:STEM]), ("ending", word[-2:])}
@@ -268,9 +292,9 @@ class _Read(NamedTuple):
         often = sorted(shared, key=lambda mark: (mark[0] != "word", mark))
         if len(often) > MOST_WORDS:
             n = len(self.texts)
-            often = sorted(often, key=lambda mark: -min(len(where[mark]), n - len(where[mark])))[
-                :MOST_WORDS
-            ]
+            often = sorted(
+                often, key=lambda mark: -min(len(where[mark]), n - len(where[mark]))
+            )[:MOST_WORDS]
         table = np.zeros((len(often), len(self.texts)), dtype=np.float32)
         for row, mark in enumerate(often):
             table[row, where[mark]] = 1
@@ -280,7 +304,9 @@ class _Read(NamedTuple):
 def _standardised(table: Array) -> Array:
     """Columns of mean 0 and deviation 1, cut off at four of them."""
     spread = table.std(axis=0)
-    return np.clip((table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
+    return np.clip(
+        (table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4
+    )
 
 
 def _is_vowel(sign: str) -> bool:
@@ -291,7 +317,10 @@ def _place(word: str) -> float:
     """Where a word stands in the alphabet, from 0 to 1, by its first three characters."""
     letters = unicodedata.normalize("NFD", word)[:3].ljust(3, chr(96))
     return float(
-        sum(min(max(ord(sign) - 96, 0), 26) / 27 ** (k + 1) for k, sign in enumerate(letters))
+        sum(
+            min(max(ord(sign) - 96, 0), 26) / 27 ** (k + 1)
+            for k, sign in enumerate(letters)
+        )
     )
 
 
@@ -304,7 +333,9 @@ def _cuts(values: Array, parts: int) -> Array:
     """Values between which a count is cut into so many parts, halfway between neighbours."""
     distinct = np.unique(values)
     if distinct.size > parts:
-        distinct = np.unique(np.quantile(values, np.linspace(0, 1, parts + 1), method="nearest"))
+        distinct = np.unique(
+            np.quantile(values, np.linspace(0, 1, parts + 1), method="nearest")
+        )
     return np.asarray((distinct[1:] + distinct[:-1]) / 2)
 
 
@@ -351,7 +382,9 @@ def marks(
     for name, column in zip((*COUNTS, *lists, *further), counted.T, strict=True):
         size = np.abs(column) if paired else column
         fine = _cuts(np.append(size, 0.0) if paired else size, FINE)
-        kept = np.isin(np.arange(fine.size), np.linspace(0, fine.size - 1, COARSE - 1).round())
+        kept = np.isin(
+            np.arange(fine.size), np.linspace(0, fine.size - 1, COARSE - 1).round()
+        )
         if paired:
             rows.append((np.sign(column) * (size > fine[:, None])).astype(np.float32))
         else:
@@ -389,12 +422,15 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
     columns = seen.columns[seen.coarse]
     n_folds, n = int(folds.max()) + 1, folds.size
     known = ~np.isnan(targets)
-    y = np.repeat(np.nan_to_num(targets), n_folds, axis=0)  # target by target, fold by fold
+    # target by target, fold by fold
+    y = np.repeat(np.nan_to_num(targets), n_folds, axis=0)
     left_out = np.tile(np.arange(n_folds)[:, None] == folds, (len(targets), 1))
     weights = np.repeat(known, n_folds, axis=0) & ~left_out
     bend = 0.25 if shares else 1.0
     squares = (
-        (columns if not seen.paired else np.abs(columns)) @ weights.T.astype(np.float32) * bend
+        (columns if not seen.paired else np.abs(columns))
+        @ weights.T.astype(np.float32)
+        * bend
     )
     total = weights.sum(axis=1) * bend + 1e-9
     room = squares + 1.0
@@ -409,7 +445,11 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
 
     def told() -> Array:
         """Of each row without its fold."""
-        own = np.where(left_out, scores, 0.0).reshape(len(targets), n_folds, n).sum(axis=1)
+        own = (
+            np.where(left_out, scores, 0.0)
+            .reshape(len(targets), n_folds, n)
+            .sum(axis=1)
+        )
         return np.asarray(special.expit(own) if shares else own)
 
     versions = [told()]
@@ -454,7 +494,9 @@ class Ridge:
         """Prepare it: `features` of shape (n, k), `folds` 0 to n_folds - 1."""
         scale = max(float(np.sum(features**2)) / len(features), 1e-12)
         if intercept:
-            features = np.column_stack([features, np.full(len(features), 10 * scale**0.5)])
+            features = np.column_stack(
+                [features, np.full(len(features), 10 * scale**0.5)]
+            )
         values, self.vectors = _basis(features)
         penalties = (0.03, 0.1, 0.3, 1, 3, 10)
         self.shrunk = [values / (values + penalty * scale) for penalty in penalties]
@@ -468,7 +510,9 @@ class Ridge:
 
     def _fold(self, folds: Index) -> None:
         self.folds = folds
-        self.rows = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
+        self.rows = [
+            np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)
+        ]
         self.left = [
             [_LeftOut(self.vectors[rows] * np.sqrt(shrunk)) for rows in self.rows]
             for shrunk in self.shrunk
@@ -490,7 +534,9 @@ class Ridge:
 def _basis(features: Array) -> tuple[Array, Array]:
     """Eigenvalues above 0 of the rows' inner products, and their vectors, shape (n, k)."""
     n, k = features.shape
-    values, vectors = np.linalg.eigh(features @ features.T if n <= k else features.T @ features)
+    values, vectors = np.linalg.eigh(
+        features @ features.T if n <= k else features.T @ features
+    )
     kept = values > 1e-9 * values.max(initial=1e-12)
     values, vectors = values[kept], vectors[:, kept]
     if n > k:
@@ -510,7 +556,9 @@ class _LeftOut:
         self._rows = rows if k < m else None
         square = rows.T @ rows if k < m else rows @ rows.T
         whole = (1 + 1e-9) * np.eye(len(square)) - square
-        self._factor = scipy.linalg.cho_factor(whole, overwrite_a=True, check_finite=False)
+        self._factor = scipy.linalg.cho_factor(
+            whole, overwrite_a=True, check_finite=False
+        )
 
     def undone(self, missed: Array) -> Array:
         """What a regression without these rows misses of them, of what one with them does."""
@@ -519,7 +567,9 @@ class _LeftOut:
         return np.asarray(missed + self._rows @ self._solved(self._rows.T @ missed))
 
     def _solved(self, right: Array) -> Array:
-        return np.asarray(scipy.linalg.cho_solve(self._factor, right, check_finite=False))
+        return np.asarray(
+            scipy.linalg.cho_solve(self._factor, right, check_finite=False)
+        )
 
 
 @dataclass(frozen=True)
@@ -537,7 +587,10 @@ class Listed:
 def _code(hits: ArrayLike, misses: ArrayLike) -> Array:
     """Bits of so many hits and misses in any order, their share unknown (Krichevsky and Trofimov's
     estimate)."""
-    own = np.asarray(hits, dtype=np.float64) + 0.5, np.asarray(misses, dtype=np.float64) + 0.5
+    own = (
+        np.asarray(hits, dtype=np.float64) + 0.5,
+        np.asarray(misses, dtype=np.float64) + 0.5,
+    )
     return np.asarray((special.betaln(0.5, 0.5) - special.betaln(*own)) / np.log(2))
 
 
@@ -560,16 +613,21 @@ def _repeated(columns: Marked, signs: Marked, groups: Index, paired: bool) -> Ar
         return np.ones(len(columns))
     order = np.argsort(codes, kind="stable")
     own = columns[:, known[order]]
-    if not paired:  # of pairs a mark is against or for the first, and their sides mean nothing
+    # of pairs a mark is against or for the first, and their sides mean nothing
+    if not paired:
         own -= own.mean(axis=1, keepdims=True)
     size = np.bincount(codes)
     sums = np.add.reduceat(own, np.cumsum(size) - size, axis=1)
     square = np.sum(own**2, axis=1)
-    of_groups = np.divide(np.sum(sums**2, axis=1), square, out=np.ones(len(own)), where=square > 0)
+    of_groups = np.divide(
+        np.sum(sums**2, axis=1), square, out=np.ones(len(own)), where=square > 0
+    )
     return np.asarray(np.maximum(1.0, 1 + together * (of_groups - 1)))
 
 
-def listed(seen: Marks, target: Array, groups: Index, *, words_only: bool = False) -> Listed:
+def listed(
+    seen: Marks, target: Array, groups: Index, *, words_only: bool = False
+) -> Listed:
     """Tell a target of two values by a list of marks, as long as each pays for itself in bits.
 
     A mark costs the bits to name it among all, the k-th log2(k) less, as a set can be named in any
@@ -594,7 +652,9 @@ def listed(seen: Marks, target: Array, groups: Index, *, words_only: bool = Fals
     among = np.arange(len(seen.names))
     if words_only:
         words = np.array([name == "word" for name, _ in seen.names], dtype=bool)
-        among = np.flatnonzero(words & (np.abs(seen.columns).sum(axis=1) >= LEAST_OFTEN))
+        among = np.flatnonzero(
+            words & (np.abs(seen.columns).sum(axis=1) >= LEAST_OFTEN)
+        )
     columns = seen.columns[among]
     cost = float(np.log2(max(2, among.size)))
     presence = np.abs(columns) if seen.paired else columns
@@ -616,10 +676,16 @@ def listed(seen: Marks, target: Array, groups: Index, *, words_only: bool = Fals
         if len(steps) == MOST_STEPS or not among.size:
             break
         covered = presence @ np.stack([plus, minus], axis=1).astype(np.float32)
-        hits = (covered.sum(axis=1) + columns @ (y * left)) / 2 if seen.paired else covered[:, 0]
+        hits = (
+            (covered.sum(axis=1) + columns @ (y * left)) / 2
+            if seen.paired
+            else covered[:, 0]
+        )
         misses = covered.sum(axis=1) - hits
         own_cost = cost - np.log2(len(steps) + 1)
-        told = _code(hits, misses) + _code(plus.sum() - covered[:, 0], minus.sum() - covered[:, 1])
+        told = _code(hits, misses) + _code(
+            plus.sum() - covered[:, 0], minus.sum() - covered[:, 1]
+        )
         gain = (of_rest - told) / repeated - own_cost
         chosen = int(np.argmax(gain))
         if gain[chosen] <= 0:
@@ -657,7 +723,9 @@ class Surface:
 
     def _deal(self, n_folds: int) -> None:
         """Deal groups into so many folds, or into as many as there are groups."""
-        self.folds = (self.dealt % min(n_folds, int(self.groups.max()) + 1))[self.groups]
+        self.folds = (self.dealt % min(n_folds, int(self.groups.max()) + 1))[
+            self.groups
+        ]
         self._folds = np.unique(self.folds[self.fitted], return_inverse=True)[1]
         self._foretold: dict[tuple[bytes, bool], Array] = {}
 
@@ -681,7 +749,9 @@ class Surface:
         return other
 
     def _foretell(self, targets: Array, *, shares: bool) -> Array:
-        of_boosting = boosted(self.seen, targets, self.folds, shares=shares)[:, self.fitted]
+        of_boosting = boosted(self.seen, targets, self.folds, shares=shares)[
+            :, self.fitted
+        ]
         out = np.empty_like(of_boosting)
         for row, target in enumerate(targets[:, self.fitted]):
             known = ~np.isnan(target)
@@ -694,16 +764,23 @@ class Surface:
             )
             filled = np.where(known, target, middle) - middle
             told = np.column_stack(
-                [of_boosting[row] - middle, *(ridge.predict(filled) for ridge in self._ridges)]
+                [
+                    of_boosting[row] - middle,
+                    *(ridge.predict(filled) for ridge in self._ridges),
+                ]
             )
             for fold in range(int(self._folds.max()) + 1):
                 own = self._folds == fold
-                weights, _ = scipy.optimize.nnls(told[known & ~own], filled[known & ~own])
+                weights, _ = scipy.optimize.nnls(
+                    told[known & ~own], filled[known & ~own]
+                )
                 out[row, own] = middle + told[own] @ weights
         return out
 
 
-def leaning(seen: Marks, target: Array, groups: Index, most: int) -> list[tuple[str, str]]:
+def leaning(
+    seen: Marks, target: Array, groups: Index, most: int
+) -> list[tuple[str, str]]:
     """The marks that tell a target best, by name: those of its list, else the single ones that go
     with it most."""
     steps = list(listed(seen, np.sign(target), groups).steps)
@@ -715,5 +792,7 @@ def leaning(seen: Marks, target: Array, groups: Index, most: int) -> list[tuple[
             else seen.columns.std(axis=1) + 0.05
         )
         y = y if seen.paired else y - y.mean()
-        steps = np.argsort(-np.abs(seen.columns @ y.astype(np.float32)) / size)[:most].tolist()
+        steps = np.argsort(-np.abs(seen.columns @ y.astype(np.float32)) / size)[
+            :most
+        ].tolist()
     return list(dict.fromkeys(seen.names[step] for step in steps))[:most]

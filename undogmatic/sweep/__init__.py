@@ -82,7 +82,11 @@ class SweepCallback(Callback):
             check_launcher(config)
             folder = claimed(config, "sweep")
             typed = map(str, config.hydra.overrides.task)
-            overrides = [scrub_words(word) for word in typed if not word.startswith("run.resume=")]
+            overrides = [
+                scrub_words(word)
+                for word in typed
+                if not word.startswith("run.resume=")
+            ]
             earlier = RunFolder(folder).sweep
             if (
                 earlier is not None
@@ -100,7 +104,11 @@ class SweepCallback(Callback):
                     f"`run.resume` is {str(folder)!r}, which holds a single run, not a sweep."
                     " Continue it without -m."
                 )
-            known: dict[str, Any] = {"mlflow_run": None, "started": time.time(), **(earlier or {})}
+            known: dict[str, Any] = {
+                "mlflow_run": None,
+                "started": time.time(),
+                **(earlier or {}),
+            }
             _note(folder, **known | {"overrides": overrides, "status": "running"})
             os.environ[SWEEP_FOLDER] = str(folder)
             announce(config)
@@ -113,7 +121,9 @@ class SweepCallback(Callback):
             known = RunFolder(folder).sweep
             assert known is not None, "written by on_multirun_start"
             _read_once(config, list(config.hydra.overrides.task))
-            params = dict(word.lstrip("+~").partition("=")[::2] for word in known["overrides"])
+            params = dict(
+                word.lstrip("+~").partition("=")[::2] for word in known["overrides"]
+            )
             parent = _tracker(config).open_sweep(
                 _name(known["overrides"]), folder, params, known["mlflow_run"]
             )
@@ -131,7 +141,11 @@ class SweepCallback(Callback):
             message, status = tell(error)
             say(
                 f"error: {message}"
-                + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else "")
+                + (
+                    " HYDRA_FULL_ERROR=1 shows the traceback."
+                    if status == FAULT
+                    else ""
+                )
             )
             in_full(error)
             note_status(status)
@@ -149,7 +163,9 @@ def _stopping() -> Iterator[None]:
     except Exception as error:
         of_user = isinstance(error, UndogmaticError | OmegaConfBaseException)
         cause = ours(error) if of_user else error
-        message, status = (str(error).splitlines()[0], 2) if cause is None else tell(cause)
+        message, status = (
+            (str(error).splitlines()[0], 2) if cause is None else tell(cause)
+        )
         say(f"error: {message}")
         if not of_user:
             in_full(error)
@@ -169,7 +185,10 @@ def _read_once(config: DictConfig, overrides: list[str]) -> None:
         for key in sweeps
         if re.split("[./]", key.lstrip("+~"))[0] in ("dataset", "experiment", "arm")
     ]
-    values = [[f"{key}={value}" for value in sweeps[key].sweep_string_iterator()] for key in varied]
+    values = [
+        [f"{key}={value}" for value in sweeps[key].sweep_string_iterator()]
+        for key in varied
+    ]
     first: UndogmaticError | None = None
     for words in itertools.product(*values):
         job = (
@@ -203,7 +222,8 @@ def again(folder: Path, language: str | None) -> tuple[Any, str]:
 
     noted = RunFolder(folder)
     jobs = sorted(
-        (path for path in folder.iterdir() if path.name.isdigit()), key=lambda path: int(path.name)
+        (path for path in folder.iterdir() if path.name.isdigit()),
+        key=lambda path: int(path.name),
     )
     if noted.sweep is None or not jobs:
         raise ConfigError(
@@ -247,7 +267,9 @@ def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
     terminal.show_sweep(result, where)
     if result.failed:
         note_status(1)
-        say(f"To do the unfinished jobs again: the same command with run.resume={as_typed(folder)}")
+        say(
+            f"To do the unfinished jobs again: the same command with run.resume={as_typed(folder)}"
+        )
 
 
 def _abandoned(config: DictConfig) -> None:

@@ -47,11 +47,13 @@ from undogmatic.sweep.verdicts import Searched, against_others, named, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 MOST_AGREED = (
-    12  # of more jobs, agreement is given between the best: nobody reads a square of forty names
+    # of more jobs, agreement is given between the best: nobody reads a square of forty names
+    12
 )
 MOST_CURVES = 7  # that can be told apart
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
-FEWEST_AVERAGED = 5  # values of what varies, from which on it is said how many of them to average
+# values of what varies, from which on it is said how many of them to average
+FEWEST_AVERAGED = 5
 AVERAGING = (
     "variance.needed",
     "variance.needed_order",
@@ -77,7 +79,9 @@ WORTH = {
     "worth_order": _metrics_of(
         "calibration", "review_gain", "aurc", "excess_aurc", "spearman_error"
     ),
-    "worth_claims": _metrics_of("calibration", "ece", "coverage", "width", "interval_score", "mae"),
+    "worth_claims": _metrics_of(
+        "calibration", "ece", "coverage", "width", "interval_score", "mae"
+    ),
     "following": {
         "spearman": OF_NUMBERS,
         "pearson": "labelled.agreement.pearson",
@@ -103,18 +107,28 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     jobs = read_jobs(folder)
     # in the order of the command line
     keys = dict.fromkeys(key for job in jobs for key in job.overrides)
-    choices = tuple(key for key in keys if len({job.overrides.get(key) for job in jobs}) > 1)
+    choices = tuple(
+        key for key in keys if len({job.overrides.get(key) for job in jobs}) > 1
+    )
     by_name = _named(jobs, choices)
-    finished = {label: job for label, job in by_name.items() if job.status == "finished"}
+    finished = {
+        label: job for label, job in by_name.items() if job.status == "finished"
+    }
     headlines = Counter(
-        job.facts["headline"] for job in finished.values() if job.facts.get("headline") is not None
+        job.facts["headline"]
+        for job in finished.values()
+        if job.facts.get("headline") is not None
     )
     sweep = Sweep(finished, headlines.most_common(1)[0][0] if headlines else None)
     tests = sweep.family.table
     merits = worth(finished, tests)
-    table = leaderboard(by_name, choices, sweep.headline, further=not merits.keys() - {"following"})
+    table = leaderboard(
+        by_name, choices, sweep.headline, further=not merits.keys() - {"following"}
+    )
     best = set(table["name"].head(MOST_AGREED))
-    agreed = agree([pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished)
+    agreed = agree(
+        [pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished
+    )
     divided = variance(finished, choices, sweep)
     further = merits | {
         "described": described(finished),
@@ -126,7 +140,12 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     # its verdict is that of the winner's own texts; what the trials' texts say comes after
     if search is not None:
         searched = Searched(folder, search, finished)
-        tell.findings = [*searched.verdicts, Finding("sweep.on_trials"), *first, *searched.findings]
+        tell.findings = [
+            *searched.verdicts,
+            Finding("sweep.on_trials"),
+            *first,
+            *searched.findings,
+        ]
         first, further = searched.verdicts, {"trials": searched.table, **further}
     _tell_of_the_best(tell, table, sweep, fresh=search is None)
     _tell_uneven(tell, sweep)
@@ -147,19 +166,29 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         folder=folder,
         language=language,
         jobs=table,
-        choices=(*choices, *(part for part in PARTS if part in table and part not in choices)),
+        choices=(
+            *choices,
+            *(part for part in PARTS if part in table and part not in choices),
+        ),
         headline=sweep.headline,
         unit=sweep.unit,
         columns=units_of_columns(sweep),
         comparisons=tests.iloc[order].reset_index(drop=True),
         agreement=agreed,
         verdicts=len(first),
-        **_matrix(folder, finished, [name for name in table["name"] if name in finished], sweep),
+        **_matrix(
+            folder,
+            finished,
+            [name for name in table["name"] if name in finished],
+            sweep,
+        ),
         findings=[*tell.findings, *divided.findings],
         figures=tell.drawings,
         tables={name: frame for name, frame in further.items() if len(frame)},
         failed=[
-            (label, job.message or "") for label, job in by_name.items() if job.status != "finished"
+            (label, job.message or "")
+            for label, job in by_name.items()
+            if job.status != "finished"
         ],
         rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
         own=next((job.own for job in finished.values()), None),
@@ -177,7 +206,9 @@ def units_of_columns(sweep: Sweep) -> dict[str, dict[str, Unit]]:
         "variance": COMPONENT_UNITS,
     }
     for title, metrics in WORTH.items():
-        columns[title] = {name: sweep.units.get(metric, "") for name, metric in metrics.items()}
+        columns[title] = {
+            name: sweep.units.get(metric, "") for name, metric in metrics.items()
+        }
     return columns
 
 
@@ -196,10 +227,15 @@ def _matrix(
             known["unread"] = str(error)
     if ranked:
         known["scores"] = pd.concat(
-            {name: jobs[name].scores["score"] for name in ranked}, axis="columns", sort=False
+            {name: jobs[name].scores["score"] for name in ranked},
+            axis="columns",
+            sort=False,
         )
     margins = {margin.value for margin in sweep.margins.values()}
-    known |= {"items": joined(read), "margin": margins.pop() if len(margins) == 1 else None}
+    known |= {
+        "items": joined(read),
+        "margin": margins.pop() if len(margins) == 1 else None,
+    }
     return known | {"redacted": any(job.facts.get("redact") for job in jobs.values())}
 
 
@@ -208,17 +244,29 @@ def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
     by name too."""
     by_name: dict[str, Job] = {}
     for job in jobs:
-        values = [(key.rpartition(".")[2], job.overrides.get(key, "default")) for key in choices]
-        parts = [f"{key}={value}" if BARE.fullmatch(value) else value for key, value in values]
-        label = ", ".join([*(parts or [f"job {job.number}"]), *filter(None, [job.part])])
+        values = [
+            (key.rpartition(".")[2], job.overrides.get(key, "default"))
+            for key in choices
+        ]
+        parts = [
+            f"{key}={value}" if BARE.fullmatch(value) else value
+            for key, value in values
+        ]
+        label = ", ".join(
+            [*(parts or [f"job {job.number}"]), *filter(None, [job.part])]
+        )
         by_name[label if label not in by_name else f"{label} (job {job.number})"] = job
     return by_name
 
 
-def _tell_of_the_best(tell: Told, table: pd.DataFrame, sweep: Sweep, fresh: bool) -> None:
+def _tell_of_the_best(
+    tell: Told, table: pd.DataFrame, sweep: Sweep, fresh: bool
+) -> None:
     """Say that the best was chosen by its score (`fresh`: and asks for fresh texts), how the others
     stand to it, and whom their own verdicts support."""
-    ranked = table.loc[(table["status"] == "finished") & table["headline"].notna(), "name"].tolist()
+    ranked = table.loc[
+        (table["status"] == "finished") & table["headline"].notna(), "name"
+    ].tolist()
     if sweep.headline is None or len(ranked) < 2 or "criterion" in table:
         return
     best, *others = ranked
@@ -242,19 +290,35 @@ def _tell_of_the_best(tell: Told, table: pd.DataFrame, sweep: Sweep, fresh: bool
         key = "others_supported" if supported else "none_supported"
         tell.say(key, names=named(supported), n=len(supported), total=len(ranked))
         if supported and len(ranked) > AT_ONCE:
-            tell.say("by_chance", n=len(ranked), chance=min(len(ranked) * ALPHA / AT_ONCE, 1.0))
+            tell.say(
+                "by_chance",
+                n=len(ranked),
+                chance=min(len(ranked) * ALPHA / AT_ONCE, 1.0),
+            )
 
 
 def _tell_uneven(tell: Told, sweep: Sweep) -> None:
     """Say that figures are of different texts where some jobs failed on some, and how many pairs of
     texts each job has in the right order among those that all of them judged."""
-    failed = {name: int(job.scores["score"].isna().sum()) for name, job in sweep.jobs.items()}
+    failed = {
+        name: int(job.scores["score"].isna().sum()) for name, job in sweep.jobs.items()
+    }
     if len(set(failed.values())) < 2:
         return
     names = named([f"{name} {n}" for name, n in failed.items() if n])
-    differences = {name: values_of(job, "pair_difference") for name, job in sweep.jobs.items()}
-    known = {name: values.dropna() for name, values in differences.items() if values is not None}
-    both = pd.DataFrame(known).dropna() if len(known) == len(sweep.jobs) else pd.DataFrame()
+    differences = {
+        name: values_of(job, "pair_difference") for name, job in sweep.jobs.items()
+    }
+    known = {
+        name: values.dropna()
+        for name, values in differences.items()
+        if values is not None
+    }
+    both = (
+        pd.DataFrame(known).dropna()
+        if len(known) == len(sweep.jobs)
+        else pd.DataFrame()
+    )
     if len(both):
         right = named([f"{name} {int((both[name] > 0).sum())}" for name in both])
         tell.say("uneven_pairs", names=names, n=len(both), right=right)
@@ -264,16 +328,26 @@ def _tell_uneven(tell: Told, sweep: Sweep) -> None:
 
 def _tell_of_all(tell: Told, sweep: Sweep, choices: Sequence[str]) -> None:
     """Say what of the jobs cannot be compared, or needs care, and how far all of them agree."""
-    finished, criteria = sweep.jobs, Counter(job.criterion for job in sweep.jobs.values())
+    finished, criteria = (
+        sweep.jobs,
+        Counter(job.criterion for job in sweep.jobs.values()),
+    )
     if len(finished) > MOST_AGREED:
         tell.say("many", n=len(finished), most=MOST_AGREED)
     blind = {
-        label: job for label, job in finished.items() if not job.facts.get("uses_prompt", True)
+        label: job
+        for label, job in finished.items()
+        if not job.facts.get("uses_prompt", True)
     }
     if blind and any(key.partition(".")[0] == "prompt" for key in choices):
-        readouts = (str(job.facts.get("choices", {}).get("readout", "?")) for job in blind.values())
+        readouts = (
+            str(job.facts.get("choices", {}).get("readout", "?"))
+            for job in blind.values()
+        )
         tell.say(
-            "prompt_unused", names=named([*blind]), readouts=", ".join(dict.fromkeys(readouts))
+            "prompt_unused",
+            names=named([*blind]),
+            readouts=", ".join(dict.fromkeys(readouts)),
         )
     same = [f"{pair.left} = {pair.right}" for pair in sweep.pairs if pair.identical]
     if same:
@@ -293,7 +367,11 @@ def _tell_of_all(tell: Told, sweep: Sweep, choices: Sequence[str]) -> None:
             dtype=np.float64,
         )
         items = int((np.isfinite(ratings).sum(axis=0) >= 2).sum())
-        alpha = agreement.alpha(ratings, groups=units_of(raters[0]).tolist()) if items else None
+        alpha = (
+            agreement.alpha(ratings, groups=units_of(raters[0]).tolist())
+            if items
+            else None
+        )
         if alpha is not None:
             word = (
                 "agree"
@@ -310,7 +388,11 @@ def _tell_of_all(tell: Told, sweep: Sweep, choices: Sequence[str]) -> None:
                 n=items,
                 groups=alpha.n_groups,
             )
-    cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
+    cached = [
+        label
+        for label, job in finished.items()
+        if job.metrics.get("calls_cached", 0) > 0
+    ]
     if cached:
         tell.say("cached", names=named(cached))
 
@@ -324,7 +406,11 @@ def _tell_tests(tell: Told, sweep: Sweep) -> None:
     criteria = table["left"].map(lambda name: sweep.jobs[name].criterion)
     criteria = criteria.where(table["measure"].isin(WITH_MARGIN), "")
     for (measure, criterion), rows in table.groupby(["measure", criteria], sort=False):
-        values = {"measure": measure, "n": int((rows["p_holm"] < ALPHA).sum()), "total": len(rows)}
+        values = {
+            "measure": measure,
+            "n": int((rows["p_holm"] < ALPHA).sum()),
+            "total": len(rows),
+        }
         if len(rows) == 1 and not several:  # counts of one pair are hard to read
             one, margin = (
                 rows.iloc[0],
@@ -353,14 +439,24 @@ def _tell_tests(tell: Told, sweep: Sweep) -> None:
         tell.say(f"tests_margin{several}", values, margin=margin, criterion=criterion)
     if family.size:
         measures = list(table["measure"].unique())
-        tell.say("family", n=family.size, measures=measures, level=1 - family.alpha, alpha=ALPHA)
+        tell.say(
+            "family",
+            n=family.size,
+            measures=measures,
+            level=1 - family.alpha,
+            alpha=ALPHA,
+        )
 
 
 def _tell_uncertainty(tell: Told, finished: Mapping[str, Job]) -> None:
     """Say which job leaves the least risk, and draw the error caught by share reviewed, a line for
     each of the best."""
     areas, gains = (
-        {name: job.metrics[metric] for name, job in finished.items() if metric in job.metrics}
+        {
+            name: job.metrics[metric]
+            for name, job in finished.items()
+            if metric in job.metrics
+        }
         for metric in ("calibration.aurc", "calibration.review_gain")
     )
     if len(areas) > 1 and len({finished[name].criterion for name in areas}) == 1:
@@ -369,20 +465,30 @@ def _tell_uncertainty(tell: Told, finished: Mapping[str, Job]) -> None:
             finished[best].metrics[f"calibration.{name}"]
             for name in ("aurc_low", "aurc_high", "mae")
         )
-        tell.say("least_risk", best=best, value=areas[best], mae=mae, interval=(low, high))
+        tell.say(
+            "least_risk", best=best, value=areas[best], mae=mae, interval=(low, high)
+        )
     lines = {}
     for name in (
-        sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_CURVES] if len(gains) > 1 else ()
+        sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_CURVES]
+        if len(gains) > 1
+        else ()
     ):
         items = finished[name].items
         # The curve itself is exact; one resample because the band is not used.
         curve = review.curve(
-            "caught", items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1
+            "caught",
+            items["uncertainty"],
+            items["error"],
+            np.random.default_rng(0),
+            n_resamples=1,
         )
         lines[name] = {"x": curve.share.tolist(), "y": curve.guided.tolist()}
     if lines:
         n = len(finished[next(iter(lines))].items)
-        tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n)
+        tell.draw(
+            "review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n
+        )
 
 
 def _draw(tell: Told, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame) -> None:
@@ -390,28 +496,46 @@ def _draw(tell: Told, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame) -
     headline = sweep.headline
     ranked = table[table["headline"].notna()]
     if headline is not None and len(ranked) > 1:
-        columns = {"labels": "name", "estimate": "headline", "low": "low", "high": "high"}
+        columns = {
+            "labels": "name",
+            "estimate": "headline",
+            "low": "low",
+            "high": "high",
+        }
         shown = {name: ranked[column].tolist() for name, column in columns.items()}
         tell.draw("leaderboard", "forest", **shown, x_label=headline)
         cost = (
             "usd"
-            if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0
+            if "usd" in ranked
+            and ranked["usd"].notna().all()
+            and ranked["usd"].max() > 0
             else "seconds"
         )
-        ranked = ranked[ranked[cost].notna()]  # not known where all answers came from the cache
+        # not known where all answers came from the cache
+        ranked = ranked[ranked[cost].notna()]
         if len(ranked) > 1:
             x, y = ranked[cost], ranked["headline"]
-            groups = np.where(front(y.to_numpy(), x.to_numpy()), "front", "behind").tolist()
-            marks = ranked[["number", *(part for part in PARTS if part in ranked)]].astype(str)
-            labels = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
-            data = {"x": x.tolist(), "y": y.tolist(), "groups": groups, "labels": labels}
+            groups = np.where(
+                front(y.to_numpy(), x.to_numpy()), "front", "behind"
+            ).tolist()
+            marks = ranked[
+                ["number", *(part for part in PARTS if part in ranked)]
+            ].astype(str)
+            # names would cover one another
+            labels = marks.agg(" ".join, axis=1).tolist()
+            data = {
+                "x": x.tolist(),
+                "y": y.tolist(),
+                "groups": groups,
+                "labels": labels,
+            }
             tell.draw("cost", "scatter", **data, x_label=cost, y_label=headline)
     # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
     if len(agreed) > 2:
         names = list(dict.fromkeys([*agreed["left"], *agreed["right"]]))
-        half = agreed.pivot(index="left", columns="right", values="spearman_between").astype(
-            np.float64
-        )
+        half = agreed.pivot(
+            index="left", columns="right", values="spearman_between"
+        ).astype(np.float64)
         half = half.reindex(index=names, columns=names)
         square = half.fillna(half.T).to_numpy(copy=True)
         np.fill_diagonal(square, 1.0)
@@ -426,14 +550,26 @@ def _draw(tell: Told, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame) -
     if len(sweep.pairs) == 1 and not sweep.pairs[0].identical:
         a, b, limits = sweep.pairs[0].a, sweep.pairs[0].b, agreed.iloc[0]
         both = [
-            sweep.jobs[name].scores["score"] for name in (sweep.pairs[0].left, sweep.pairs[0].right)
+            sweep.jobs[name].scores["score"]
+            for name in (sweep.pairs[0].left, sweep.pairs[0].right)
         ]
-        ids = pd.concat(both, axis="columns").reindex(both[0].index).dropna().index.tolist()
-        pairs = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist(), "ids": ids}
+        ids = (
+            pd.concat(both, axis="columns")
+            .reindex(both[0].index)
+            .dropna()
+            .index.tolist()
+        )
+        pairs = {
+            "mean": ((a + b) / 2).tolist(),
+            "difference": (a - b).tolist(),
+            "ids": ids,
+        }
         ends = {
             key: float(limits[name])
             for key, name in zip(
-                ("bias", "lower", "upper"), ("bias", "limit_low", "limit_high"), strict=True
+                ("bias", "lower", "upper"),
+                ("bias", "limit_low", "limit_high"),
+                strict=True,
             )
         }
         tell.draw(
@@ -447,45 +583,73 @@ def _draw(tell: Told, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame) -
 
 
 def leaderboard(
-    by_name: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool
+    by_name: Mapping[str, Job],
+    choices: Sequence[str],
+    headline: str | None,
+    further: bool,
 ) -> pd.DataFrame:
     """One row per job, best first, jobs without a result last; see SweepResult. `further`: with
     related metrics."""
     if not by_name:
-        return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
+        return pd.DataFrame(
+            columns=["number", "name", "status", "headline", "low", "high"]
+        )
     jobs = list(by_name.values())
     present = dict.fromkeys(m for job in jobs for m in job.metrics)
-    related = [m for m in present if further and m != headline and f"{m}_low" in present]
     related = [
-        m for m in related if headline is None or m.partition(".")[0] == headline.partition(".")[0]
+        m for m in present if further and m != headline and f"{m}_low" in present
     ]
-    related = [m for m in related if not any(_repeats(m, other, jobs) for other in related)]
-    related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
-    columns: dict[str, list[Any]] = {"number": [job.number for job in jobs], "name": [*by_name]}
+    related = [
+        m
+        for m in related
+        if headline is None or m.partition(".")[0] == headline.partition(".")[0]
+    ]
+    related = [
+        m for m in related if not any(_repeats(m, other, jobs) for other in related)
+    ]
+    # "ab.auc" before "ab.length_adjusted.words"
+    related.sort(key=lambda m: m.count("."))
+    columns: dict[str, list[Any]] = {
+        "number": [job.number for job in jobs],
+        "name": [*by_name],
+    }
     columns |= {"status": [job.status for job in jobs]}
-    columns |= {key: [job.overrides.get(key, "default") for job in jobs] for key in choices}
+    columns |= {
+        key: [job.overrides.get(key, "default") for job in jobs] for key in choices
+    }
     if (
         any(job.part for job in jobs)
         or len({job.criterion for job in jobs if job.status == "finished"}) > 1
     ):
         columns |= {part: [getattr(job, part) for job in jobs] for part in PARTS}
     columns |= (
-        {"standing": [job.standing for job in jobs]} if any(job.standing for job in jobs) else {}
+        {"standing": [job.standing for job in jobs]}
+        if any(job.standing for job in jobs)
+        else {}
     )
     for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
         columns[column] = [job.metrics.get(f"{headline}{end}", np.nan) for job in jobs]
     columns |= _with_intervals(jobs, {name: name for name in related[:MOST_INTERVALS]})
     columns |= {
-        count: [job.metrics.get(count) for job in jobs] for count in COUNTS if count in present
+        count: [job.metrics.get(count) for job in jobs]
+        for count in COUNTS
+        if count in present
     }
     # From the journal, not the run's own clock: a continued run judges nothing again.
     columns["seconds"] = [
-        float(job.scores["seconds"].mean()) if len(job.scores) else np.nan for job in jobs
+        float(job.scores["seconds"].mean()) if len(job.scores) else np.nan
+        for job in jobs
     ]
-    columns |= {"usd": [job.metrics.get("usd", np.nan) for job in jobs]} if "usd" in present else {}
+    columns |= (
+        {"usd": [job.metrics.get("usd", np.nan) for job in jobs]}
+        if "usd" in present
+        else {}
+    )
     table = pd.DataFrame(columns)
     places = pd.factorize(pd.Series([job.criterion for job in jobs]))[0]
-    order = np.lexsort((table["number"], -table["headline"], places, table["status"] != "finished"))
+    order = np.lexsort(
+        (table["number"], -table["headline"], places, table["status"] != "finished")
+    )
     table = table.iloc[order].reset_index(drop=True)
     return table if places.any() else table.drop(columns="criterion", errors="ignore")
 
@@ -495,22 +659,32 @@ def _repeats(metric: str, other: str, jobs: Sequence[Job]) -> bool:
     intervals: a number has one interval in a report, the more careful one."""
     both = [job.metrics for job in jobs if metric in job.metrics]
     ends = np.array(
-        [[m.get(f"{name}{end}", np.nan) for name in (other, metric)] for m in both for end in ENDS]
+        [
+            [m.get(f"{name}{end}", np.nan) for name in (other, metric)]
+            for m in both
+            for end in ENDS
+        ]
     )
-    widths = (ends[1::2] - ends[::2])[np.isfinite(ends).all(axis=1).reshape(-1, 2).all(axis=1)].sum(
-        axis=0
+    widths = (ends[1::2] - ends[::2])[
+        np.isfinite(ends).all(axis=1).reshape(-1, 2).all(axis=1)
+    ].sum(axis=0)
+    same = np.allclose(
+        [m[metric] for m in both], [m.get(other, np.nan) for m in both], rtol=1e-9
     )
-    same = np.allclose([m[metric] for m in both], [m.get(other, np.nan) for m in both], rtol=1e-9)
     return bool(same and widths[0] > widths[1])
 
 
-def _with_intervals(jobs: Collection[Job], metrics: Mapping[str, str]) -> dict[str, list[Any]]:
+def _with_intervals(
+    jobs: Collection[Job], metrics: Mapping[str, str]
+) -> dict[str, list[Any]]:
     """Metrics of the jobs' own reports by the column that each is for, with its interval where that
     has both ends."""
     columns: dict[str, list[Any]] = {}
     for name, metric in metrics.items():
         columns[name] = [job.metrics.get(metric, np.nan) for job in jobs]
-        low, high = ([job.metrics.get(f"{metric}{end}") for job in jobs] for end in ENDS)
+        low, high = (
+            [job.metrics.get(f"{metric}{end}") for job in jobs] for end in ENDS
+        )
         pairs = zip(low, high, strict=True)
         columns[f"{name}_interval"] = [
             None if None in ends or np.isinf(ends).any() else ends  # type: ignore[arg-type]
@@ -529,10 +703,14 @@ def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.Data
     significant (ALPHA, after Holm).
     """
     calibrated = {
-        name: job for name, job in finished.items() if "calibration.judged" in job.metrics
+        name: job
+        for name, job in finished.items()
+        if "calibration.judged" in job.metrics
     }
     following = {
-        name: job for name, job in finished.items() if job.facts.get("headline") in FOLLOWS
+        name: job
+        for name, job in finished.items()
+        if job.facts.get("headline") in FOLLOWS
     }
     tables = {}
     for title, metrics in WORTH.items():
@@ -541,7 +719,9 @@ def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.Data
         elif len(following) > 1:
             table = _worth_of(following, metrics, tests)
             for count in ("judged", "failed"):
-                known = [job.metrics.get(f"labelled.{count}") for job in following.values()]
+                known = [
+                    job.metrics.get(f"labelled.{count}") for job in following.values()
+                ]
                 if None not in known:
                     table[f"n_{count}"] = [int(n or 0) for n in known]
         else:
@@ -570,9 +750,15 @@ def _letters(values: pd.Series, tests: pd.DataFrame, sign: int) -> dict[str, str
     """Letters of the jobs that were tested; the best get the first ones. {} where two of them were
     not compared."""
     tests = tests[tests["left"].isin(values.index) & tests["right"].isin(values.index)]
-    compared = {frozenset(pair) for pair in zip(tests["left"], tests["right"], strict=True)}
+    compared = {
+        frozenset(pair) for pair in zip(tests["left"], tests["right"], strict=True)
+    }
     tested = set().union(*compared)
-    names = [name for name in (sign * values).sort_values(kind="stable").index if name in tested]
+    names = [
+        name
+        for name in (sign * values).sort_values(kind="stable").index
+        if name in tested
+    ]
     if len(compared) < len(names) * (len(names) - 1) // 2:
         return {}
     apart = tests[tests["p_holm"] < ALPHA]
@@ -595,7 +781,15 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
             if difference.notna().all() and difference.any():
                 low, high = mean_interval(difference, a["unit"]) or (np.nan, np.nan)
                 rows.append(
-                    (left, right, measure, float(difference.mean()), low, high, a["unit"].nunique())
+                    (
+                        left,
+                        right,
+                        measure,
+                        float(difference.mean()),
+                        low,
+                        high,
+                        a["unit"].nunique(),
+                    )
                 )
     return pd.DataFrame(
         rows, columns=["left", "right", "measure", "difference", "low", "high", "n"]
@@ -605,7 +799,11 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
 def mean_interval(values: pd.Series, groups: pd.Series) -> tuple[float, float] | None:
     """The interval of level 0.95 of a mean over independent groups, or None for fewer than two of
     them."""
-    return means.interval(values, groups=groups.tolist()).interval if groups.nunique() > 1 else None
+    return (
+        means.interval(values, groups=groups.tolist()).interval
+        if groups.nunique() > 1
+        else None
+    )
 
 
 def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
@@ -628,7 +826,14 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
         ]
         ends = limits.bias.value, limits.lower.value, limits.upper.value
         rows.append(
-            (left, right, len(a), *(number.estimate for number in numbers), *ends, limits.drift)
+            (
+                left,
+                right,
+                len(a),
+                *(number.estimate for number in numbers),
+                *ends,
+                limits.drift,
+            )
         )
     return pd.DataFrame(rows, columns=AGREEMENT)
 
@@ -650,7 +855,9 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
     spent = pd.DataFrame([job.costs for job in finished.values()])
     spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
     # of the first repeat
-    spent["seconds"] = [float(job.scores["seconds"].mean()) for job in finished.values()]
+    spent["seconds"] = [
+        float(job.scores["seconds"].mean()) for job in finished.values()
+    ]
     cheapest = spent.sort_values(["calls", "seconds"], kind="stable").iloc[0]
     table = pd.DataFrame({"name": [*finished]})
     for quantity in COSTS:
@@ -668,16 +875,24 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
     return table.dropna(axis="columns", how="all")
 
 
-def variance(finished: Mapping[str, Job], choices: Sequence[str], sweep: Sweep) -> Divided:
+def variance(
+    finished: Mapping[str, Job], choices: Sequence[str], sweep: Sweep
+) -> Divided:
     """Where the variance of the scores comes from: what varies between the jobs that judged the
     same items, crossed with the items; without a table where there are none or several criteria,
     and with a sentence where the jobs do not cross what varies in full. Where one thing varies,
     jobs with the same scores are one, and how many to average is not said of fewer than
     FEWEST_AVERAGED."""
     jobs, nothing = list(finished.values()), Divided(None, pd.DataFrame(), [])
-    if len(jobs) < 2 or len({(job.criterion, frozenset(job.scores.index)) for job in jobs}) > 1:
+    if (
+        len(jobs) < 2
+        or len({(job.criterion, frozenset(job.scores.index)) for job in jobs}) > 1
+    ):
         return nothing
-    frames, facets = [], [key for key in choices if key.partition(".")[0] not in UNHEARD]
+    frames, facets = (
+        [],
+        [key for key in choices if key.partition(".")[0] not in UNHEARD],
+    )
     several = {"judge"} if any(job.part for job in jobs) else set()
     facets += several - {*facets}
     for job in jobs:
@@ -686,15 +901,24 @@ def variance(finished: Mapping[str, Job], choices: Sequence[str], sweep: Sweep) 
             for key in facets
         }
         frames.append(
-            job.scores[["score", "group"]].rename_axis("item_id").reset_index().assign(**settings)
+            job.scores[["score", "group"]]
+            .rename_axis("item_id")
+            .reset_index()
+            .assign(**settings)
         )
     if len(facets) == 1:
         copies = {pair.right for pair in sweep.pairs if pair.identical}
-        frames = [frame for name, frame in zip(finished, frames, strict=True) if name not in copies]
+        frames = [
+            frame
+            for name, frame in zip(finished, frames, strict=True)
+            if name not in copies
+        ]
     table = pd.concat(frames, ignore_index=True).drop_duplicates(["item_id", *facets])
     if not any(table[key].nunique() > 1 for key in facets):
         return nothing
     divided = of_scores(table, facets)
     if max(table[key].nunique() for key in facets) < FEWEST_AVERAGED:
-        divided = divided._replace(findings=[f for f in divided.findings if f.key not in AVERAGING])
+        divided = divided._replace(
+            findings=[f for f in divided.findings if f.key not in AVERAGING]
+        )
     return divided

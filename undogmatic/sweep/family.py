@@ -16,11 +16,19 @@ from undogmatic.optimize.splits import paired_settings
 from undogmatic.runs.progress import doing
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array
-from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences, Family, twins
+from undogmatic.stats.compare import (
+    NOISE,
+    Apart,
+    Comparison,
+    Differences,
+    Family,
+    twins,
+)
 from undogmatic.stats.estimate import Unit
 from undogmatic.sweep.jobs import Job
 
-ALPHA = 0.05  # probability that anything at all is shown in a sweep in which nothing differs
+# probability that anything at all is shown in a sweep in which nothing differs
+ALPHA = 0.05
 MEASURES = {measure.name: measure for measure in COMPARED}
 BETTER = {name: measure.better for name, measure in MEASURES.items()}
 WITH_MARGIN, MERITS = (
@@ -68,7 +76,9 @@ class Sweep:
     @property
     def units(self) -> dict[str, Unit]:
         """The units of the metrics of all jobs, of those that have one."""
-        return {name: unit for job in self.jobs.values() for name, unit in job.units.items()}
+        return {
+            name: unit for job in self.jobs.values() for name, unit in job.units.items()
+        }
 
     @property
     def unit(self) -> Unit:
@@ -83,11 +93,15 @@ class Sweep:
         for (left, one), (right, other) in combinations(self.jobs.items(), 2):
             if one.judged == other.judged:
                 scores = pd.concat(
-                    [one.scores["score"], other.scores["score"]], axis="columns", keys=["a", "b"]
+                    [one.scores["score"], other.scores["score"]],
+                    axis="columns",
+                    keys=["a", "b"],
                 )
                 known = scores.reindex(one.scores.index).astype(np.float64).dropna()
                 if len(known) >= FEWEST:
-                    pairs.append(Pair(left, right, known["a"].to_numpy(), known["b"].to_numpy()))
+                    pairs.append(
+                        Pair(left, right, known["a"].to_numpy(), known["b"].to_numpy())
+                    )
         return pairs
 
     def as_sure(self, left: str, right: str) -> bool:
@@ -99,7 +113,9 @@ class Sweep:
         return all(
             _same(a, b)
             for column in one.columns.intersection(other.columns)
-            for a, b in zip(one.loc[common, column], other.loc[common, column], strict=True)
+            for a, b in zip(
+                one.loc[common, column], other.loc[common, column], strict=True
+            )
         )
 
     @cached_property
@@ -120,7 +136,8 @@ class Sweep:
         comparisons, same = [], {}
         for (
             measure
-        ) in WITH_MARGIN:  # text by text, against what matters between jobs of the criterion
+            # text by text, against what matters between jobs of the criterion
+        ) in WITH_MARGIN:
             values = {name: values_of(job, measure) for name, job in self.jobs.items()}
             units = {name: units_of(job, measure) for name, job in self.jobs.items()}
             same[measure] = twins(values)
@@ -157,10 +174,17 @@ class Sweep:
             comparisons += self._by_all(judged, truth, measures)
             for measure in measures:
                 columns = [*MEASURES[measure].columns]
-                same[measure] = twins({name: of_job[columns] for name, of_job in judged.items()})
-        table, size, alpha = compare.corrected(comparisons, BETTER, WITH_MARGIN, same, ALPHA)
+                same[measure] = twins(
+                    {name: of_job[columns] for name, of_job in judged.items()}
+                )
+        table, size, alpha = compare.corrected(
+            comparisons, BETTER, WITH_MARGIN, same, ALPHA
+        )
         order = np.lexsort(
-            (table["p_holm"].astype(float), pd.Categorical(table["measure"], [*BETTER]).codes)
+            (
+                table["p_holm"].astype(float),
+                pd.Categorical(table["measure"], [*BETTER]).codes,
+            )
         )
         return Family(table.iloc[order].reset_index(drop=True), size, alpha)
 
@@ -184,10 +208,15 @@ class Sweep:
                 # A sweep may hold jobs of several scales; that of the first says nothing of the
                 # others.
                 span = max(
-                    margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right)
+                    margin_of_jobs([self.jobs[name]]).span
+                    for name in (both.left, both.right)
                 )
                 yield from filter(
-                    None, (of_all(both, measure, span, draws, left_outs) for measure in measures)
+                    None,
+                    (
+                        of_all(both, measure, span, draws, left_outs)
+                        for measure in measures
+                    ),
                 )
 
 
@@ -211,7 +240,9 @@ def margin_of_jobs(jobs: Sequence[Job]) -> Margin:
     if not isinstance(value, int | float):
         return margin_of(jobs[0].rubric)
     own = jobs[0].own
-    return margin_of(jobs[0].rubric, float(value) if own is None else own.amount(float(value)))
+    return margin_of(
+        jobs[0].rubric, float(value) if own is None else own.amount(float(value))
+    )
 
 
 def of_means(
@@ -248,7 +279,13 @@ def of_means(
         )
 
     return Comparison(
-        left, right, measure, differences.mean, differences.n_units, differences.p, limits
+        left,
+        right,
+        measure,
+        differences.mean,
+        differences.n_units,
+        differences.p,
+        limits,
     )
 
 
@@ -262,7 +299,9 @@ def values_of(job: Job, measure: str) -> pd.Series | None:
     if measure == "absolute_error":
         labelled = scores[scores["label"].notna()]
         return (labelled["score"] - labelled["label"]).abs() if len(labelled) else None
-    treatment, baseline = map(paired_settings(job.config).get, ("treatment", "baseline"))
+    treatment, baseline = map(
+        paired_settings(job.config).get, ("treatment", "baseline")
+    )
     if not (
         treatment
         and baseline
@@ -271,7 +310,9 @@ def values_of(job: Job, measure: str) -> pd.Series | None:
         return None
     sides = contrast(treatment, baseline, scores)
     shown = scores[scores["condition"].isin(sides)]
-    by_pair = shown.pivot_table(index="pair_id", columns="condition", values="score", sort=False)
+    by_pair = shown.pivot_table(
+        index="pair_id", columns="condition", values="score", sort=False
+    )
     if not set(sides) <= set(by_pair.columns):
         return None
     sign = 1 if job.rubric.direction == "higher_is_worse" else -1
@@ -295,7 +336,9 @@ def judged_both(
     `judged` has per job a row per text (index), with the column `unit`, its independent unit; this
     becomes a number.
     """
-    units = pd.Index(sorted({unit for items in judged.values() for unit in items["unit"]}))
+    units = pd.Index(
+        sorted({unit for items in judged.values() for unit in items["unit"]})
+    )
     judged = {
         name: rows.assign(unit=units.get_indexer(rows["unit"])).sort_index()
         for name, rows in judged.items()
@@ -328,7 +371,9 @@ def following(jobs: Mapping[str, Job], headline: str) -> dict[str, pd.DataFrame]
         if job.facts.get("headline") != headline:
             continue
         if headline == OF_NUMBERS:
-            known = job.scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})
+            known = job.scores.dropna(subset=["score", "label"]).rename(
+                columns={"group": "unit"}
+            )
             beside[name] = known[["score", "label", "unit"]]
         elif not job.pairs.empty:
             beside[name] = job.pairs
@@ -348,13 +393,22 @@ def of_all(
     """
     left, right, a, b, texts = both
     n, whole = a["unit"].nunique(), MEASURES[measure].whole
-    one, other = (side[[*MEASURES[measure].columns]].to_numpy(dtype=np.float64) for side in (a, b))
+    one, other = (
+        side[[*MEASURES[measure].columns]].to_numpy(dtype=np.float64) for side in (a, b)
+    )
     if np.isnan(one).any() or np.isnan(other).any():
         return None
     if whole is None:
-        any_size = Margin(0.0, "rubric", np.inf)  # no difference is known to be too small to matter
+        # no difference is known to be too small to matter
+        any_size = Margin(0.0, "rubric", np.inf)
         return of_means(
-            left, right, measure, (one - other)[:, 0], a["unit"].to_numpy(), any_size, None
+            left,
+            right,
+            measure,
+            (one - other)[:, 0],
+            a["unit"].to_numpy(),
+            any_size,
+            None,
         )
     one, other = one.round(NOISE), other.round(NOISE)
     if n < whole.fewest:
@@ -369,7 +423,8 @@ def of_all(
                 left_outs[key] = jackknife.LeftOut(
                     rows, whole.statistic, rng, side["unit"].tolist()
                 )
-            except jackknife.Undefined:  # a constant has no correlation, equal errors no order
+            # a constant has no correlation, equal errors no order
+            except jackknife.Undefined:
                 left_outs[key] = None
     first, second = (left_outs[name, measure, texts] for name in (left, right))
     if first is None or second is None:
@@ -380,7 +435,9 @@ def of_all(
 
     def limits(alpha: float) -> Apart:
         low, high = ends(alpha)
-        return Apart((low, high), "beyond" if low > 0 else "against" if high < 0 else "open")
+        return Apart(
+            (low, high), "beyond" if low > 0 else "against" if high < 0 else "open"
+        )
 
     estimate = first.estimate - second.estimate
     if whole.exchanged:
@@ -390,4 +447,6 @@ def of_all(
         p = compare.exchange_p(whole.statistic, one, other, codes, estimate, draws, rng)
     else:
         p = compare.p_of_interval(ends)
-    return None if p is None else Comparison(left, right, measure, estimate, n, p, limits)
+    return (
+        None if p is None else Comparison(left, right, measure, estimate, n, p, limits)
+    )

@@ -52,11 +52,14 @@ class Job:
     """One job of a sweep, or of such a job what one judge says on one criterion."""
 
     number: int  # its place in the sweep, and the name of its folder
-    overrides: Mapping[str, str]  # what was set for it on the command line, key -> value
+    # what was set for it on the command line, key -> value
+    overrides: Mapping[str, str]
     # as composed, {} if it was not; only the rubric's parts are resolved
     config: Mapping[str, Any] = field(repr=False)
-    facts: Mapping[str, Any] = field(repr=False)  # its `run.json`; {} if it did not get that far
-    metrics: Mapping[str, float] = field(repr=False)  # its `metrics.json`; {} without a result
+    # its `run.json`; {} if it did not get that far
+    facts: Mapping[str, Any] = field(repr=False)
+    # its `metrics.json`; {} without a result
+    metrics: Mapping[str, float] = field(repr=False)
     scores: pd.DataFrame = field(repr=False)  # columns SCORED by item (index, unique)
     # "stopped" can be continued: budget, server, kill
     status: Literal["finished", "stopped", "failed"]
@@ -139,7 +142,12 @@ class Job:
     def judged(self) -> tuple[Any, ...]:
         """What was judged, texts included, for which criterion and on which scale."""
         ends = self.rubric.minimum, self.rubric.maximum
-        return self.facts.get("dataset_digest"), self.criterion, *ends, {*self.scores.index}
+        return (
+            self.facts.get("dataset_digest"),
+            self.criterion,
+            *ends,
+            {*self.scores.index},
+        )
 
     @property
     def standings(self) -> dict[str, str]:
@@ -151,7 +159,9 @@ class Job:
             for name, standing in noted.items()
             if name.startswith(front)
         }
-        return of_part or {name: standing for name, standing in noted.items() if "." not in name}
+        return of_part or {
+            name: standing for name, standing in noted.items() if "." not in name
+        }
 
     @property
     def units(self) -> dict[str, Unit]:
@@ -176,7 +186,9 @@ def _other_end(name: str) -> str:
 
 def _items_in_grades(items: pd.DataFrame, own: OwnScale) -> pd.DataFrame:
     """What `analysis=calibration` says of each item, on the scale of the labels."""
-    scores = {name: own.score(items[name]) for name in ("score", "truth") if name in items}
+    scores = {
+        name: own.score(items[name]) for name in ("score", "truth") if name in items
+    }
     sizes = {
         name: own.change(items[name]).abs()
         for name in ("error", "width", "interval_score")
@@ -188,8 +200,12 @@ def _items_in_grades(items: pd.DataFrame, own: OwnScale) -> pd.DataFrame:
 def worst(standings: Mapping[str, str]) -> tuple[str | None, list[str]]:
     """The worst of standings by analysis, None if none was noted; and the analyses that came to
     it."""
-    least = next((standing for standing in STANDINGS if standing in standings.values()), None)
-    return least, [analysis for analysis, standing in standings.items() if standing == least]
+    least = next(
+        (standing for standing in STANDINGS if standing in standings.values()), None
+    )
+    return least, [
+        analysis for analysis, standing in standings.items() if standing == least
+    ]
 
 
 def read_jobs(folder: Path) -> list[Job]:
@@ -199,9 +215,17 @@ def read_jobs(folder: Path) -> list[Job]:
     Where the jobs judged by several rubrics, the rubric's name is part of the criterion: what is
     high on one says nothing of another.
     """
-    numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
-    jobs = [job for number in numbers for job in _read(RunFolder(folder / str(number)), number)]
-    names = {n: job.rubric.name for n, job in enumerate(jobs) if job.status == "finished"}
+    numbers = sorted(
+        int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit()
+    )
+    jobs = [
+        job
+        for number in numbers
+        for job in _read(RunFolder(folder / str(number)), number)
+    ]
+    names = {
+        n: job.rubric.name for n, job in enumerate(jobs) if job.status == "finished"
+    }
     for n, name in names.items() if len({*names.values()}) > 1 else ():
         criterion = jobs[n].criterion
         jobs[n] = replace(
@@ -221,25 +245,42 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
     job = Job(number, {}, {}, {}, {}, pd.DataFrame(), "failed")
     try:
         # A kill may have come before any of these was written.
-        message = read_text(folder.path / ERROR_FILE).strip() if folder.has(ERROR_FILE) else None
-        overrides = dict(word.lstrip("+~").partition("=")[::2] for word in folder.overrides)
+        message = (
+            read_text(folder.path / ERROR_FILE).strip()
+            if folder.has(ERROR_FILE)
+            else None
+        )
+        overrides = dict(
+            word.lstrip("+~").partition("=")[::2] for word in folder.overrides
+        )
         job = replace(job, message=message, overrides=overrides, config=folder.composed)
         job = replace(job, facts=folder.facts)
         status = job.facts.get("status")
         if message is not None:
             return [replace(job, status="stopped")] if status == "stopped" else [job]
         if status != "finished":
-            return [replace(job, status="stopped", message="it did not come to its end (killed?)")]
+            return [
+                replace(
+                    job,
+                    status="stopped",
+                    message="it did not come to its end (killed?)",
+                )
+            ]
         job = replace(
-            job, config={**job.config, "rubric": folder.section("rubric")}, status="finished"
+            job,
+            config={**job.config, "rubric": folder.section("rubric")},
+            status="finished",
         )
         assert job.rubric, "what cannot be built is said here"
         table, voices = folder.table(SCORES), list(folder.voices())
         if "judge" in table:  # also one that came to no item, because a step had failed
             voices = list(
-                table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None)
+                table[["judge", "criterion"]]
+                .drop_duplicates()
+                .itertuples(index=False, name=None)
             )
-        if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
+        # an optimisation: what all but its own comparison is of
+        if folder.has(PROGRAM):
             voices = [voice for voice in voices if voice[0] == AFTER]
         if any(criterion == AS_GIVEN for _, criterion in voices):
             # A choice in one order is half of what a judge of two outputs says, and no criterion.
@@ -295,7 +336,8 @@ def _part(
     payer = next(pair for pair in names if pair[0] == judge)
     costs = spent(j for j in folder.judgments if (j.judge, j.criterion) == payer)
     scores, paid = (
-        folder.of_voice(SCORES, table, judge=pair[0], criterion=pair[1]) for pair in (voice, payer)
+        folder.of_voice(SCORES, table, judge=pair[0], criterion=pair[1])
+        for pair in (voice, payer)
     )
     labels = folder.labels(*voice)
     cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
@@ -336,7 +378,9 @@ def _part(
             "failed": asked - judged,
             "calls_cached": int(costs["cached"].sum()),
         }
-        metrics |= {"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {}
+        metrics |= (
+            {"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {}
+        )
     job = replace(job, judge=judge, criterion=criterion, part=part, metrics=metrics)
     sureness = _sureness(
         j for j in folder.judgments if (j.judge, j.criterion) == voice and j.repeat == 0
@@ -354,7 +398,11 @@ def _sureness(judgments: Iterable[Judgment]) -> pd.DataFrame:
         verdict = judgment.outcome
         if isinstance(verdict, Verdict):
             known = verdict.row()
-            told = None if verdict.distribution is None else verdict.distribution.probabilities
+            told = (
+                None
+                if verdict.distribution is None
+                else verdict.distribution.probabilities
+            )
             rows[judgment.item_id] = {name: known.get(name) for name in SURENESS} | {
                 "distribution": told
             }
@@ -378,7 +426,8 @@ class Trial(BaseModel):
     values: list[float] = []  # the objectives, in their order; empty without a result
     rungs: dict[
         int, float
-    ] = {}  # the headline by the number of texts it was judged on, before all of them were
+        # the headline by the number of texts it was judged on, before all of them were
+    ] = {}
     why: str | None = None  # it has no result
 
 
@@ -414,7 +463,8 @@ class SearchState(BaseModel):
         """Keep how far the search has come; the file is whole at any moment."""
         files.write(
             folder / SEARCH,
-            json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n",
+            json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False)
+            + "\n",
         )
 
 
@@ -448,7 +498,10 @@ def reached(
     if not math.isfinite(quality):
         return [], "its analysis gave no headline metric to search by"
     costs = per_item(spent(run.judgments))
-    costs |= {"quality": quality, "tokens": costs["input_tokens"] + costs["output_tokens"]}
+    costs |= {
+        "quality": quality,
+        "tokens": costs["input_tokens"] + costs["output_tokens"],
+    }
     if unknown := [name for name in objectives if not math.isfinite(costs[name])]:
         return (
             [],

@@ -55,23 +55,34 @@ def check_reaching(config: DictConfig) -> None:
 
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
     try:
-        words = [*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task]
+        words = [
+            *(f"{key}={value}" for key, value in params.items()),
+            *config.hydra.overrides.task,
+        ]
         fixed, sweeps = latest(words, compose.current())
     except OverrideParseException:  # Hydra says so
         return
     groups = {key: re.split("[./]", key.lstrip("+~"))[0] for key in sweeps}
     swept: dict[str, list[str]] = {}
     for key, override in sweeps.items():
-        if not override.is_interval_sweep():  # a continuous range stands for no single values
+        # a continuous range stands for no single values
+        if not override.is_interval_sweep():
             # What varies beside what is sent (texts, seeds) stays at its first value.
             values = itertools.islice(
-                override.sweep_string_iterator(), MOST if groups[key] in RENDERING else 1
+                override.sweep_string_iterator(),
+                MOST if groups[key] in RENDERING else 1,
             )
             swept[key] = [f"{key}={value}" for value in values]
     for key, words in swept.items():
         if words and groups[key] == "prompt":
             others = [other for name, other in swept.items() if other and name != key]
-            _check(config, words, list(fixed.values()), others, sweeps[key].is_choice_sweep())
+            _check(
+                config,
+                words,
+                list(fixed.values()),
+                others,
+                sweeps[key].is_choice_sweep(),
+            )
 
 
 def _check(
@@ -93,7 +104,9 @@ def _check(
     for rest in itertools.product(*others):
         sent = []
         for word in words:
-            requests = _sent(config, [*fixed, *rest, word]) if next(composed) <= MOST else None
+            requests = (
+                _sent(config, [*fixed, *rest, word]) if next(composed) <= MOST else None
+            )
             if requests is None:  # it says what is wrong when it is started
                 return
             sent.append(requests[1:])
@@ -122,8 +135,11 @@ def _sent(config: DictConfig, words: Sequence[str]) -> list[str] | None:
 
     try:
         composed = compose.current().load_sweep_config(config, [*words])
-        adopted = compose.adopt(resolved(composed), composed.hydra.runtime.config_sources)
-        if settings(adopted).optimizes:  # it begins with the prompt and goes on from there
+        adopted = compose.adopt(
+            resolved(composed), composed.hydra.runtime.config_sources
+        )
+        # it begins with the prompt and goes on from there
+        if settings(adopted).optimizes:
             return None
         parts = Recipe(adopted).build()
     except (UndogmaticError, OmegaConfBaseException, HydraException):
@@ -139,23 +155,35 @@ def _sent(config: DictConfig, words: Sequence[str]) -> list[str] | None:
     return requests
 
 
-def latest(words: Sequence[str], loader: Any) -> tuple[dict[str, str], dict[str, Override]]:
+def latest(
+    words: Sequence[str], loader: Any
+) -> tuple[dict[str, str], dict[str, Override]]:
     """Read overrides: those of one value as typed, and those of several, by key; of a key that is
     given twice the last word counts. Raises OverrideParseException. `loader` is Hydra's, which
     knows the groups: `glob(*)` stands for the options of one."""
     last: dict[str, Override] = {}
-    for override in OverridesParser.create(config_loader=loader).parse_overrides(list(words)):
+    for override in OverridesParser.create(config_loader=loader).parse_overrides(
+        list(words)
+    ):
         # so that it takes the place of the last word
         last.pop(override.get_key_element().lstrip("+"), None)
         last[override.get_key_element().lstrip("+")] = override
-    sweeps = {each.get_key_element(): each for each in last.values() if each.is_sweep_override()}
+    sweeps = {
+        each.get_key_element(): each
+        for each in last.values()
+        if each.is_sweep_override()
+    }
     single = (each for each in last.values() if not each.is_sweep_override())
     return {each.get_key_element(): str(each.input_line) for each in single}, sweeps
 
 
 def cores() -> int:
     """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
 
 
 def check_launcher(config: DictConfig) -> None:

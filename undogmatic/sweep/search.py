@@ -40,16 +40,26 @@ from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import note_status, say, tell
-from undogmatic.sweep.jobs import COSTS, FINAL, PRUNING, SearchState, Trial, reached, read_search
+from undogmatic.sweep.jobs import (
+    COSTS,
+    FINAL,
+    PRUNING,
+    SearchState,
+    Trial,
+    reached,
+    read_search,
+)
 from undogmatic.sweep.launch import latest
 
 TRIES = (
-    100  # how often Optuna is asked for a new trial, before the space counts as searched through
+    # how often Optuna is asked for a new trial, before the space counts as searched through
+    100
 )
 MOST_CHOICES = 10_000
 # a path with one of these would have to be put into quotation marks
 SIGNS = frozenset(" ,:=(){}[]'\"")
-MOST_LOOKED_AT = 20  # compositions before the first trial; a mistake beyond them ends its own trial
+# compositions before the first trial; a mistake beyond them ends its own trial
+MOST_LOOKED_AT = 20
 STATES = dict(
     waiting=TrialState.RUNNING,
     complete=TrialState.COMPLETE,
@@ -68,7 +78,8 @@ class Space(NamedTuple):
 
     fixed: list[str]  # the overrides that every trial has
     keys: dict[str, BaseDistribution]  # what varies
-    size: float  # how many different trials there are, infinite where a key has a continuous range
+    # how many different trials there are, infinite where a key has a continuous range
+    size: float
 
 
 @dataclass(eq=False)
@@ -86,7 +97,8 @@ class OptunaSweeper(Sweeper):
     n_jobs: int  # how many trials the launcher gets at once
     sampler: str  # "tpe" or "random"
     startup: int  # trials drawn by chance before the sampler learns from results
-    seed: int  # of the sampler; a trial depends on it, its number and the results before it alone
+    # of the sampler; a trial depends on it, its number and the results before it alone
+    seed: int
     # `quality` (the jobs' headline, more is better), and at most one cost (less is better)
     objectives: list[str]
     rungs: list[
@@ -96,13 +108,18 @@ class OptunaSweeper(Sweeper):
     ]
     # what is set for trials, key -> value; None: by the dataset's splits
     search: Mapping[str, Any] | None
-    final: Mapping[str, Any] | None  # the same for the winner's run on texts that no trial has seen
+    # the same for the winner's run on texts that no trial has seen
+    final: Mapping[str, Any] | None
 
     def __post_init__(self) -> None:
         self.objectives, self.rungs = list(self.objectives), list(self.rungs)
 
     def setup(
-        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+        self,
+        *,
+        hydra_context: HydraContext,
+        task_function: TaskFunction,
+        config: DictConfig,
     ) -> None:
         """Take what Hydra has composed."""
         self.context: HydraContext = hydra_context
@@ -132,7 +149,9 @@ class OptunaSweeper(Sweeper):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.study = optuna.create_study(
             directions=["maximize", *("minimize" for _ in self.objectives[1:])],
-            pruner=optuna.pruners.MedianPruner(n_startup_trials=self.startup, n_warmup_steps=0),
+            pruner=optuna.pruners.MedianPruner(
+                n_startup_trials=self.startup, n_warmup_steps=0
+            ),
             sampler=self._sampler(0),
         )
         trials = self.state.trials
@@ -148,10 +167,15 @@ class OptunaSweeper(Sweeper):
 
     def _check(self) -> None:
         """Raise ConfigError for a setting of the sweeper's own that cannot be."""
-        counts = {name: getattr(self, name) for name in ("n_trials", "n_jobs", "startup")}
+        counts = {
+            name: getattr(self, name) for name in ("n_trials", "n_jobs", "startup")
+        }
         known = [["quality"], *(["quality", cost] for cost in COSTS)]
         rungs, limit = self.rungs, OmegaConf.select(self.config, "run.limit")
-        rising = all(isinstance(n, int) and n >= 1 for n in rungs) and sorted(set(rungs)) == rungs
+        rising = (
+            all(isinstance(n, int) and n >= 1 for n in rungs)
+            and sorted(set(rungs)) == rungs
+        )
         whole = rising and rungs and limit is not None and rungs[-1] >= limit
         costs = f"it must be [quality], or [quality,COST] with COST one of {', '.join(COSTS)}"
         two = (
@@ -161,7 +185,11 @@ class OptunaSweeper(Sweeper):
         )
         fits = [
             *(
-                (name, isinstance(n, int) and n >= 1, "it must be a whole number from 1")
+                (
+                    name,
+                    isinstance(n, int) and n >= 1,
+                    "it must be a whole number from 1",
+                )
                 for name, n in counts.items()
             ),
             ("sampler", self.sampler in ("tpe", "random"), "there are: tpe, random"),
@@ -172,7 +200,9 @@ class OptunaSweeper(Sweeper):
         ]
         for name, fit, wanted in fits:
             if not fit:
-                raise ConfigError(f"`hydra.sweeper.{name}` is {getattr(self, name)!r}; {wanted}.")
+                raise ConfigError(
+                    f"`hydra.sweeper.{name}` is {getattr(self, name)!r}; {wanted}."
+                )
 
     def _without_idle(self, space: Space, typed: Sequence[str]) -> Space:
         """The space without what the experiment varies of demonstrations, where no prompt of the
@@ -192,7 +222,9 @@ class OptunaSweeper(Sweeper):
         ]
         for option in prompts:
             words = fixed if option is None else [*fixed, f"prompt={option}"]
-            prompt = self.context.config_loader.load_sweep_config(self.config, words)["prompt"]
+            prompt = self.context.config_loader.load_sweep_config(self.config, words)[
+                "prompt"
+            ]
             if (
                 prompt.get("demonstrations")
                 or prompt.get("examples") is not None
@@ -211,17 +243,25 @@ class OptunaSweeper(Sweeper):
                 " Leave it out, or take prompts that show worked examples, e.g."
                 " prompt=demos_pt,demos_en."
             )
-        say(f"note: {named} no demonstrations, so {keys} of this experiment is not searched.")
+        say(
+            f"note: {named} no demonstrations, so {keys} of this experiment is not searched."
+        )
         keys_left = {key: each for key, each in space.keys.items() if key not in idle}
         return Space(space.fixed, keys_left, _size(keys_left))
 
     def _check_prompts(self) -> None:
         """Raise ConfigError for a prompt that no trial could use: it would end each of its
         trials."""
-        keys = [key for key in self.space.keys if key.lstrip("+~").partition(".")[0] == "prompt"]
+        keys = [
+            key
+            for key in self.space.keys
+            if key.lstrip("+~").partition(".")[0] == "prompt"
+        ]
         for words in self._one_at_a_time(keys):
             config = self.context.config_loader.load_sweep_config(self.config, words)
-            chosen = settings(compose.adopt(resolved(config), config.hydra.runtime.config_sources))
+            chosen = settings(
+                compose.adopt(resolved(config), config.hydra.runtime.config_sources)
+            )
             rubric: Rubric = build(chosen.rubric, "rubric")
             taken(build(chosen.prompt, "prompt"), rubric, chosen)[0].check(rubric)
 
@@ -230,10 +270,18 @@ class OptunaSweeper(Sweeper):
         earlier = read_search(self.folder)
         splits = self._splits() if None in (self.search, self.final) else ([], [])
         chosen = zip((self.search, self.final), splits, strict=True)
-        first, last = (split if texts is None else _words(texts) for texts, split in chosen)
-        space = {key: str(distribution) for key, distribution in self.space.keys.items()}
+        first, last = (
+            split if texts is None else _words(texts) for texts, split in chosen
+        )
+        space = {
+            key: str(distribution) for key, distribution in self.space.keys.items()
+        }
         new = SearchState(
-            space=space, objectives=self.objectives, search=first, final=last, seed=self.seed
+            space=space,
+            objectives=self.objectives,
+            search=first,
+            final=last,
+            seed=self.seed,
         )
         if earlier is not None:
             for name in ("space", "objectives", "search", "final", "seed"):
@@ -266,20 +314,33 @@ class OptunaSweeper(Sweeper):
     def _one_at_a_time(self, keys: Sequence[str]) -> list[list[str]]:
         """A trial of the first option of every key, and trials in which one of these keys has
         another option."""
-        first = {key: _values(distribution)[0] for key, distribution in self.space.keys.items()}
+        first = {
+            key: _values(distribution)[0]
+            for key, distribution in self.space.keys.items()
+        }
         categorical = [
-            key for key in keys if isinstance(self.space.keys[key], CategoricalDistribution)
+            key
+            for key in keys
+            if isinstance(self.space.keys[key], CategoricalDistribution)
         ]
         others = (
-            {key: option} for key in categorical for option in _values(self.space.keys[key])[1:]
+            {key: option}
+            for key in categorical
+            for option in _values(self.space.keys[key])[1:]
         )
         trials = [{}, *itertools.islice(others, MOST_LOOKED_AT)]
-        return [[*self.space.fixed, *_words(first | each), *self.state.search] for each in trials]
+        return [
+            [*self.space.fixed, *_words(first | each), *self.state.search]
+            for each in trials
+        ]
 
     def _dataset(self, more: Sequence[str]) -> Any:
         """The config of the dataset that a first trial with these overrides would judge."""
         words = _words(
-            {key: _values(distribution)[0] for key, distribution in self.space.keys.items()}
+            {
+                key: _values(distribution)[0]
+                for key, distribution in self.space.keys.items()
+            }
         )
         config = self.context.config_loader.load_sweep_config(
             self.config, [*self.space.fixed, *words, *more]
@@ -289,7 +350,11 @@ class OptunaSweeper(Sweeper):
     def _splits(self) -> tuple[list[str], list[str]]:
         """The overrides that choose the dataset's development and test texts."""
         split = next(
-            (word for word in self.space.fixed if word.lstrip("+").startswith("dataset.split=")),
+            (
+                word
+                for word in self.space.fixed
+                if word.lstrip("+").startswith("dataset.split=")
+            ),
             None,
         )
         if split is not None:
@@ -300,12 +365,16 @@ class OptunaSweeper(Sweeper):
                 " 'hydra.sweeper.final={dataset.split:...}' ({}: the winner judges no others)."
             )
         target = resolve(self._dataset([]).get("_target_"), "dataset")
-        hints = typing.get_type_hints(target.__init__) if inspect.isclass(target) else {}
+        hints = (
+            typing.get_type_hints(target.__init__) if inspect.isclass(target) else {}
+        )
         names = [str(name) for name in typing.get_args(hints.get("split"))]
         development = next((name for name in names if name.startswith("dev")), None)
         if development is None or "test" not in names:
             dev, test = "dev.jsonl", "test.jsonl"
-            if isinstance(path := self._dataset([]).get("path"), str) and not SIGNS & set(path):
+            if isinstance(
+                path := self._dataset([]).get("path"), str
+            ) and not SIGNS & set(path):
                 dev, test = (
                     str(Path(path).with_stem(f"{Path(path).stem}-{part}"))
                     for part in ("dev", "test")
@@ -362,7 +431,11 @@ class OptunaSweeper(Sweeper):
         for count in self.rungs:
             jobs = [trial for trial in alive if count not in trial.rungs]
             folders = [f"{PRUNING}/{trial.number}-{count}" for trial in jobs]
-            self._launch(jobs, folders, [f"run.limit={count}", "tracking=none", *self.state.search])
+            self._launch(
+                jobs,
+                folders,
+                [f"run.limit={count}", "tracking=none", *self.state.search],
+            )
             for trial, folder in zip(jobs, folders, strict=True):
                 values, trial.why = reached(self.folder / folder)
                 trial.rungs |= {count: values[0]} if values else {}
@@ -383,14 +456,23 @@ class OptunaSweeper(Sweeper):
         self.state.write(self.folder)
 
     def _launch(
-        self, trials: Sequence[Trial], folders: Sequence[str], more: Sequence[str], first: int = -1
+        self,
+        trials: Sequence[Trial],
+        folders: Sequence[str],
+        more: Sequence[str],
+        first: int = -1,
     ) -> None:
         """Run trials in these folders; Hydra numbers them from `first` on, by default from the
         number of the trial."""
         if not trials:
             return
         jobs = [
-            [*self.space.fixed, *_words(trial.params), *more, f"hydra.sweep.subdir={folder}"]
+            [
+                *self.space.fixed,
+                *_words(trial.params),
+                *more,
+                f"hydra.sweep.subdir={folder}",
+            ]
             for trial, folder in zip(trials, folders, strict=True)
         ]
         first = min(trial.number for trial in trials) if first < 0 else first
@@ -406,7 +488,9 @@ class OptunaSweeper(Sweeper):
             return
         best = ranked[0]
         done = state.winner == best.number and reached(self.folder / FINAL)[0]
-        folder = FINAL if state.winner in (None, best.number) else f"{FINAL}-{best.number}"
+        folder = (
+            FINAL if state.winner in (None, best.number) else f"{FINAL}-{best.number}"
+        )
         state.winner = best.number
         state.write(self.folder)
         if not state.final:
@@ -424,7 +508,10 @@ class OptunaSweeper(Sweeper):
         if reached(run.path)[0]:
             claim = [run.facts["identity"], run.facts["headline"]]
             state.looks = looked(
-                self.folder, self._items(state.final), f"{run.rubric.name}.{OVERALL}", claim
+                self.folder,
+                self._items(state.final),
+                f"{run.rubric.name}.{OVERALL}",
+                claim,
             )
         state.write(self.folder)
 
@@ -432,12 +519,19 @@ class OptunaSweeper(Sweeper):
         """Overrides by which the winner's prompt shows the examples that it was chosen with, and
         none of its test."""
         chosen = [*self.space.fixed, *_words(best.params), *self.state.search]
-        prompt = self.context.config_loader.load_sweep_config(self.config, chosen)["prompt"]
+        prompt = self.context.config_loader.load_sweep_config(self.config, chosen)[
+            "prompt"
+        ]
         if prompt.get("examples") is None:
             return []
-        before, after = self._dataset(self.state.search), self._dataset(self.state.final)
+        before, after = (
+            self._dataset(self.state.search),
+            self._dataset(self.state.final),
+        )
         differs = {
-            key: before.get(key) for key in before | after if before.get(key) != after.get(key)
+            key: before.get(key)
+            for key in before | after
+            if before.get(key) != after.get(key)
         }
         return [f"++{word}" for word in _words({"prompt.examples_from": differs})]
 
@@ -445,9 +539,10 @@ class OptunaSweeper(Sweeper):
         """A trial as Optuna holds it, up to the `last` of its rungs."""
         return optuna.create_trial(
             state=STATES[trial.state],
-            values={"complete": trial.values, "pruned": [*trial.rungs.values()][-1:]}.get(
-                trial.state
-            ),
+            values={
+                "complete": trial.values,
+                "pruned": [*trial.rungs.values()][-1:],
+            }.get(trial.state),
             params=dict(trial.params),
             distributions=dict(self.space.keys),
             intermediate_values={

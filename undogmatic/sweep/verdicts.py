@@ -53,7 +53,9 @@ def _clear(facts: LeadFacts) -> Values:
 LEAD: Rules[LeadFacts] = Rules(
     "sweep.verdict_",
     (
-        Rule("none", "undecided", lambda f: f.finished.empty, lambda f: {"jobs": f.jobs}),
+        Rule(
+            "none", "undecided", lambda f: f.finished.empty, lambda f: {"jobs": f.jobs}
+        ),
         Rule(
             "no_headline",
             "undecided",
@@ -72,9 +74,21 @@ LEAD: Rules[LeadFacts] = Rules(
             lambda f: f.n == 1,
             lambda f: {"n": f.n_ranked, "jobs": f.jobs} | _value(f),
         ),
-        Rule("tied", "undecided", lambda f: len(f.tied) > 1, lambda f: f.naming(f.tied)),
-        Rule("untested", "undecided", lambda f: f.untested, lambda f: f.naming(f.untested)),
-        Rule("mixed", "refuted", lambda f: f.shown("worse"), lambda f: f.naming(f.shown("worse"))),
+        Rule(
+            "tied", "undecided", lambda f: len(f.tied) > 1, lambda f: f.naming(f.tied)
+        ),
+        Rule(
+            "untested",
+            "undecided",
+            lambda f: f.untested,
+            lambda f: f.naming(f.untested),
+        ),
+        Rule(
+            "mixed",
+            "refuted",
+            lambda f: f.shown("worse"),
+            lambda f: f.naming(f.shown("worse")),
+        ),
         Rule(
             "equal",
             "refuted",
@@ -107,7 +121,10 @@ LEAD: Rules[LeadFacts] = Rules(
             lambda f: f.naming(f.open),
         ),
         Rule(
-            "open_margin", "undecided", lambda f: f.margin is not None, lambda f: f.naming(f.open)
+            "open_margin",
+            "undecided",
+            lambda f: f.margin is not None,
+            lambda f: f.naming(f.open),
         ),
         Rule("open", "undecided", always, lambda f: f.naming(f.open)),
     ),
@@ -170,7 +187,9 @@ def _by_analyses(facts: SearchFacts) -> Values:
 SEARCH = Rules[SearchFacts](
     "search.verdict_",
     (
-        Rule("none", "undecided", lambda f: f.best is None, lambda f: {"n": f.n_trials}),
+        Rule(
+            "none", "undecided", lambda f: f.best is None, lambda f: {"n": f.n_trials}
+        ),
         Rule(
             "stopped",
             "not_yet",
@@ -179,8 +198,12 @@ SEARCH = Rules[SearchFacts](
         ),
         Rule("untested", "not_yet", lambda f: f.test is None, _on_trials),
         Rule("refuted", "refuted", lambda f: f.standing == "refuted", _by_analyses),
-        Rule("undecided", "undecided", lambda f: f.standing == "undecided", _by_analyses),
-        Rule("supported", "supported", lambda f: f.standing == "supported", _by_analyses),
+        Rule(
+            "undecided", "undecided", lambda f: f.standing == "undecided", _by_analyses
+        ),
+        Rule(
+            "supported", "supported", lambda f: f.standing == "supported", _by_analyses
+        ),
         Rule("silent", "undecided", always, _on_new_texts),
     ),
 )
@@ -199,9 +222,15 @@ def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     another. `table` has one row per job, best first (`SweepResult.jobs`)."""
     finished = table[table["status"] == "finished"]
     several = "criterion" in table and not finished.empty and sweep.headline is not None
-    parts = [rows for _, rows in finished.groupby("criterion", sort=False)] if several else [table]
+    parts = (
+        [rows for _, rows in finished.groupby("criterion", sort=False)]
+        if several
+        else [table]
+    )
     return [
-        finding for rows in parts for finding in _of_the_first(lead_of(rows, sweep), sweep, several)
+        finding
+        for rows in parts
+        for finding in _of_the_first(lead_of(rows, sweep), sweep, several)
     ]
 
 
@@ -221,17 +250,27 @@ def _of_the_first(lead: LeadFacts, sweep: Sweep, of_several: bool) -> list[Findi
     if standing not in (None, "supported"):
         twins = set(lead.ranked["name"]) - set(lead.distinct)
         counts = Counter(
-            sweep.jobs[name].standing for name in lead.finished["name"] if name not in twins
+            sweep.jobs[name].standing
+            for name in lead.finished["name"]
+            if name not in twins
         )
-        values |= {each: counts[each] for each in STANDINGS} | {"twins": int(bool(twins))}
-        if ruling.key in AHEAD:  # the better of judges that are not to be trusted: no tick
+        values |= {each: counts[each] for each in STANDINGS} | {
+            "twins": int(bool(twins))
+        }
+        # the better of judges that are not to be trusted: no tick
+        if ruling.key in AHEAD:
             findings = [Finding(AHEAD[ruling.key], findings[0].values)]
-        findings.insert(0, Finding(f"sweep.verdict_best_{standing}", values, ANSWERS[standing]))
+        findings.insert(
+            0, Finding(f"sweep.verdict_best_{standing}", values, ANSWERS[standing])
+        )
     if len(lead.names) > 1 and lead.n > 1:
         findings.append(Finding("sweep.twins", {"names": named(lead.names)}))
     if lead.same_scores:
         findings.append(
-            Finding("sweep.equal_scores", {"names": named([lead.names[0], *lead.same_scores])})
+            Finding(
+                "sweep.equal_scores",
+                {"names": named([lead.names[0], *lead.same_scores])},
+            )
         )
     return findings
 
@@ -312,9 +351,13 @@ class LeadFacts:
             "size": self.size,
             "needed": self.needed,
         }
-        tests, sign = self.against[self.against.index.isin(names)], BETTER.get(self.measure, 1) or 1
+        tests, sign = (
+            self.against[self.against.index.isin(names)],
+            BETTER.get(self.measure, 1) or 1,
+        )
         leads = [
-            self._lead(str(name), row, sign) for name, row in tests.head(MOST_NAMED).iterrows()
+            self._lead(str(name), row, sign)
+            for name, row in tests.head(MOST_NAMED).iterrows()
         ]
         if (more := len(tests) - MOST_NAMED) > 0:
             leads.append(Finding("sweep.lead_more", {"more": more}))
@@ -340,7 +383,9 @@ def lead_of(table: pd.DataFrame, sweep: Sweep) -> LeadFacts:
     if ranked.empty:
         return LeadFacts(len(table), sweep.headline, finished, ranked)
     headlines = ranked.set_index("name")["headline"]
-    equal = {frozenset((pair.left, pair.right)) for pair in sweep.pairs if pair.identical}
+    equal = {
+        frozenset((pair.left, pair.right)) for pair in sweep.pairs if pair.identical
+    }
     same = {
         both
         for both in equal
@@ -359,7 +404,10 @@ def lead_of(table: pd.DataFrame, sweep: Sweep) -> LeadFacts:
         metric=sweep.headline,
         finished=finished,
         ranked=ranked,
-        names=[first, *(other for other in others if frozenset((first, other)) in same)],
+        names=[
+            first,
+            *(other for other in others if frozenset((first, other)) in same),
+        ],
         same_scores=[
             other
             for other in others
@@ -369,24 +417,36 @@ def lead_of(table: pd.DataFrame, sweep: Sweep) -> LeadFacts:
         value=value,
         unit=sweep.unit,
         interval=tuple(ranked[["low", "high"]].iloc[0]),
-        tied=[name for name in distinct if np.isclose(headlines[name], value, rtol=0, atol=1e-12)],
+        tied=[
+            name
+            for name in distinct
+            if np.isclose(headlines[name], value, rtol=0, atol=1e-12)
+        ],
         measure=measure,
         against=against,
         untested=[name for name in distinct[1:] if name not in against.index],
         margin=(
-            sweep.margins[sweep.jobs[first].criterion].value if measure in WITH_MARGIN else None
+            sweep.margins[sweep.jobs[first].criterion].value
+            if measure in WITH_MARGIN
+            else None
         ),
         size=sweep.family.size,
         seen=sweep.jobs[first].facts.get("seen"),
     )
 
 
-def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, pd.DataFrame]:
+def against_others(
+    sweep: Sweep, best: str, others: Sequence[str]
+) -> tuple[str, pd.DataFrame]:
     """The measure that decides, and by it the test against each other job (index), with what is
     `shown` of `best`."""
     table, headline = sweep.family.table, str(sweep.headline).rpartition(".")[2]
-    ahead = table[(table["left"] == best) & table["right"].isin(others)].set_index("right")
-    behind = table[(table["right"] == best) & table["left"].isin(others)].set_index("left")
+    ahead = table[(table["left"] == best) & table["right"].isin(others)].set_index(
+        "right"
+    )
+    behind = table[(table["right"] == best) & table["left"].isin(others)].set_index(
+        "left"
+    )
     turned = {"shown": behind["shown"].replace({"better": "worse", "worse": "better"})}
     turned |= {
         name: -behind[of]
@@ -395,7 +455,11 @@ def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str,
     tests = pd.concat([ahead, behind.assign(**turned)])
     itself = headline in table["measure"].values and headline in (*MERITS, *FOLLOWING)
     measure = next(
-        (name for name in ([headline] if itself else QUALITY) if name in tests["measure"].values),
+        (
+            name
+            for name in ([headline] if itself else QUALITY)
+            if name in tests["measure"].values
+        ),
         "",
     )
     return measure, tests[tests["measure"] == measure]
@@ -404,7 +468,9 @@ def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str,
 def _headline(run: RunFolder) -> Estimate:
     """The headline of a finished run, over its judgments."""
     metric = run.facts.get("headline")
-    value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
+    value, low, high = (
+        run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high")
+    )
     unit = (run.facts.get("units") or {}).get(metric, "")
     return Estimate(value, low, high, n=int(run.metrics.get("judged", 0)), unit=unit)
 
@@ -412,7 +478,9 @@ def _headline(run: RunFolder) -> Estimate:
 class Searched:
     """What the search in this folder came to: the sentences and the table of all trials."""
 
-    def __init__(self, folder: Path, search: SearchState, finished: Mapping[str, Job]) -> None:
+    def __init__(
+        self, folder: Path, search: SearchState, finished: Mapping[str, Job]
+    ) -> None:
         self.search, tell, ranked = search, Told("search"), search.ranked()
         self.n, self.findings = len(ranked), tell.findings
         n_trials = len(search.trials)
@@ -430,7 +498,9 @@ class Searched:
         ends_of = (reached(place)[1] for place in places if place.is_dir())
         why = next(filter(None, ends_of), "") if search.final and tested is None else ""
         test = None if tested is None else _headline(tested)
-        standing, analyses = worst(({} if tested is None else tested.facts.get("standing")) or {})
+        standing, analyses = worst(
+            ({} if tested is None else tested.facts.get("standing")) or {}
+        )
         facts = SearchFacts(
             n_trials=n_trials,
             n=self.n,
@@ -456,7 +526,12 @@ class Searched:
             else:
                 tell.say("gap_shown" if gap.low > 0 else "gap_open", told)
         self._tell_flattery(
-            tell, {name: job for name, job in finished.items() if job.scores["score"].notna().any()}
+            tell,
+            {
+                name: job
+                for name, job in finished.items()
+                if job.scores["score"].notna().any()
+            },
         )
         states = Counter(trial.state for trial in search.trials)
         tell.say(
@@ -468,7 +543,9 @@ class Searched:
             tell.say("searched_through", n=n_trials)
         if len(search.objectives) > 1:
             shown = [names[trial.number] for trial in search.front()]
-            tell.say("front", names="; ".join(shown), n=len(shown), cost=search.objectives[1])
+            tell.say(
+                "front", names="; ".join(shown), n=len(shown), cost=search.objectives[1]
+            )
 
     def _tell_flattery(self, tell: Told, jobs: Mapping[str, Job]) -> None:
         """Say what choosing the best of the trials is worth by itself, in the first measure that
@@ -485,7 +562,9 @@ class Searched:
                     units_of(next(iter(jobs.values())), measure).reindex(table.index)
                 )[0]
                 effect = flattery(
-                    sign * table.to_numpy(dtype=np.float64).T, groups, np.random.default_rng(0)
+                    sign * table.to_numpy(dtype=np.float64).T,
+                    groups,
+                    np.random.default_rng(0),
                 )
                 counts = {"texts": len(table), "groups": len(set(groups))}
                 tell.say(
@@ -501,7 +580,9 @@ class Searched:
     def table(self) -> pd.DataFrame:
         """A row per trial, in the order in which they were tried."""
         rows, objectives = list[dict[str, Any]](), self.search.objectives
-        counts = sorted({count for trial in self.search.trials for count in trial.rungs})
+        counts = sorted(
+            {count for trial in self.search.trials for count in trial.rungs}
+        )
         for trial in self.search.trials:
             row = {"number": trial.number, **trial.params, "state": trial.state}
             row |= {f"at_{count}": trial.rungs.get(count, np.nan) for count in counts}
@@ -510,4 +591,8 @@ class Searched:
             )
             rows.append(row | {"why": trial.why})
         table = pd.DataFrame(rows)
-        return table.drop(columns="why") if len(table) and table["why"].isna().all() else table
+        return (
+            table.drop(columns="why")
+            if len(table) and table["why"].isna().all()
+            else table
+        )

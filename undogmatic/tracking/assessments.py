@@ -42,7 +42,8 @@ class Said(NamedTuple):
     # The valid assessments HUMAN, by trace; the comment is MLflow's rationale (3.17 keeps none with
     # an expectation), QUEUE and PROBABILITY those of the item's last export before the label.
     labels: list[Filled]
-    waiting: list[Filled]  # exported items without any, with QUEUE and PROBABILITY of the export
+    # exported items without any, with QUEUE and PROBABILITY of the export
+    waiting: list[Filled]
     others: Counter[str]  # how many other valid human assessments there are, by name
 
 
@@ -70,14 +71,21 @@ def log_notes(
     """
     try:
         with _logged(folder, uri, "The files on disk are complete.") as (store, run_id):
-            marks = {mark_of(store.experiment_id, judgment): judgment for judgment, _ in notes}
+            marks = {
+                mark_of(store.experiment_id, judgment): judgment
+                for judgment, _ in notes
+            }
             there, texts = (
                 _assessments(store, list(map(trace_id, marks))),
                 {item.id for item in items},
             )
-            traced = {mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there}
+            traced = {
+                mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there
+            }
             untraced = {
-                mark: j for mark, j in marks.items() if mark not in traced and j.item_id in texts
+                mark: j
+                for mark, j in marks.items()
+                if mark not in traced and j.item_id in texts
             }
             if hide:
                 items, untraced = (
@@ -87,7 +95,9 @@ def log_notes(
             if untraced and log_traces(store, run_id, items, untraced, started):
                 there = _assessments(store, list(map(trace_id, untraced)))
                 traced |= {
-                    mark: there[trace_id(mark)] for mark in untraced if trace_id(mark) in there
+                    mark: there[trace_id(mark)]
+                    for mark in untraced
+                    if trace_id(mark) in there
                 }
             done = _assess(
                 store,
@@ -97,20 +107,25 @@ def log_notes(
             missing = len(marks) - len(traced)
             left = Finding("review.left_out", {"n": missing}) if missing else ""
             return Finding(
-                "review.on_traces", {"n": done, "left": left, "where": where(store, run_id)}
+                "review.on_traces",
+                {"n": done, "left": left, "where": where(store, run_id)},
             )
     except ConfigError as error:
         return Finding("review.skipped", {"why": str(error)})
 
 
-def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> Said:
+def read_labels(
+    folder: Path, judgments: Sequence[Judgment], *, uri: str | None
+) -> Said:
     """What people added to the traces of a run's judgments (`folder` and `uri` as for `log_notes`);
     nothing is written. Raises ConfigError where the run was not logged, its store is gone or does
     not answer, or it has no traces there.
     """
     try:
         with _logged(folder, uri, "") as (store, _):
-            items = {trace_id(mark_of(store.experiment_id, j)): j.item_id for j in judgments}
+            items = {
+                trace_id(mark_of(store.experiment_id, j)): j.item_id for j in judgments
+            }
             by_trace = _assessments(store, list(items))
             if not by_trace:
                 raise ConfigError(
@@ -157,14 +172,19 @@ def _logged(folder: Path, uri: str | None, kept: str) -> Iterator[tuple[Store, s
 def _read(
     address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequence[Assessment]]
 ) -> Said:
-    by_item: dict[str, list[Assessment]] = {}  # a label may be on the trace of any repeat
+    # a label may be on the trace of any repeat
+    by_item: dict[str, list[Assessment]] = {}
     for trace, assessments in by_trace.items():
         by_item.setdefault(items[trace], []).extend(assessments)
     exports: dict[
         str, Assessment
     ] = {}  # what the last one put there, also if a person has overridden it since
     for item, of_it in by_item.items():
-        ours = [a for a in of_it if a.name in {SCORE, FLAG} and a.source.source_type != "HUMAN"]
+        ours = [
+            a
+            for a in of_it
+            if a.name in {SCORE, FLAG} and a.source.source_type != "HUMAN"
+        ]
         if ours := [a for a in ours if PROBABILITY in (a.metadata or {})]:
             exports[item] = max(ours, key=lambda a: a.last_update_time_ms or 0)
     labels: list[Filled] = []
@@ -172,15 +192,26 @@ def _read(
     for trace, item in items.items():
         by_id = {a.assessment_id: a for a in by_trace.get(trace, ())}
         standing: list[Any] = [
-            a for a in by_id.values() if a.source.source_type == "HUMAN" and a.valid is not False
+            a
+            for a in by_id.values()
+            if a.source.source_type == "HUMAN" and a.valid is not False
         ]
-        others.update(assessment.name for assessment in standing if assessment.name != HUMAN)
-        for assessment in (assessment for assessment in standing if assessment.name == HUMAN):
+        others.update(
+            assessment.name for assessment in standing if assessment.name != HUMAN
+        )
+        for assessment in (
+            assessment for assessment in standing if assessment.name == HUMAN
+        ):
             first, export = assessment, exports.get(item)
             while first.overrides in by_id:  # the assessment whose place this one took
                 first = by_id[first.overrides]
-            origin = {"store": address, "trace": trace, "assessment": str(first.assessment_id)}
-            who = assessment.source.source_id or ""  # MLflow names one that was not named "default"
+            origin = {
+                "store": address,
+                "trace": trace,
+                "assessment": str(first.assessment_id),
+            }
+            # MLflow names one that was not named "default"
+            who = assessment.source.source_id or ""
             cells = {
                 "item_id": item,
                 "label": assessment.value,
@@ -205,7 +236,9 @@ def _read(
 
 def _about(export: Assessment) -> dict[str, str]:
     return {
-        key: value for key, value in (export.metadata or {}).items() if key in {QUEUE, PROBABILITY}
+        key: value
+        for key, value in (export.metadata or {}).items()
+        if key in {QUEUE, PROBABILITY}
     }
 
 
@@ -233,7 +266,9 @@ def _assess(
 
     client = WithoutSecrets(TracingClient(store.uri))
     notes = [(mark, assessments) for mark, assessments in notes if mark in traced]
-    for mark, note in ((mark, note) for mark, assessments in notes for note in assessments):
+    for mark, note in (
+        (mark, note) for mark, assessments in notes for note in assessments
+    ):
         valid = (a for a in traced[mark] if a.valid is not False)
         before = next(
             (
@@ -250,7 +285,10 @@ def _assess(
         if before.feedback is not None and new.expectation is not None:
             # A person gave the label as feedback: MLflow updates neither kind to the other.
             new = Feedback(
-                new.name, new.expectation.value, rationale=before.rationale, metadata=new.metadata
+                new.name,
+                new.expectation.value,
+                rationale=before.rationale,
+                metadata=new.metadata,
             )
         if _said(before) != _said(new):
             client.update_assessment(trace_id(mark), str(before.assessment_id), new)

@@ -46,12 +46,19 @@ def traces_of(run_id: str, uri: str | None = None) -> list[dict[str, Any]]:
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
-    client, found, token = MlflowClient(tracking_uri=store), list[dict[str, Any]](), None
+    client, found, token = (
+        MlflowClient(tracking_uri=store),
+        list[dict[str, Any]](),
+        None,
+    )
     try:
         experiment = client.get_run(run_id).info.experiment_id
         while token is not None or not found:
             page = client.search_traces(
-                locations=[experiment], run_id=run_id, max_results=AT_ONCE, page_token=token
+                locations=[experiment],
+                run_id=run_id,
+                max_results=AT_ONCE,
+                page_token=token,
             )
             found += [trace.to_dict() for trace in page]
             token = page.token
@@ -60,7 +67,9 @@ def traces_of(run_id: str, uri: str | None = None) -> list[dict[str, Any]]:
     except MlflowException as error:
         raise ConfigError(f"mlflow:{run_id}: {str(error).splitlines()[0]}") from None
     if not found:
-        raise ConfigError(f"mlflow:{run_id}: the run has no traces, so nothing on it was judged.")
+        raise ConfigError(
+            f"mlflow:{run_id}: the run has no traces, so nothing on it was judged."
+        )
     return found
 
 
@@ -87,12 +96,18 @@ def log_verdicts(rows: Iterable[Mapping[str, Any]], uri: str | None, name: str) 
         "Name a database or a server: --out sqlite:///mlflow.db, --out http://HOST:PORT. Without"
         " MLflow: --to csv."
     )
-    if uri and (":" not in uri or uri.partition(":")[0].partition("+")[0] not in SCHEMES):
+    if uri and (
+        ":" not in uri or uri.partition(":")[0].partition("+")[0] not in SCHEMES
+    ):
         raise ConfigError(
             f"--out is {brief(uri)}, which is no address of an MLflow store. {instead}"
         )
-    with opened(address(uri), EXPERIMENT, "Nothing else was changed.", named, instead) as store:
-        run_id = str(store.client.create_run(store.experiment_id, run_name=name).info.run_id)
+    with opened(
+        address(uri), EXPERIMENT, "Nothing else was changed.", named, instead
+    ) as store:
+        run_id = str(
+            store.client.create_run(store.experiment_id, run_name=name).info.run_id
+        )
         by_item: dict[str, list[Mapping[str, Any]]] = {}
         for row in rows:
             by_item.setdefault(str(row["item"]), []).append(row)
@@ -111,13 +126,20 @@ def log_verdicts(rows: Iterable[Mapping[str, Any]], uri: str | None, name: str) 
 
 
 def _log_traces(
-    store: Store, run_id: str, by_item: Mapping[str, Sequence[Mapping[str, Any]]], marks: Any
+    store: Store,
+    run_id: str,
+    by_item: Mapping[str, Sequence[Mapping[str, Any]]],
+    marks: Any,
 ) -> Any:
     from mlflow.tracing.client import TracingClient
 
     now, spans = time.time(), []
     for item, (row, *_) in by_item.items():
-        sides = {side: row[side] for side in ("text_1", "text_2") if row.get(side) is not None}
+        sides = {
+            side: row[side]
+            for side in ("text_1", "text_2")
+            if row.get(side) is not None
+        }
         tags = {"item": item} | {
             str(k): cut(str(v), LONGEST_TAG) for k, v in row.items() if _is_fact(k, v)
         }
@@ -139,12 +161,21 @@ _NO_TAG = (
 
 
 def _is_fact(name: Any, value: Any) -> bool:
-    return name not in _NO_TAG and not str(name).startswith("settings.") and value is not None
+    return (
+        name not in _NO_TAG
+        and not str(name).startswith("settings.")
+        and value is not None
+    )
 
 
 def _assessments(rows: Sequence[Mapping[str, Any]]) -> list[Assessment]:
     """What judges and people say of an item, each once."""
-    from mlflow.entities import AssessmentError, AssessmentSource, AssessmentSourceType, Feedback
+    from mlflow.entities import (
+        AssessmentError,
+        AssessmentSource,
+        AssessmentSourceType,
+        Feedback,
+    )
 
     made: dict[tuple[Any, ...], Assessment] = {}
     for row in sorted(rows, key=lambda row: row.get("repeat") or 0):
@@ -161,15 +192,22 @@ def _assessments(rows: Sequence[Mapping[str, Any]]) -> list[Assessment]:
                 key: str(value) for key, value in noted.items() if value is not None
             }
             if row.get("verdict") is None:
-                error = AssessmentError("NO_VERDICT", str(row.get("reason") or "no verdict"))
+                error = AssessmentError(
+                    "NO_VERDICT", str(row.get("reason") or "no verdict")
+                )
                 said = Feedback(criterion, error=error, source=judge, metadata=about)
             else:
-                said = Feedback(criterion, value=row["verdict"], source=judge, metadata=about)
+                said = Feedback(
+                    criterion, value=row["verdict"], source=judge, metadata=about
+                )
             made.setdefault(
-                ("judge", row["judge"], criterion, row.get("repeat"), row.get("order")), said
+                ("judge", row["judge"], criterion, row.get("repeat"), row.get("order")),
+                said,
             )
         if row.get("label") is not None:
-            person = AssessmentSource(AssessmentSourceType.HUMAN, str(row.get("rater") or "human"))
+            person = AssessmentSource(
+                AssessmentSourceType.HUMAN, str(row.get("rater") or "human")
+            )
             label = Feedback(criterion, value=row["label"], source=person)
             made.setdefault(("person", row.get("rater"), criterion), label)
     return list(made.values())

@@ -33,15 +33,26 @@ def params(run: FinishedRun) -> dict[str, str]:
     them), wordings (they are in the logged config), where it is logged, what is empty, and names
     that stand for themselves. A group to which others refer stands once, under its own name.
     """
-    untold = {*run.unread, *(() if run.uses_prompt else ["prompt"]), "tracking", "wordings"}
-    config = scrub_data({name: node for name, node in run.config.items() if name not in untold})
-    once = [config[name] for name in run.choices if isinstance(config.get(name), Mapping)]
+    untold = {
+        *run.unread,
+        *(() if run.uses_prompt else ["prompt"]),
+        "tracking",
+        "wordings",
+    }
+    config = scrub_data(
+        {name: node for name, node in run.config.items() if name not in untold}
+    )
+    once = [
+        config[name] for name in run.choices if isinstance(config.get(name), Mapping)
+    ]
     values = {
         k: v
         for name, node in config.items()
         for k, v in _flat({name: node}, [o for o in once if o is not node])
     }
-    return {name: chosen for name, chosen in run.choices.items() if name not in untold} | values
+    return {
+        name: chosen for name, chosen in run.choices.items() if name not in untold
+    } | values
 
 
 def _flat(
@@ -60,7 +71,11 @@ def _flat(
         else:
             yield (
                 f"{prefix}{key}",
-                (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)),
+                (
+                    value
+                    if isinstance(value, str)
+                    else json.dumps(value, ensure_ascii=False)
+                ),
             )
 
 
@@ -88,17 +103,29 @@ def telling(run: FinishedRun) -> dict[str, float]:
         most = MOST_ALONE if len(summed_up) < 2 else MOST_EACH
         names += [result.full(name) for name in _key_metrics(result, most)]
     with_ends = [name + end for name in names for end in ("", *ENDS)]
-    return {name: run.metrics[name] for name in (*with_ends, *OF_THE_RUN) if name in run.metrics}
+    return {
+        name: run.metrics[name]
+        for name in (*with_ends, *OF_THE_RUN)
+        if name in run.metrics
+    }
 
 
 def _key_metrics(result: Told, most: int) -> list[str]:
     """The figures that are shown of an analysis: `most` that sum it up, and what was tested."""
-    plain = [name for name in result.metrics if name.count(".") == 1 and not name.endswith(ENDS)]
+    plain = [
+        name
+        for name in result.metrics
+        if name.count(".") == 1 and not name.endswith(ENDS)
+    ]
     tested = [name for name in plain if name.rpartition(".")[2] in TESTED]
     if result.headline is None:
         return [*plain[:most], *tested]
     # as in the report's key figures: what is shown beside the headline before all others
-    others = [name for name in (*result.beside_headline, *plain) if f"{name}_low" in result.metrics]
+    others = [
+        name
+        for name in (*result.beside_headline, *plain)
+        if f"{name}_low" in result.metrics
+    ]
     return [*list(dict.fromkeys([result.headline, *others]))[:most], *tested]
 
 
@@ -134,7 +161,11 @@ def log_all(
     settings = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
     notes, most = [RunTag(k, v) for k, v in tags.items()], 8 * AT_ONCE
     for n in range(
-        max(-(-len(numbers) // most), -(-len(settings) // AT_ONCE), -(-len(notes) // AT_ONCE))
+        max(
+            -(-len(numbers) // most),
+            -(-len(settings) // AT_ONCE),
+            -(-len(notes) // AT_ONCE),
+        )
     ):
         few = slice(n * AT_ONCE, (n + 1) * AT_ONCE)
         store.client.log_batch(
@@ -163,7 +194,9 @@ def figures(metrics: Mapping[str, float]) -> pd.DataFrame:
     """All metrics as a table, a row each, with the ends of their intervals beside them."""
     rows = []
     for name in (
-        name for name in metrics if not (name.endswith(ENDS) and name.rpartition("_")[0] in metrics)
+        name
+        for name in metrics
+        if not (name.endswith(ENDS) and name.rpartition("_")[0] in metrics)
     ):
         ends = (metrics.get(f"{name}{end}") for end in ENDS)
         rows.append(

@@ -59,7 +59,9 @@ def _identity(run: FinishedRun) -> str:
 def _known(store: Store, identity: str) -> str | None:
     """The logged model of this judge, if there is one."""
     wanted = f"tags.`{IDENTITY}` = '{identity}'"
-    found = store.client.search_logged_models([store.experiment_id], wanted, max_results=1)
+    found = store.client.search_logged_models(
+        [store.experiment_id], wanted, max_results=1
+    )
     return next((str(model.model_id) for model in found), None)
 
 
@@ -69,7 +71,9 @@ def _made(store: Store, run_id: str, run: FinishedRun) -> str:
 
     about = _settings(run)
     tags = {IDENTITY: _identity(run), MLFLOW_MODEL_IS_EXTERNAL: "true"}
-    named = "-".join(about[name] for name in ("model", "prompt", "judge") if name in about)
+    named = "-".join(
+        about[name] for name in ("model", "prompt", "judge") if name in about
+    )
     made: Any = store.client.create_logged_model(
         store.experiment_id, plain_name(named) or KIND, run_id, tags, about, KIND
     )

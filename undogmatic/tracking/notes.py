@@ -26,7 +26,11 @@ def shown(item: Item, judgment: Judgment) -> tuple[str, str]:
     if isinstance(outcome, Failure):
         said = f"no verdict ({outcome.reason}): {outcome.message}"
     else:
-        interval = "" if outcome.interval is None else " [{:.4g}, {:.4g}]".format(*outcome.interval)
+        interval = (
+            ""
+            if outcome.interval is None
+            else " [{:.4g}, {:.4g}]".format(*outcome.interval)
+        )
         score = outcome.category or f"{outcome.score:.4g}{interval}"
         said = ". ".join(filter(None, [score, outcome.rationale, *outcome.issues]))
     return cut(item.text, LONGEST_PREVIEW), cut(said, LONGEST_PREVIEW)
@@ -41,7 +45,9 @@ def of_dataset(item: Item, criterion: str) -> list[Assessment]:
     if label is None:
         return []
     return [
-        Expectation(LABEL, label, source=AssessmentSource(AssessmentSourceType.CODE, "dataset"))
+        Expectation(
+            LABEL, label, source=AssessmentSource(AssessmentSourceType.CODE, "dataset")
+        )
     ]
 
 
@@ -53,11 +59,18 @@ def of_judge(
 ) -> list[Assessment]:
     """What the judge says of an item: its score, and whether it is flagged where that is known;
     with facts of its row in the queue."""
-    from mlflow.entities import AssessmentError, AssessmentSource, AssessmentSourceType, Feedback
+    from mlflow.entities import (
+        AssessmentError,
+        AssessmentSource,
+        AssessmentSourceType,
+        Feedback,
+    )
 
     judgment = redact_judgment(judgment) if hide else judgment
     outcome, provenance = judgment.outcome, judgment.provenance
-    who = cut(f"{provenance.model} {provenance.readout} {judgment.judge}", LONGEST_SOURCE)
+    who = cut(
+        f"{provenance.model} {provenance.readout} {judgment.judge}", LONGEST_SOURCE
+    )
     judge = AssessmentSource(AssessmentSourceType.LLM_JUDGE, who)
     code = AssessmentSource(AssessmentSourceType.CODE, "undogmatic")
     about: dict[str, Any] = dict(row or {})
@@ -69,13 +82,23 @@ def of_judge(
             metadata=about,
         )
     else:
-        interval = None if outcome.interval is None else "{:g} to {:g}".format(*outcome.interval)
+        interval = (
+            None
+            if outcome.interval is None
+            else "{:g} to {:g}".format(*outcome.interval)
+        )
         confidence = None if outcome.confidence is None else f"{outcome.confidence:g}"
-        facts = {"interval": interval, "confidence": confidence, "uncertainty": outcome.uncertainty}
+        facts = {
+            "interval": interval,
+            "confidence": confidence,
+            "uncertainty": outcome.uncertainty,
+        }
         about |= {name: value for name, value in facts.items() if value is not None}
         why = "\n".join(filter(None, [outcome.rationale, *outcome.issues]))
         value = outcome.category if outcome.score is None else outcome.score
-        score = Feedback(SCORE, value=value, source=judge, rationale=why or None, metadata=about)
+        score = Feedback(
+            SCORE, value=value, source=judge, rationale=why or None, metadata=about
+        )
     flag = (
         []
         if flagged is None
@@ -91,5 +114,7 @@ def of_human(label: Label, value: float | str, hide: bool = False) -> list[Asses
     about = {"file": label.place, "given": label.as_given}
     if label.comment is not None:
         about["comment"] = redacted(label.comment) if hide else label.comment
-    human = AssessmentSource(AssessmentSourceType.HUMAN, cut(label.labeller, LONGEST_SOURCE))
+    human = AssessmentSource(
+        AssessmentSourceType.HUMAN, cut(label.labeller, LONGEST_SOURCE)
+    )
     return [Expectation(HUMAN, value, source=human, metadata=about)]

@@ -96,12 +96,16 @@ def of_run(run: FinishedRun, hide: bool) -> Iterator[Evaluation]:
         yield _of_answer(told, name, figure, uses(told, words), words, own, times)
     for judgment in run.judgments:
         shown = redact_judgment(judgment) if hide else judgment
-        yield _of_judgment(shown, run, digests.get((judgment.judge, judgment.criterion), {}))
+        yield _of_judgment(
+            shown, run, digests.get((judgment.judge, judgment.criterion), {})
+        )
 
 
 def _settings(run: FinishedRun) -> dict[str, dict[str, str]]:
     """What each judge was set to, as a check of the run's folder reads it."""
-    known = settings_of_judges((j.judge, j.provenance.model_dump()) for j in run.judgments)
+    known = settings_of_judges(
+        (j.judge, j.provenance.model_dump()) for j in run.judgments
+    )
     return {
         judge: {name.removeprefix("settings."): value for name, value in own.items()}
         for judge, own in known.items()
@@ -129,22 +133,35 @@ def _of_answer(
         more["criterion"] = told.criterion
     if isinstance(figure, Estimate):
         said["score.value"] = figure.value
-        more |= {"score.low": figure.low, "score.high": figure.high, "score.level": figure.level}
+        more |= {
+            "score.low": figure.low,
+            "score.high": figure.high,
+            "score.level": figure.level,
+        }
         more |= {"n": figure.n, "groups": figure.n_groups}
     else:
         said["score.value"] = figure
-    said |= {"score.label": told.answer.answer, "explanation": words.answered(told.answer)}
+    said |= {
+        "score.label": told.answer.answer,
+        "explanation": words.answered(told.answer),
+    }
     more |= {} if of_uses is None else of_uses._asdict()
     return Evaluation(said, {**more, **digests}, *times)
 
 
-def _of_judgment(judgment: Judgment, run: FinishedRun, digests: Mapping[str, str]) -> Evaluation:
+def _of_judgment(
+    judgment: Judgment, run: FinishedRun, digests: Mapping[str, str]
+) -> Evaluation:
     """What a judge said of an item, with the digests of the card that says whether to believe
     it."""
     outcome, calls = judgment.outcome, judgment.calls
     named = run.rubric.name if judgment.criterion == OVERALL else judgment.criterion
     said: dict[str, Any] = {"name": named}
-    more: dict[str, Any] = {"about": "item", "item": judgment.item_id, "judge": judgment.judge}
+    more: dict[str, Any] = {
+        "about": "item",
+        "item": judgment.item_id,
+        "judge": judgment.judge,
+    }
     more |= {"repeat": judgment.repeat, "model": judgment.provenance.model}
     if isinstance(outcome, Failure):
         said |= {"error.type": outcome.reason, "explanation": outcome.message}
@@ -255,7 +272,9 @@ def _spans(
             own,
             parent,
             attributes=_attributes(each),
-            status=Status(StatusCode.ERROR if "error.type" in each.said else StatusCode.UNSET),
+            status=Status(
+                StatusCode.ERROR if "error.type" in each.said else StatusCode.UNSET
+            ),
             start_time=int(each.began * _NANO),
             end_time=int(each.ended * _NANO),
             **shared,
@@ -272,7 +291,8 @@ def _attributes(each: Evaluation) -> dict[str, str | bool | int | float]:
     return {
         name: scrub(value) if isinstance(value, str) else value
         for name, value in named.items()
-        if value not in (None, "") and not (isinstance(value, float) and not math.isfinite(value))
+        if value not in (None, "")
+        and not (isinstance(value, float) and not math.isfinite(value))
     }
 
 

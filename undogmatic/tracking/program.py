@@ -13,7 +13,8 @@ class RegisteredPrompt(ProgramPrompt):
     """The program of a file, or one of the prompt registry."""
 
     registry: str | None = None  # its name there; None where it is a file
-    alias: str = "best"  # which version there: `best`, `baseline`, another alias, or a number
+    # which version there: `best`, `baseline`, another alias, or a number
+    alias: str = "best"
     uri: str | None = None  # the MLflow store; None: mlruns/mlflow.db here
 
     def read(self) -> Program:

@@ -15,7 +15,8 @@ from undogmatic.tracking.store import Store, opened
 
 CONTENT, EXPERIMENTS = "content_hash", "_mlflow_experiment_ids"
 ALIASES = ("baseline", "best", "newest")
-Program = Mapping[str, Any]  # what the file of a program holds (`optimize.programs.Program.whole`)
+# what the file of a program holds (`optimize.programs.Program.whole`)
+Program = Mapping[str, Any]
 
 
 def log_prompt(store: Store, run: FinishedRun) -> dict[str, str]:
@@ -27,7 +28,12 @@ def log_prompt(store: Store, run: FinishedRun) -> dict[str, str]:
 
     # The text depends on the judge and the readout too: under one name each would take turns as a
     # new version.
-    parts = (run.rubric.name, run.prompt_id, run.choices.get("judge"), run.choices.get("readout"))
+    parts = (
+        run.rubric.name,
+        run.prompt_id,
+        run.choices.get("judge"),
+        run.choices.get("readout"),
+    )
     name = plain_name("-".join(filter(None, parts)))
     tags = {"prompt_id": run.prompt_id, "prompt_hash": run.prompt_hash}
     version = _registered(store, name, run.prompt_text, run, tags)
@@ -54,7 +60,9 @@ def log_programs(store: Store, run: FinishedRun) -> dict[str, str]:
     before, after = run.programs
     name = plain_name(f"{after['rubric']}-{after['judge']}-program")
     standing = next((r.standing for r in run.results if r.name == "improvement"), None)
-    first = _registered_program(store, name, before, run, {"parent": before["lineage"]["parent"]})
+    first = _registered_program(
+        store, name, before, run, {"parent": before["lineage"]["parent"]}
+    )
     store.client.set_prompt_alias(name, "baseline", first)
     tags = {"parent": f"version {first}", "verdict": str(standing)}
     same = after["predictors"] == before["predictors"]
@@ -62,7 +70,9 @@ def log_programs(store: Store, run: FinishedRun) -> dict[str, str]:
     store.client.set_prompt_alias(name, "newest", second)
     best = _version(store, name, "best")
     if best is None or (standing == "supported" and _is(best, before)):
-        store.client.set_prompt_alias(name, "best", second if standing == "supported" else first)
+        store.client.set_prompt_alias(
+            name, "best", second if standing == "supported" else first
+        )
     elif standing == "supported" and not _is(best, after):
         say(
             f"The program is registered as version {second} of {name} (prompt.alias=newest). `best`"
@@ -82,7 +92,8 @@ def _is(version: Any, program: Program) -> bool:
     except Unreadable:  # somebody registered what is no program
         return False
     return isinstance(registered, dict) and all(
-        registered.get(name) == program[name] for name in ("predictors", "model", "readout")
+        registered.get(name) == program[name]
+        for name in ("predictors", "model", "readout")
     )
 
 
@@ -152,12 +163,16 @@ def _registered(
         f"name = '{name}' AND tag.`mlflow.prompt.is_prompt` = 'true' AND tag.`{CONTENT}` ="
         f" '{content}'"
     )
-    versions = store.client.search_model_versions(wanted, order_by=["version_number ASC"])
+    versions = store.client.search_model_versions(
+        wanted, order_by=["version_number ASC"]
+    )
     if versions:
         return int(versions[0].version)
     about = f"Registered by the run {run.name}"
     return int(
-        store.client.create_prompt_version(name, text, about, {**tags, CONTENT: content}).version
+        store.client.create_prompt_version(
+            name, text, about, {**tags, CONTENT: content}
+        ).version
     )
 
 

@@ -25,7 +25,8 @@ AT_ONCE = 500  # traces whose rows are held at once
 LONGEST_TAG, LONGEST_MODEL = 4096, 500  # characters, MLflow's limits
 USAGE, COST, MODEL = "mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm.model"
 """Attributes of spans: the tokens of a call, what it cost, and who was asked."""
-TAG = "mlflow.traceTag."  # begins the name of a root's attribute that is a tag of its trace
+# begins the name of a root's attribute that is a tag of its trace
+TAG = "mlflow.traceTag."
 _MILLI = 1_000_000  # nanoseconds
 _TOKENS, _COSTS = (
     ("input_tokens", "output_tokens", "total_tokens"),
@@ -46,7 +47,9 @@ class TraceRows(NamedTuple):
     assessments: Sequence[Assessment]
 
 
-def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, TraceRows]) -> None:
+def write(
+    tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, TraceRows]
+) -> None:
     """Write traces, by their ids, and link them to the run. Of a trace that is there already, its
     spans and what is told here are written anew; what else was noted on it stays, as does an
     assessment of the same name and source.
@@ -62,12 +65,19 @@ def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, Tra
     place, ids = tables.get_experiment(experiment_id).artifact_location, list(traces)
     ends = {"source_type": "trace", "destination_type": "run", "destination_id": run_id}
     with tables.ManagedSessionMaker(read_only=False) as session:
-        for part in (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)):
+        for part in (
+            ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)
+        ):
             spans = {
-                trace: [_of_span(span, experiment_id, tables) for span in traces[trace].spans]
+                trace: [
+                    _of_span(span, experiment_id, tables)
+                    for span in traces[trace].spans
+                ]
                 for trace in part
             }
-            tags = [row for trace in part for row in _of_tags(traces[trace].spans[0], place)]
+            tags = [
+                row for trace in part for row in _of_tags(traces[trace].spans[0], place)
+            ]
             infos = [_of_trace(traces[trace], spans[trace]) for trace in part]
             said = [
                 row
@@ -76,28 +86,40 @@ def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, Tra
             ]
             there = {
                 *session.scalars(
-                    select(SqlTraceInfo.request_id).where(SqlTraceInfo.request_id.in_(part))
+                    select(SqlTraceInfo.request_id).where(
+                        SqlTraceInfo.request_id.in_(part)
+                    )
                 )
             }
             linked, known = set[str](), set[tuple[str, str, str | None]]()
             if there:
                 session.execute(delete(SqlSpan).where(SqlSpan.trace_id.in_(there)))
                 own = SqlTraceTag.key.in_({row["key"] for row in tags})
-                session.execute(delete(SqlTraceTag).where(SqlTraceTag.request_id.in_(there), own))
                 session.execute(
-                    update(SqlTraceInfo), [info for info in infos if info["request_id"] in there]
+                    delete(SqlTraceTag).where(SqlTraceTag.request_id.in_(there), own)
+                )
+                session.execute(
+                    update(SqlTraceInfo),
+                    [info for info in infos if info["request_id"] in there],
                 )
                 linked = {
                     *session.scalars(
-                        select(Link.source_id).filter_by(**ends).where(Link.source_id.in_(there))
+                        select(Link.source_id)
+                        .filter_by(**ends)
+                        .where(Link.source_id.in_(there))
                     )
                 }
                 columns = select(Said.trace_id, Said.name, Said.source_id).where(
                     Said.trace_id.in_(there)
                 )
-                known = {(trace, name, source) for trace, name, source in session.execute(columns)}
+                known = {
+                    (trace, name, source)
+                    for trace, name, source in session.execute(columns)
+                }
             said = [
-                row for row in said if (row["trace_id"], row["name"], row["source_id"]) not in known
+                row
+                for row in said
+                if (row["trace_id"], row["name"], row["source_id"]) not in known
             ]
             links = [
                 ends | {"association_id": uuid4().hex, "source_id": trace}
@@ -119,7 +141,9 @@ def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, Tra
                     session.execute(insert(table), scrubbed(rows))
 
 
-def write_records(tables: Any, dataset_id: str, records: Sequence[Mapping[str, Any]]) -> None:
+def write_records(
+    tables: Any, dataset_id: str, records: Sequence[Mapping[str, Any]]
+) -> None:
     """Write the records of a dataset that has none yet.
 
     Those in which a key occurs first, and of records with the same inputs all but the first, are
@@ -130,7 +154,9 @@ def write_records(tables: Any, dataset_id: str, records: Sequence[Mapping[str, A
         tables: MLflow's `SqlAlchemyStore`.
     """
     from mlflow.entities.dataset_record import DATASET_RECORD_WRAPPED_OUTPUT_KEY
-    from mlflow.store.tracking.dbmodels.models import SqlEvaluationDatasetRecord as Record
+    from mlflow.store.tracking.dbmodels.models import (
+        SqlEvaluationDatasetRecord as Record,
+    )
     from sqlalchemy import insert
 
     known, hashes, rows, left, now = (
@@ -141,8 +167,12 @@ def write_records(tables: Any, dataset_id: str, records: Sequence[Mapping[str, A
         int(time.time() * 1000),
     )
     for record in scrubbed(list(records)):
-        keys = {(part, key) for part in ("inputs", "expectations") for key in record[part]}
-        content = hashlib.sha256(json.dumps(record["inputs"], sort_keys=True).encode()).hexdigest()
+        keys = {
+            (part, key) for part in ("inputs", "expectations") for key in record[part]
+        }
+        content = hashlib.sha256(
+            json.dumps(record["inputs"], sort_keys=True).encode()
+        ).hexdigest()
         if content in hashes or not keys <= known:
             left.append(record)
         else:
@@ -152,7 +182,9 @@ def write_records(tables: Any, dataset_id: str, records: Sequence[Mapping[str, A
                 "input_hash": content,
             }
             about |= {"created_time": now, "last_update_time": now, "source": None}
-            rows.append(about | {"outputs": {DATASET_RECORD_WRAPPED_OUTPUT_KEY: {}}} | record)
+            rows.append(
+                about | {"outputs": {DATASET_RECORD_WRAPPED_OUTPUT_KEY: {}}} | record
+            )
         known |= keys
         hashes.add(content)
     with tables.ManagedSessionMaker(read_only=False) as session:
@@ -190,7 +222,8 @@ def _of_trace(told: TraceRows, rows: Sequence[Mapping[str, Any]]) -> dict[str, A
         "request_id": rows[0]["trace_id"],
         "experiment_id": rows[0]["experiment_id"],
         "timestamp_ms": begin,
-        "execution_time_ms": max(row["end_time_unix_nano"] for row in rows) // _MILLI - begin,
+        "execution_time_ms": max(row["end_time_unix_nano"] for row in rows) // _MILLI
+        - begin,
         "status": rows[0]["status"],
         "request_preview": told.request,
         "response_preview": told.response,
@@ -215,8 +248,14 @@ def _of_tags(root: Span, place: str) -> list[dict[str, Any]]:
         if name.startswith(TAG)
     }
     tags |= {"mlflow.trace.spansLocation": "TRACKING_STORE"}
-    tags |= {"mlflow.artifactLocation": append_to_uri_path(place, "traces", trace, "artifacts")}
-    return [{"request_id": trace, "key": key, "value": value} for key, value in tags.items()]
+    tags |= {
+        "mlflow.artifactLocation": append_to_uri_path(
+            place, "traces", trace, "artifacts"
+        )
+    }
+    return [
+        {"request_id": trace, "key": key, "value": value} for key, value in tags.items()
+    ]
 
 
 def _of_assessments(
@@ -227,9 +266,15 @@ def _of_assessments(
     rows = []
     for assessment in assessments:
         made = SqlAssessments.from_mlflow_entity(assessment)
-        made.trace_id, made.trace_timestamp_ms = info["request_id"], info["timestamp_ms"]
+        made.trace_id, made.trace_timestamp_ms = (
+            info["request_id"],
+            info["timestamp_ms"],
+        )
         made.experiment_id = info["experiment_id"]
         rows.append(
-            {column.key: getattr(made, column.key) for column in SqlAssessments.__table__.columns}
+            {
+                column.key: getattr(made, column.key)
+                for column in SqlAssessments.__table__.columns
+            }
         )
     return rows

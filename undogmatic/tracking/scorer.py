@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 RESULTS = "results.json"
 _SOURCE = (
-    "from undogmatic.tracking.scorer import said\n\nreturn said({config}, {name}, inputs, outputs)"
+    "from undogmatic.tracking.scorer import said\n\nreturn said({config}, "
+    "{name}, inputs, outputs)"
 )
 """What MLflow keeps of a scorer is source, which it runs where the scorer is loaded: the composed
 config as JSON text, and the call that judges by it."""
@@ -77,18 +78,24 @@ def register(store: Store, run: FinishedRun) -> dict[str, str]:
     of one that may not be believed say why not."""
     from mlflow.environment_variables import MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS
     from mlflow.exceptions import MlflowException
-    from mlflow.genai.scorers.registry import _get_scorer_store  # no public way takes an address
+
+    # no public way takes an address
+    from mlflow.genai.scorers.registry import _get_scorer_store
 
     labelled = [result for result in run.results if result.evidence is not None]
     if not MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS.get() or not labelled:
         return {}
     if any(result.standing != "supported" for result in labelled):
         # The run's own answer says why; it is printed in a moment.
-        say("The judge is not registered as a scorer of MLflow, as it may not be trusted.")
+        say(
+            "The judge is not registered as a scorer of MLflow, as it may not be trusted."
+        )
         return {}
     try:
         made = _scorer(run.folder, run.config, None, run.elsewhere)
-        version: Any = _get_scorer_store(store.uri).register_scorer(store.experiment_id, made)
+        version: Any = _get_scorer_store(store.uri).register_scorer(
+            store.experiment_id, made
+        )
     except (ConfigError, MlflowException) as error:
         say(f"The judge is not registered as a scorer of MLflow: {error}")
         return {}
@@ -96,7 +103,9 @@ def register(store: Store, run: FinishedRun) -> dict[str, str]:
     return {"undogmatic.scorer": f"{made.name}, version {number}"}
 
 
-def _scorer(folder: Path, config: Mapping[str, Any], name: str | None, elsewhere: bool) -> Scorer:
+def _scorer(
+    folder: Path, config: Mapping[str, Any], name: str | None, elsewhere: bool
+) -> Scorer:
     """The scorer of a run's judge. Raises ConfigError."""
     if elsewhere or settings(config).optimizes:
         what = (
@@ -162,7 +171,9 @@ def _composed(config: str) -> Composed:
     return Composed(json_value(config))
 
 
-def said(config: str, name: str, inputs: Any, outputs: Any) -> Feedback | list[Feedback]:
+def said(
+    config: str, name: str, inputs: Any, outputs: Any
+) -> Feedback | list[Feedback]:
     """What the judge of a config says of a row of MLflow's; of several criteria a feedback each. An
     answer that could not be had is a feedback with an error, never a score."""
     composed = _composed(config)
@@ -184,5 +195,7 @@ def _inputs(names: tuple[str, ...], inputs: Any, outputs: Any) -> dict[str, Any]
 
 def _feedback(name: str, judgment: Judgment) -> Feedback:
     feedback: Any = of_judge(judgment)[0]
-    feedback.name = name if judgment.criterion == OVERALL else f"{name}.{judgment.criterion}"
+    feedback.name = (
+        name if judgment.criterion == OVERALL else f"{name}.{judgment.criterion}"
+    )
     return feedback  # type: ignore[no-any-return]

@@ -158,15 +158,21 @@ def _unusable(file: Path) -> str | None:
     if not file.is_file():
         return "which is no file."
     try:
-        with contextlib.closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as store:
+        with contextlib.closing(
+            sqlite3.connect(file, timeout=0, isolation_level=None)
+        ) as store:
             tables = {
                 str(name)
-                for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                for (name,) in store.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table'"
+                )
             }
             if tables and not tables.issuperset(_TABLES):
                 return f"a database of another program (it holds {', '.join(sorted(tables)[:3])})."
             rows = (
-                store.execute(f"SELECT version_num FROM {_TABLES[0]}").fetchall() if tables else []
+                store.execute(f"SELECT version_num FROM {_TABLES[0]}").fetchall()
+                if tables
+                else []
             )
         versions, newest = (
             [str(version) for (version,) in rows],
@@ -243,7 +249,9 @@ def opened(
         with contextlib.ExitStack() as stack:
             if file is not None:
                 # Its owner's alone, like the journals that it repeats, before SQLite opens it.
-                (file.parent / "artifacts").mkdir(mode=0o700, parents=True, exist_ok=True)
+                (file.parent / "artifacts").mkdir(
+                    mode=0o700, parents=True, exist_ok=True
+                )
                 make_database(file)
                 stack.enter_context(_alone(file, kept, key, instead))
                 repair(file)
@@ -251,7 +259,9 @@ def opened(
             copied = new is not None and template.fill(new)
             from mlflow import MlflowClient
 
-            client: Any = WithoutSecrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
+            client: Any = WithoutSecrets(
+                MlflowClient(tracking_uri=uri, registry_uri=uri)
+            )
             if new is not None and not copied:
                 template.keep(new)
             yield Store(client, _experiment(client, experiment, file), uri, address)
@@ -305,7 +315,9 @@ def _alone(file: Path, kept: str, key: str, instead: str) -> Iterator[None]:
 
 def _try_to_write(file: Path, seconds: float) -> None:
     """Raise sqlite3.Error if the database cannot be written within so many seconds."""
-    with contextlib.closing(sqlite3.connect(file, timeout=seconds, isolation_level=None)) as store:
+    with contextlib.closing(
+        sqlite3.connect(file, timeout=seconds, isolation_level=None)
+    ) as store:
         store.execute("BEGIN IMMEDIATE")
         store.execute("ROLLBACK")
 
@@ -318,7 +330,9 @@ def repair(file: Path) -> None:
     with contextlib.closing(sqlite3.connect(file, timeout=SAID_AFTER)) as store:
         tables = {
             str(name)
-            for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            for (name,) in store.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
+            )
         }
         if not tables.issuperset(_TABLES) or not (file.parent / "artifacts").is_dir():
             return
@@ -337,7 +351,9 @@ def repair(file: Path) -> None:
                     f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}"
                     " || '/', 1, ?) = ?"
                 )
-                store.execute(moved, (here, len(there) + 1, len(there) + 1, f"{there}/"))
+                store.execute(
+                    moved, (here, len(there) + 1, len(there) + 1, f"{there}/")
+                )
         store.commit()
 
 
@@ -394,7 +410,9 @@ class WithoutSecrets:
         attribute = getattr(self._client, name)
 
         def call(*args: Any, **named: Any) -> Any:
-            return attribute(*map(scrubbed, args), **{k: scrubbed(v) for k, v in named.items()})
+            return attribute(
+                *map(scrubbed, args), **{k: scrubbed(v) for k, v in named.items()}
+            )
 
         return call if callable(attribute) else attribute
 
@@ -405,7 +423,9 @@ def scrubbed(value: Any) -> Any:
     if isinstance(value, str):
         return scrub(value)
     if isinstance(value, Mapping):
-        return {scrub(k) if isinstance(k, str) else k: scrubbed(v) for k, v in value.items()}
+        return {
+            scrub(k) if isinstance(k, str) else k: scrubbed(v) for k, v in value.items()
+        }
     if type(value) in (list, tuple, set):
         return type(value)(map(scrubbed, value))
     kind = type(value).__module__.partition(".")[0]
@@ -414,10 +434,16 @@ def scrubbed(value: Any) -> Any:
         for n in range(value.shape[1]):
             cells = value.iloc[:, n]
             kept = [
-                scrubbed(cell) if isinstance(cell, str | list | Mapping) else cell for cell in cells
+                scrubbed(cell) if isinstance(cell, str | list | Mapping) else cell
+                for cell in cells
             ]
-            if any(new is not old and new != old for new, old in zip(kept, cells, strict=True)):
-                clean.isetitem(n, type(cells)(kept, index=value.index, dtype=cells.dtype))
+            if any(
+                new is not old and new != old
+                for new, old in zip(kept, cells, strict=True)
+            ):
+                clean.isetitem(
+                    n, type(cells)(kept, index=value.index, dtype=cells.dtype)
+                )
         return clean
     if kind in _THEIRS and hasattr(value, "__dict__"):
         for name, held in vars(value).items():

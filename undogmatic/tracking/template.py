@@ -28,10 +28,17 @@ def newest_schema() -> str | None:
     package = find_spec("mlflow")
     if package is None or not package.submodule_search_locations:
         return None
-    folder = Path(package.submodule_search_locations[0]) / "store" / "db_migrations" / "versions"
+    folder = (
+        Path(package.submodule_search_locations[0])
+        / "store"
+        / "db_migrations"
+        / "versions"
+    )
     texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
     made = {
-        name for text in texts for name in re.findall(r"^revision = ['\"](\w+)", text, re.MULTILINE)
+        name
+        for text in texts
+        for name in re.findall(r"^revision = ['\"](\w+)", text, re.MULTILINE)
     }
     replaced = {
         name
@@ -50,7 +57,8 @@ def fill(file: Path) -> bool:
         return False
     try:
         with contextlib.closing(sqlite3.connect(file, timeout=0)) as store:
-            store.executescript(script)  # a transaction; a table that is there already ends it
+            # a transaction; a table that is there already ends it
+            store.executescript(script)
     except sqlite3.Error:
         return False
     return True

@@ -29,7 +29,9 @@ def mark_of(experiment_id: str, judgment: Judgment) -> str:
     """64 hex digits that identify a judgment in an experiment, whether it was traced or not."""
     # Without defaults: a field that a later version adds leaves the marks of earlier judgments as
     # they are.
-    return digest([experiment_id, judgment.model_dump(mode="json", exclude_defaults=True)])
+    return digest(
+        [experiment_id, judgment.model_dump(mode="json", exclude_defaults=True)]
+    )
 
 
 def trace_id(mark: str) -> str:
@@ -88,7 +90,8 @@ def send(store: Store, run_id: str, traces: Mapping[str, rows.TraceRows]) -> int
     client, ids = WithoutSecrets(TracingClient(store.uri)), list(traces)
     try:
         client.log_spans(
-            store.experiment_id, [span for told in traces.values() for span in told.spans]
+            store.experiment_id,
+            [span for told in traces.values() for span in told.spans],
         )
     except NotImplementedError:
         return 0
@@ -110,7 +113,10 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
     """The spans of a judgment: it, and the calls in it."""
     calls, outcome = judgment.calls, judgment.outcome
     begin = min((c.started for c in calls), default=started)
-    times = [(call.started or begin, (call.started or begin) + call.seconds) for call in calls]
+    times = [
+        (call.started or begin, (call.started or begin) + call.seconds)
+        for call in calls
+    ]
     end = max([begin + judgment.cost.seconds, *(stop for _, stop in times)])
     failure = outcome if isinstance(outcome, Failure) else None
     tags = {
@@ -123,7 +129,9 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
         # None says what goes without saying.
         "cached": (bool(calls) and all(c.cached for c in calls)) or None,
     }
-    about: dict[str, Any] = {f"{rows.TAG}{k}": str(v) for k, v in tags.items() if v is not None}
+    about: dict[str, Any] = {
+        f"{rows.TAG}{k}": str(v) for k, v in tags.items() if v is not None
+    }
     judged = outcome.model_dump(mode="json", exclude_defaults=True)
     about |= _shown("EVALUATOR", {"item": item.id, "text": item.text}, judged)
     # For a call with tokens and without a price MLflow imports litellm, which takes seconds, and
@@ -141,7 +149,9 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
             "attempts": call.attempts,
         }
         about |= (
-            used if call.usd is None else {rows.USAGE: used, rows.COST: {"total_cost": call.usd}}
+            used
+            if call.usd is None
+            else {rows.USAGE: used, rows.COST: {"total_cost": call.usd}}
         )
         name = f"{call.model} (from the cache)" if call.cached else call.model
         spans.append(_span(mark, number, name, seconds, call.error, about))
@@ -151,13 +161,22 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
 def _used(calls: Sequence[Call]) -> dict[str, int]:
     """Tokens in MLflow's words."""
     sent, written = (
-        sum(getattr(call, name) for call in calls) for name in ("input_tokens", "output_tokens")
+        sum(getattr(call, name) for call in calls)
+        for name in ("input_tokens", "output_tokens")
     )
-    return {"input_tokens": sent, "output_tokens": written, "total_tokens": sent + written}
+    return {
+        "input_tokens": sent,
+        "output_tokens": written,
+        "total_tokens": sent + written,
+    }
 
 
 def _shown(kind: str, inputs: Any, outputs: Any) -> dict[str, Any]:
-    return {"mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs}
+    return {
+        "mlflow.spanType": kind,
+        "mlflow.spanInputs": inputs,
+        "mlflow.spanOutputs": outputs,
+    }
 
 
 def _span(
@@ -176,7 +195,9 @@ def _span(
 
     def context(n: int) -> SpanContext:
         first = int(mark[32:46], 16) << 8
-        return SpanContext(int(mark[:32], 16), first + n + 1, False, TraceFlags(TraceFlags.SAMPLED))
+        return SpanContext(
+            int(mark[:32], 16), first + n + 1, False, TraceFlags(TraceFlags.SAMPLED)
+        )
 
     attributes = {"mlflow.traceRequestId": trace_id(mark), **about}
     return Span(
@@ -185,8 +206,12 @@ def _span(
             context=context(number),
             parent=None if number == 0 else context(0),
             resource=Resource.get_empty(),
-            attributes={k: json.dumps(v, ensure_ascii=False) for k, v in attributes.items()},
-            status=Status(StatusCode.OK) if error is None else Status(StatusCode.ERROR, error),
+            attributes={
+                k: json.dumps(v, ensure_ascii=False) for k, v in attributes.items()
+            },
+            status=Status(StatusCode.OK)
+            if error is None
+            else Status(StatusCode.ERROR, error),
             start_time=int(seconds[0] * _NANO),
             end_time=int(seconds[1] * _NANO),
         )
@@ -199,9 +224,15 @@ def _brief(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {k: _brief(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        if len(value) > LONGEST_VECTOR and all(isinstance(v, int | float) for v in value):
+        if len(value) > LONGEST_VECTOR and all(
+            isinstance(v, int | float) for v in value
+        ):
             return f"[{len(value)} numbers, in judgments.jsonl]"
         return [_brief(v) for v in value]
-    if isinstance(value, str) and len(value) > LONGEST_WORD and not any(c.isspace() for c in value):
+    if (
+        isinstance(value, str)
+        and len(value) > LONGEST_WORD
+        and not any(c.isspace() for c in value)
+    ):
         return f"[{len(value)} characters of data, in judgments.jsonl]"
     return value

@@ -71,9 +71,11 @@ FILES = (
 NOTE_TAG = "mlflow.note.content"  # what MLflow shows as a run's description
 MOST_RECORDS = 1000  # of a dataset's page
 MOST_ROWS = (
-    10_000  # of the table of judgments, where a run has so many items that they are not held
+    # of the table of judgments, where a run has so many items that they are not held
+    10_000
 )
-QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])  # they hold judged texts
+# they hold judged texts
+QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])
 LONGEST_TAG, LONGEST_DIGEST = 5000, 36  # characters, MLflow's limits
 TABLE = (
     "item_id judge criterion pair_id condition label repeat score raw_score low high confidence"
@@ -120,7 +122,8 @@ class MlflowTracker:
         self,
         uri: (
             str | None
-        ) = None,  # a server or a database; None is `mlruns/mlflow.db` in the current folder
+            # a server or a database; None is `mlruns/mlflow.db` in the current folder
+        ) = None,
         experiment: str = "undogmatic",  # its name in MLflow
         # At most so many judgments are traced with their calls (failures first); the run's tag says
         # how many.
@@ -137,8 +140,15 @@ class MlflowTracker:
                 " tracking.experiment=undogmatic."
             )
         if traces < 0:
-            raise ConfigError(f"`tracking.traces` is {traces}; it must be 0 (none) or more.")
-        self.uri, self.experiment, self.traces, self.redact = uri, experiment, traces, redact
+            raise ConfigError(
+                f"`tracking.traces` is {traces}; it must be 0 (none) or more."
+            )
+        self.uri, self.experiment, self.traces, self.redact = (
+            uri,
+            experiment,
+            traces,
+            redact,
+        )
         self.otel = otel
 
     def check(self) -> None:
@@ -153,7 +163,9 @@ class MlflowTracker:
         log."""
         return loading(self.uri)
 
-    def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
+    def lock(
+        self, folder: Path, name: str, plan: Mapping[str, Any], digest: str
+    ) -> None:
         """Log a plan before anything is judged, as a run of its own that bears the plan's hash;
         once per folder."""
         if RunFolder(folder).has(PLAN):
@@ -170,7 +182,9 @@ class MlflowTracker:
             store.client.log_dict(made, dict(plan), "plan.json")
             store.client.set_terminated(made, "FINISHED")
         noted = {"digest": digest, "plan": dict(plan), "run_id": made}
-        files.write(folder / PLAN, json.dumps(noted, indent=2, ensure_ascii=False) + "\n")
+        files.write(
+            folder / PLAN, json.dumps(noted, indent=2, ensure_ascii=False) + "\n"
+        )
 
     def log(self, run: FinishedRun) -> str:
         """Log a finished run, and send its evaluations where that is asked for. Returns how to look
@@ -204,16 +218,25 @@ class MlflowTracker:
                 store.experiment_id, start_time=started, tags=tags(run), run_name=named
             )
             run_id = made.info.run_id
-            note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
+            note = {
+                "uri": store.address,
+                "experiment": self.experiment,
+                "run_id": run_id,
+            }
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             logged = table(run)
             noted = log_tables(
-                store, run_id, judgments=logged, results=figures(telling(run) | dict(run.metrics))
+                store,
+                run_id,
+                judgments=logged,
+                results=figures(telling(run) | dict(run.metrics)),
             )
             if len(logged) < len(run.frame):
                 noted["undogmatic.judgments"] = f"{len(logged)} of {len(run.frame)}"
             students = sorted(file.name for file in run.folder.glob("*.safetensors"))
-            kept_files = [name for name in FILES if not (self.redact and name in QUOTING)]
+            kept_files = [
+                name for name in FILES if not (self.redact and name in QUOTING)
+            ]
             _log_folder(store, run_id, run.folder, [*kept_files, *students])
             if self.redact and len(run.judgments) <= MOST_ROWS:
                 lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
@@ -229,12 +252,20 @@ class MlflowTracker:
             on = log_dataset(store, run_id, run)
             register_dataset(store, run)
             model = log_model(store, run_id, run, described(run.folder))
-            noted |= log_prompt(store, run) | log_programs(store, run) | register(store, run)
+            noted |= (
+                log_prompt(store, run) | log_programs(store, run) | register(store, run)
+            )
             with doing("logging the run: traces"):
                 # The failures first, for they are what one looks up.
                 failed = (j for j in run.judgments if isinstance(j.outcome, Failure))
-                others = (j for j in run.judgments if not isinstance(j.outcome, Failure))
-                first = [*islice(failed, self.traces)] if run.frame["error"].notna().any() else []
+                others = (
+                    j for j in run.judgments if not isinstance(j.outcome, Failure)
+                )
+                first = (
+                    [*islice(failed, self.traces)]
+                    if run.frame["error"].notna().any()
+                    else []
+                )
                 first += islice(others, self.traces - len(first))
                 chosen = {mark_of(store.experiment_id, j): j for j in first}
                 written = log_traces(store, run_id, run.items, chosen, run.started)
@@ -245,15 +276,23 @@ class MlflowTracker:
                         " batches)"
                     )
                 noted["undogmatic.traces"] = told
-            log_all(store, run_id, params(run), telling(run), noted, model and model | on)
+            log_all(
+                store, run_id, params(run), telling(run), noted, model and model | on
+            )
             view.show(store, headline_of(run.results))
-            store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))
+            store.client.set_terminated(
+                run_id, "FINISHED", int((run.started + run.seconds) * 1000)
+            )
             if before is not None:
                 store.client.delete_run(before)
             return where(store, run_id)
 
     def open_sweep(
-        self, name: str, folder: Path, params: Mapping[str, str], run_id: str | None = None
+        self,
+        name: str,
+        folder: Path,
+        params: Mapping[str, str],
+        run_id: str | None = None,
     ) -> str:
         """Create the parent run of a sweep (or go on with `run_id`, if it is still there); returns
         its id."""
@@ -261,7 +300,10 @@ class MlflowTracker:
             if run_id is not None and still_there(store, run_id):
                 store.client.update_run(run_id, status="RUNNING")
                 return run_id
-            tags = {"undogmatic.kind": "sweep", "undogmatic.folder": str(folder.absolute())}
+            tags = {
+                "undogmatic.kind": "sweep",
+                "undogmatic.folder": str(folder.absolute()),
+            }
             tags["mlflow.source.name"] = "undogmatic"
             parent = store.client.create_run(
                 store.experiment_id, run_name=name, tags=tags
@@ -289,12 +331,16 @@ class MlflowTracker:
                 }
                 finished = result.jobs[result.jobs["status"] == "finished"]
                 if result.headline is not None and finished["headline"].notna().any():
-                    metrics[f"best.{result.headline}"] = float(finished["headline"].iloc[0])
+                    metrics[f"best.{result.headline}"] = float(
+                        finished["headline"].iloc[0]
+                    )
                 for name in ("jobs", "comparisons", "agreement"):
                     table = getattr(result, name)
                     if len(table):
                         store.client.log_dict(
-                            run_id, json.loads(table.to_json(orient="split")), f"{name}.json"
+                            run_id,
+                            json.loads(table.to_json(orient="split")),
+                            f"{name}.json",
                         )
                 _log_folder(store, run_id, result.folder, [*FILES[:2], "figures"])
                 noted = {NOTE_TAG: described(result.folder)} | _answer_of(result)
@@ -324,20 +370,30 @@ class MlflowTracker:
         Returns:
             How to look at it, one line.
         """
-        with opened(self.uri, self.experiment, "What was found was written and printed.") as store:
+        with opened(
+            self.uri, self.experiment, "What was found was written and printed."
+        ) as store:
             tags = {
                 "undogmatic.kind": kind,
                 "mlflow.source.name": "undogmatic",
                 NOTE_TAG: "\n\n".join(said),
             }
             run_id = str(
-                store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id
+                store.client.create_run(
+                    store.experiment_id, run_name=name, tags=tags
+                ).info.run_id
             )
             kept = {name: v for name, v in metrics.items() if not name.endswith(ENDS)}
-            last = {name: v for name, v in metrics.items() if isinstance(v, int | float)}
+            last = {
+                name: v for name, v in metrics.items() if isinstance(v, int | float)
+            }
             noted = log_tables(store, run_id, results=figures(last), **(tables or {}))
             log_all(
-                store, run_id, {k: str(v) for k, v in scrub_data(dict(params)).items()}, kept, noted
+                store,
+                run_id,
+                {k: str(v) for k, v in scrub_data(dict(params)).items()},
+                kept,
+                noted,
             )
             for path in made:
                 store.client.log_artifact(run_id, str(path))
@@ -349,7 +405,9 @@ def _sent(run: FinishedRun, hide: bool) -> str:
     """Send a run's evaluations to an OpenTelemetry collector; where to, one line."""
     with doing("sending the evaluations"):
         times = (run.started, run.started + run.seconds)
-        return otel.send(f"undogmatic run {run_name(run)}", otel.of_run(run, hide), times)
+        return otel.send(
+            f"undogmatic run {run_name(run)}", otel.of_run(run, hide), times
+        )
 
 
 def _log_folder(store: Store, run_id: str, place: Path, names: Sequence[str]) -> None:
@@ -391,7 +449,9 @@ def where(store: Store, run_id: str) -> str:
     if database(store.uri) is None and store.uri.startswith("http"):
         return f"{store.address.rstrip('/')}/{page}"
     command = (
-        "undogmatic ui" if store.uri == default_uri() else f"undogmatic ui --uri {store.address}"
+        "undogmatic ui"
+        if store.uri == default_uri()
+        else f"undogmatic ui --uri {store.address}"
     )
     return f"{command}  (/{page})"
 
@@ -433,9 +493,12 @@ def run_name(run: FinishedRun) -> str:
     if parent is None or run.settings.named:
         return run.name
     of_job = [
-        word.lstrip("+~") for word in RunFolder(run.folder).apart_from(RunFolder(Path(parent)))
+        word.lstrip("+~")
+        for word in RunFolder(run.folder).apart_from(RunFolder(Path(parent)))
     ]
-    words = [word.partition("=") for word in of_job if not word.startswith("run.limit=null")]
+    words = [
+        word.partition("=") for word in of_job if not word.startswith("run.limit=null")
+    ]
     told = [f"{key.rpartition('.')[2]}={value}" for key, _, value in words]
     return cut(str(scrub_data(" ".join(told))), LONGEST_KEY) or run.name
 
@@ -449,7 +512,9 @@ def table(run: FinishedRun) -> pd.DataFrame:
     shown_items = set(frame["item_id"])
     texts = {item.id: item.text for item in run.items if item.id in shown_items}
     reasons = {
-        j.key: getattr(j.outcome, "rationale" if isinstance(j.outcome, Verdict) else "message")
+        j.key: getattr(
+            j.outcome, "rationale" if isinstance(j.outcome, Verdict) else "message"
+        )
         for j in run.judgments
         if j.item_id in shown_items
     }
@@ -460,7 +525,9 @@ def table(run: FinishedRun) -> pd.DataFrame:
         if column in frame and (several or column not in ("judge", "criterion"))
     ]
     table = frame[shown].copy()
-    keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
+    keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(
+        index=False, name=None
+    )
     table["text"] = [texts[item] for item in frame["item_id"]]
     table["rationale"] = [reasons.get(key) for key in keys]
     return table.astype(object).where(table.notna(), None)
@@ -468,7 +535,11 @@ def table(run: FinishedRun) -> pd.DataFrame:
 
 def verdict_of(run: FinishedRun) -> str | None:
     """The worst verdict of the run's analyses in a word, by which MLflow can sort its runs."""
-    own = [result for result in run.results if result.standing is not None and not result.relative]
+    own = [
+        result
+        for result in run.results
+        if result.standing is not None and not result.relative
+    ]
     worst = min(own, key=lambda result: STANDINGS.index(result.standing), default=None)
     if worst is None:
         return None
@@ -489,7 +560,8 @@ def described(folder: Path) -> str:
     _, title, after, *_ = [*re.split(r"^#+ .*\n", text, flags=re.MULTILINE), "", "", ""]
     verdict = "\n".join(line for line in title.splitlines() if line.startswith(">"))
     return cut(
-        f"{verdict}\n\n{after if after.strip().startswith('|') else ''}".strip(), LONGEST_TAG
+        f"{verdict}\n\n{after if after.strip().startswith('|') else ''}".strip(),
+        LONGEST_TAG,
     )
 
 
@@ -516,7 +588,10 @@ def register_dataset(store: Store, run: FinishedRun) -> None:
     try:
         if store.client.search_datasets([store.experiment_id], f"name = '{name}'"):
             return
-        tags = {"digest": run.dataset_digest, "records": f"{len(shown)} of {len(run.items)}"}
+        tags = {
+            "digest": run.dataset_digest,
+            "records": f"{len(shown)} of {len(run.items)}",
+        }
         with contextlib.suppress(KeyError, OSError):  # a user without a name
             tags["mlflow.user"] = getpass.getuser()
         # The client asks Git about the program first, and a dataset's own method writes to the
@@ -551,7 +626,9 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> dict[str, str]:
         CodeDatasetSource({"mlflow.source.name": "undogmatic"}),
         run.dataset_digest[:LONGEST_DIGEST],
     )
-    entity = from_pandas(table, source=source, name=name, digest=digest)._to_mlflow_entity()
+    entity = from_pandas(
+        table, source=source, name=name, digest=digest
+    )._to_mlflow_entity()
     store.client.log_inputs(
         run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])]
     )

@@ -8,14 +8,20 @@ from pathlib import Path
 import aiohttp
 
 url, file, in_flight, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
-INSTRUCTION = 'Rate the text from 0 to 1. Answer with JSON: {"score": number, "reason": text}.'
+texts = [
+    json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()
+]
+INSTRUCTION = (
+    'Rate the text from 0 to 1. Answer with JSON: {"score": number, "reason": text}.'
+)
 
 
 async def main() -> None:
     """Ask about each text."""
     queue, scores = list(reversed(texts)), {}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0)
+    ) as session:
 
         async def work() -> None:
             while queue:

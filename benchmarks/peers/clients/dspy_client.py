@@ -7,7 +7,9 @@ from pathlib import Path
 import dspy
 
 url, file, in_flight, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+texts = [
+    json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()
+]
 
 
 class Rate(dspy.Signature):

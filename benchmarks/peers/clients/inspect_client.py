@@ -11,8 +11,12 @@ from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import generate, system_message
 
 url, file, in_flight, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
-INSTRUCTION = 'Rate the text from 0 to 1. Answer with JSON: {"score": number, "reason": text}.'
+texts = [
+    json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()
+]
+INSTRUCTION = (
+    'Rate the text from 0 to 1. Answer with JSON: {"score": number, "reason": text}.'
+)
 
 
 @scorer(metrics=[mean()])
@@ -30,7 +34,9 @@ def read():
 
 samples = [Sample(id=item["id"], input=item["text"]) for item in texts]
 task = Task(
-    dataset=MemoryDataset(samples), solver=[system_message(INSTRUCTION), generate()], scorer=read()
+    dataset=MemoryDataset(samples),
+    solver=[system_message(INSTRUCTION), generate()],
+    scorer=read(),
 )
 (log,) = eval(
     task,

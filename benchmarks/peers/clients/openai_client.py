@@ -8,13 +8,21 @@ from pathlib import Path
 from openai import AsyncOpenAI, OpenAIError
 
 url, file, in_flight, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-texts = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
-INSTRUCTION = 'Rate the text from 0 to 1. Answer with JSON: {"score": number, "reason": text}.'
+texts = [
+    json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()
+]
+INSTRUCTION = (
+    'Rate the text from 0 to 1. Answer with JSON: {"score": number, "reason": text}.'
+)
 
 
 async def main() -> None:
     """Ask about each text."""
-    client, queue, scores = AsyncOpenAI(base_url=url, api_key="none"), list(reversed(texts)), {}
+    client, queue, scores = (
+        AsyncOpenAI(base_url=url, api_key="none"),
+        list(reversed(texts)),
+        {},
+    )
 
     async def work() -> None:
         while queue:
@@ -22,8 +30,12 @@ async def main() -> None:
             messages = [{"role": "system", "content": INSTRUCTION}]
             messages += [{"role": "user", "content": item["text"]}]
             try:
-                told = await client.chat.completions.create(model="gpt-4.1-mini", messages=messages)
-                scores[item["id"]] = json.loads(told.choices[0].message.content)["score"]
+                told = await client.chat.completions.create(
+                    model="gpt-4.1-mini", messages=messages
+                )
+                scores[item["id"]] = json.loads(told.choices[0].message.content)[
+                    "score"
+                ]
             except (OpenAIError, KeyError, ValueError):
                 scores[item["id"]] = None
 

@@ -37,5 +37,9 @@ def examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
 
 
 FLATTERY = Examination(
-    "flattery", examine, needs=("labels", "texts"), kinds=("pass_fail",), fewest_groups=10
+    "flattery",
+    examine,
+    needs=("labels", "texts"),
+    kinds=("pass_fail",),
+    fewest_groups=10,
 )

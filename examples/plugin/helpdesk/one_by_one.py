@@ -29,10 +29,16 @@ class OneByOne(LocalEngine):
         self.pause = pause
 
     async def stream(
-        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
+        self,
+        recipe: Recipe,
+        items: Iterable[Item],
+        journals: Journals,
+        repeats: int = 1,
     ) -> AsyncGenerator[Judgment | Made]:
         """See `LocalEngine.stream`; whoever reads the records waits, and so does the next item."""
-        async with aclosing(super().stream(recipe, items, journals, repeats)) as records:
+        async with aclosing(
+            super().stream(recipe, items, journals, repeats)
+        ) as records:
             async for record in records:
                 yield record
                 await asyncio.sleep(self.pause)

@@ -22,7 +22,9 @@ class TwiceJudge(Judge):
         shortened = {name: shorter(text) for name, text in item.inputs.items()}
         other = item.model_copy(update={"inputs": shortened})
         part = (await self.readout.acall(item=other)).verdict
-        gap = abs(whole.score - part.score) / (self.rubric.maximum - self.rubric.minimum)
+        gap = abs(whole.score - part.score) / (
+            self.rubric.maximum - self.rubric.minimum
+        )
         return whole.replace(doubt=gap, details={"shortened": part.score})
 
 

@@ -34,7 +34,9 @@ class Printed(FPDF):
             self.set_font("Times", size=9)
             self.text(200, 570, f"- {self.page_no()} -")
 
-    def lines(self, *lines: str, x: float = 50, y: float = 60, size: float = 11) -> float:
+    def lines(
+        self, *lines: str, x: float = 50, y: float = 60, size: float = 11
+    ) -> float:
         """Set lines one below the other, a leading tab as an indent; where the next would stand."""
         self.set_font("Times", size=size)
         for line in lines:

@@ -50,7 +50,8 @@ def items(split: str) -> tuple[Item, ...]:
     return tuple(planted.summaries(split))
 
 
-pytestmark = pytest.mark.xdist_group("planted")  # what is judged once serves all of them
+# what is judged once serves all of them
+pytestmark = pytest.mark.xdist_group("planted")
 
 
 @functools.cache
@@ -81,34 +82,41 @@ def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
             doubts += not costs
             (quote,) = quotes({"errors": json.dumps([row])})
             assert QuoteClasses().classify("errors", quote.text) == kind
-    assert doubts == {"invented_detail": 3, "hedging": 8, "fabricated_citation": 0}[kind]
+    assert (
+        doubts == {"invented_detail": 3, "hedging": 8, "fabricated_citation": 0}[kind]
+    )
 
 
 def test_the_stored_precision_is_that_of_development_and_a_kind_is_sure_after_many_right_accusations() -> (
     None
 ):
     assert planted.kept("dev") == lexicon("precision")
-    assert is_sure("contradicted", "vote", 0.9) and is_sure("contradicted", "no such kind", 0)
+    assert is_sure("contradicted", "vote", 0.9) and is_sure(
+        "contradicted", "no such kind", 0
+    )
     assert is_sure("contradicted", "party", 0.9)
-    assert not is_sure("contradicted", "number", 0.9)  # right eight times of eight: too few
+    # right eight times of eight: too few
+    assert not is_sure("contradicted", "number", 0.9)
     assert not is_sure("invented", "event", 0.9)  # seldom right
     assert not is_sure("contradicted", "no such kind", 0.9)
 
 
 def test_a_doubt_is_named_and_costs_nothing_in_either_pillar() -> None:
-    reference = (
-        "The landlord sued because the heating had failed for 45 days. The rent was paid late."
-    )
+    reference = "The landlord sued because the heating had failed for 45 days. The rent was paid late."
     summary = reference.replace("45 days", "60 days")
     item = Item(id="c/1", inputs={"summary": summary, "reference": reference}, pair="c")
 
     def scored(judge: str, *more: str) -> list[Judgment]:
-        return list(judge_items([item], ["rubric=faithfulness", f"judge={judge}", *more]))
+        return list(
+            judge_items([item], ["rubric=faithfulness", f"judge={judge}", *more])
+        )
 
     (doubted,) = scored("nli")
     assert isinstance(doubted.outcome, Verdict)
     assert doubted.score == 1
-    assert [row["label"] for row in json.loads(str(doubted.outcome.details["sentences"]))] == [
+    assert [
+        row["label"] for row in json.loads(str(doubted.outcome.details["sentences"]))
+    ] == [
         "doubt",
         "none",
     ]
@@ -118,7 +126,9 @@ def test_a_doubt_is_named_and_costs_nothing_in_either_pillar() -> None:
     (row,) = errors({accuracy.criterion: accuracy})
     assert isinstance(accuracy.outcome, Verdict)
     assert accuracy.score == 1 and row["doubt"] and row["kind"] == "number"
-    assert accuracy.outcome.issues[0].startswith("doubt: number: the reference says '45 days'")
+    assert accuracy.outcome.issues[0].startswith(
+        "doubt: number: the reference says '45 days'"
+    )
     assert scored("bucket_rules", "nli.sure=0")[0].score == pytest.approx(0.6)
 
 
@@ -127,14 +137,22 @@ def test_the_figures_in_the_documentation_are_those_of_the_rules() -> None:
     held-out cases."""
     written = (data_folder() / "README.md").read_text(encoding="utf-8").splitlines()
     rows = planted.table({"dev": measured("dev")})
-    assert len(rows) == 11 and all(any(line.startswith(row) for line in written) for row in rows)
+    assert len(rows) == 11 and all(
+        any(line.startswith(row) for line in written) for row in rows
+    )
 
 
 def test_nothing_is_called_invented_or_hedged_where_nothing_is() -> None:
     said = set()
     for item, own in judged("dev").items():
         case, variant = item.split("/")
-        if variant in ("perfect", "verbose_filler", "omitted_facts", "wrong_vote", "wrong_date"):
+        if variant in (
+            "perfect",
+            "verbose_filler",
+            "omitted_facts",
+            "wrong_vote",
+            "wrong_date",
+        ):
             rows = [row for row in errors(own) if row["kind"] in NEW]
             assert all(row["bucket"] == 5 for row in rows)
             said |= {(case, row["problem"].split("'")[1]) for row in rows}
@@ -143,7 +161,9 @@ def test_nothing_is_called_invented_or_hedged_where_nothing_is() -> None:
 
 def test_without_an_opinion_citations_are_noted_and_nothing_is_scored() -> None:
     bare = [
-        item.model_copy(update={"inputs": {k: v for k, v in item.inputs.items() if k != "opinion"}})
+        item.model_copy(
+            update={"inputs": {k: v for k, v in item.inputs.items() if k != "opinion"}}
+        )
         for item in items("dev")
         if item.id.endswith(("/fabricated_citation", "/invented_detail", "/perfect"))
     ]
@@ -157,9 +177,16 @@ def test_without_an_opinion_citations_are_noted_and_nothing_is_scored() -> None:
             and details["sources"] == "reference"
         )
         notes = json.loads(str(details.get("noted", "[]")))
-        assert len(notes) == ("noted" in details) == one.item_id.endswith("/fabricated_citation")
+        assert (
+            len(notes)
+            == ("noted" in details)
+            == one.item_id.endswith("/fabricated_citation")
+        )
         for row in notes:
-            assert "there is no opinion to look it up in" in row["problem"] and row["bucket"] == 5
+            assert (
+                "there is no opinion to look it up in" in row["problem"]
+                and row["bucket"] == 5
+            )
 
 
 def test_hedges_that_cover_little_are_named_and_cost_nothing() -> None:
@@ -171,19 +198,31 @@ def test_hedges_that_cover_little_are_named_and_cost_nothing() -> None:
     both = little.replace("Court affirmed", "Court apparently affirmed")
     scores = []
     for n, summary in enumerate((reference, little, both)):
-        item = Item(id=f"c/{n}", inputs={"summary": summary, "reference": reference}, pair="c")
+        item = Item(
+            id=f"c/{n}", inputs={"summary": summary, "reference": reference}, pair="c"
+        )
         own = next(
-            iter(judge_items([item], ["rubric=faithfulness", "judge=bucket_rules", "judge.sure=0"]))
+            iter(
+                judge_items(
+                    [item],
+                    ["rubric=faithfulness", "judge=bucket_rules", "judge.sure=0"],
+                )
+            )
         )
         assert [row["kind"] for row in errors({own.criterion: own})] == ["hedging"] * n
         scores.append(own.score)
     assert scores == pytest.approx([1, 1, 0.8])
 
 
-def test_the_faithful_summary_is_above_every_flawed_one_but_what_rules_cannot_tell() -> None:
+def test_the_faithful_summary_is_above_every_flawed_one_but_what_rules_cannot_tell() -> (
+    None
+):
     below: dict[str, list[float]] = {}
     for each in measured("dev"):
         below.setdefault(each.variant, []).append(each.lost)
     assert {name for name, each in below.items() if max(each) < 1e-9} == set(UNTOLD)
-    assert {name for name, each in below.items() if min(each) < 1e-9} == {*UNTOLD, *PARTLY}
+    assert {name for name, each in below.items() if min(each) < 1e-9} == {
+        *UNTOLD,
+        *PARTLY,
+    }
     assert all(sum(each) > 0 for name, each in below.items() if name not in UNTOLD)

@@ -28,8 +28,18 @@ def two() -> str:
     Path("b.reference.txt").write_text("O resumo de B.\n", encoding="utf-8")
     return table(
         "cases.jsonl",
-        {"case": "A", "document": "a.md", "reference": "The summary of A.", "language": "en"},
-        {"case": "B", "document": "b.txt", "reference": "b.reference.txt", "split": "dev"},
+        {
+            "case": "A",
+            "document": "a.md",
+            "reference": "The summary of A.",
+            "language": "en",
+        },
+        {
+            "case": "B",
+            "document": "b.txt",
+            "reference": "b.reference.txt",
+            "split": "dev",
+        },
     )
 
 
@@ -55,7 +65,9 @@ def test_a_run_on_documents_is_the_same_wherever_they_lie(two: str) -> None:
         folder.mkdir()
         (folder / "a.md").write_bytes(Path(first).read_bytes())
         row = {"case": "A", "document": "a.md", "reference": "R"}
-        items = CasesDataset(table(str(folder / "cases.jsonl"), row), split="all").load()
+        items = CasesDataset(
+            table(str(folder / "cases.jsonl"), row), split="all"
+        ).load()
         assert items[0].inputs["document"] == str(folder / "a.md")
         digests.append(items_digest(items))
     assert digests[0] == digests[1] != digests[2]
@@ -66,11 +78,16 @@ def test_a_folder_with_a_sub_folder_per_case_is_read_like_a_table() -> None:
         folder = Path("cases", name)
         folder.mkdir(parents=True)
         (folder / "decision.pdf").write_bytes(b"%PDF")
-        (folder / "reference.md").write_text(f"The summary of {name}.", encoding="utf-8")
+        (folder / "reference.md").write_text(
+            f"The summary of {name}.", encoding="utf-8"
+        )
         (folder / "notes.docx").write_bytes(b"")
     items = CasesDataset("cases").load()
     assert [item.id for item in items] == ["A", "B"]
-    assert items[0].inputs == {"document": "cases/A/decision.pdf", "reference": "The summary of A."}
+    assert items[0].inputs == {
+        "document": "cases/A/decision.pdf",
+        "reference": "The summary of A.",
+    }
 
 
 def test_summaries_are_items_of_their_case_and_system_and_the_three_formats_give_the_same(
@@ -105,7 +122,8 @@ def test_summaries_are_items_of_their_case_and_system_and_the_three_formats_give
     pd.DataFrame(rows).to_parquet("s.parquet")
     files = (table("s.jsonl", *rows), "s.csv", "s.parquet")
     forms = [
-        [item.form() for item in CasesDataset(two, file, split="all").load()] for file in files
+        [item.form() for item in CasesDataset(two, file, split="all").load()]
+        for file in files
     ]
     assert forms[0] == forms[1] == forms[2] and len(forms[0]) == 2
 
@@ -129,8 +147,14 @@ def test_documents_and_references_may_be_missing_where_nothing_needs_them() -> N
             {"document": "a.md"},
             "cases.jsonl:1: `case` is missing. Columns: case, document, reference.",
         ),
-        ({"case": " ", "reference": "r"}, "cases.jsonl:1: `case` is ' ', which is no name"),
-        ({"case": ["A"], "reference": "r"}, "cases.jsonl:1: `case` is ['A'], which is no name"),
+        (
+            {"case": " ", "reference": "r"},
+            "cases.jsonl:1: `case` is ' ', which is no name",
+        ),
+        (
+            {"case": ["A"], "reference": "r"},
+            "cases.jsonl:1: `case` is ['A'], which is no name",
+        ),
         (
             {"case": "A", "document": "a.md"},
             "cases.jsonl:1: the case 'A' has no reference summary. Give one in",
@@ -155,7 +179,10 @@ def test_documents_and_references_may_be_missing_where_nothing_needs_them() -> N
             {"case": "A", "document": "no.pdf", "reference": "r"},
             "cases.jsonl:1: `document` is 'no.pdf', which is no f",
         ),
-        ({"case": "A", "document": "a.docx", "reference": "r"}, "known kinds: .pdf, .txt, .md."),
+        (
+            {"case": "A", "document": "a.docx", "reference": "r"},
+            "known kinds: .pdf, .txt, .md.",
+        ),
         (
             {"case": "A", "document": "\0", "reference": "r"},
             "cases.jsonl:1: `document` is '\\x00', which is no file",
@@ -176,11 +203,23 @@ def test_documents_and_references_may_be_missing_where_nothing_needs_them() -> N
             {"case": "zzz", "text": "t"},
             "s.jsonl:2: the case 'zzz' is not among the cases. Cases: A, B.",
         ),
-        ({"text": "t"}, "s.jsonl:2: `case` is missing. Columns: case, system (or model), text."),
-        ({"case": "B"}, "s.jsonl:2: the summary of 'B' by 's' has no words; `text` must hold it."),
-        ({"case": "B", "text": " \n"}, "s.jsonl:2: the summary of 'B' by 's' has no words"),
+        (
+            {"text": "t"},
+            "s.jsonl:2: `case` is missing. Columns: case, system (or model), text.",
+        ),
+        (
+            {"case": "B"},
+            "s.jsonl:2: the summary of 'B' by 's' has no words; `text` must hold it.",
+        ),
+        (
+            {"case": "B", "text": " \n"},
+            "s.jsonl:2: the summary of 'B' by 's' has no words",
+        ),
         ({"case": "B", "text": 7}, "s.jsonl:2: the summary of 'B' by 's' has no words"),
-        ({"case": "B", "system": "", "text": "t"}, "s.jsonl:2: `system` is '', which is no name"),
+        (
+            {"case": "B", "system": "", "text": "t"},
+            "s.jsonl:2: `system` is '', which is no name",
+        ),
         (
             {"case": "A", "text": "t"},
             "s.jsonl:2: a summary of 'A' by 's' was already given at s.jsonl:1.",
@@ -194,13 +233,17 @@ def test_a_bad_case_or_summary_is_one_message_with_its_line(
         Path(name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError) as caught:
         if said.startswith("s.jsonl"):
-            CasesDataset(two, table("s.jsonl", {"case": "A", "text": "a"}, row), split="all").load()
+            CasesDataset(
+                two, table("s.jsonl", {"case": "A", "text": "a"}, row), split="all"
+            ).load()
         else:
             CasesDataset(table("cases.jsonl", row)).load()
     assert said in str(caught.value)
 
 
-def test_a_case_that_comes_twice_and_a_folder_that_is_no_folder_of_cases_are_named() -> None:
+def test_a_case_that_comes_twice_and_a_folder_that_is_no_folder_of_cases_are_named() -> (
+    None
+):
     path = table("c.jsonl", *[{"case": "A", "reference": "r"}] * 2)
     with pytest.raises(
         DataError, match=r"c\.jsonl:2: the case 'A' was already given at c\.jsonl:1\."
@@ -209,16 +252,28 @@ def test_a_case_that_comes_twice_and_a_folder_that_is_no_folder_of_cases_are_nam
     for file in map(Path, ("flat/a.pdf", "many/A/a.pdf", "many/A/b.md")):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x", encoding="utf-8")
-    with pytest.raises(DataError, match=r"flat: no sub-folder in it\. Give each case one"):
+    with pytest.raises(
+        DataError, match=r"flat: no sub-folder in it\. Give each case one"
+    ):
         CasesDataset("flat").load()
-    with pytest.raises(DataError, match=r"many/A: 2 documents \(a\.pdf, b\.md\); leave one\."):
+    with pytest.raises(
+        DataError, match=r"many/A: 2 documents \(a\.pdf, b\.md\); leave one\."
+    ):
         CasesDataset("many").load()
 
 
 def test_what_the_user_set_is_named(two: str) -> None:
     for path, summaries, said in (
-        ("nothing.csv", None, r"`dataset\.path` is 'nothing\.csv', which does not exist"),
-        (two, "nothing.csv", r"`dataset.summaries` is 'nothing.csv', which does not exist"),
+        (
+            "nothing.csv",
+            None,
+            r"`dataset\.path` is 'nothing\.csv', which does not exist",
+        ),
+        (
+            two,
+            "nothing.csv",
+            r"`dataset.summaries` is 'nothing.csv', which does not exist",
+        ),
         (None, "shippd", r"`dataset\.summaries` is 'shippd'\. Did you mean shipped\?"),
         (two, "shipped", "which are summaries of the shipped cases"),
         (two, "b.txt", r"`dataset\.summaries` is 'b\.txt'; known formats: \.csv"),
@@ -227,12 +282,19 @@ def test_what_the_user_set_is_named(two: str) -> None:
             CasesDataset(path, summaries)
     assert CasesDataset(two, table("shipped.jsonl", {"case": "A", "text": "a"})).load()
     path = table("c.jsonl", {"case": "A", "reference": "r"})
-    with pytest.raises(DataError, match=r"no cases of the split dev \(there are: test\)"):
+    with pytest.raises(
+        DataError, match=r"no cases of the split dev \(there are: test\)"
+    ):
         CasesDataset(path, split="dev").load()
 
 
-def test_the_shipped_cases_are_items_with_pdf_or_text_and_their_splits_share_nothing() -> None:
-    texts, pdfs = CasesDataset(split="all").load(), CasesDataset(split="all", document="pdf").load()
+def test_the_shipped_cases_are_items_with_pdf_or_text_and_their_splits_share_nothing() -> (
+    None
+):
+    texts, pdfs = (
+        CasesDataset(split="all").load(),
+        CasesDataset(split="all", document="pdf").load(),
+    )
     assert [item.id for item in texts] == [item.id for item in pdfs]
     assert {Path(item.inputs["document"]).suffix for item in texts} == {".md"}
     for item in pdfs:
@@ -240,7 +302,8 @@ def test_the_shipped_cases_are_items_with_pdf_or_text_and_their_splits_share_not
         assert content.startswith(b"%PDF")
         assert item.metadata["document_sha256"] == hashlib.sha256(content).hexdigest()
     ids = {
-        split: {item.id for item in CasesDataset(split=split).load()} for split in ("dev", "test")
+        split: {item.id for item in CasesDataset(split=split).load()}
+        for split in ("dev", "test")
     }
     assert (len(ids["dev"]), len(ids["test"])) == (8, 3)
     assert not ids["dev"] & ids["test"]
@@ -262,7 +325,10 @@ def test_the_shipped_summaries_of_one_case_are_one_unit_and_the_licence_of_the_u
         == len(set(names.values()))
         == 11
     )
-    assert dataset.licence is not None and dataset.about == "shipped summaries (shipped), all split"
+    assert (
+        dataset.licence is not None
+        and dataset.about == "shipped summaries (shipped), all split"
+    )
     sums = table("s.jsonl", {"case": "us-ferry", "text": "a"})
     assert CasesDataset(two).licence is None
     assert CasesDataset(summaries=sums, split="all").licence is None

@@ -21,7 +21,9 @@ from undogmatic.models.embeddings import LONGEST, WIDTH, HubEmbeddings, MiniLMEm
 from undogmatic.records.records import Item
 
 
-def test_the_stored_labels_and_similarities_give_the_stored_scores_on_every_row() -> None:
+def test_the_stored_labels_and_similarities_give_the_stored_scores_on_every_row() -> (
+    None
+):
     rows = reference_rows("faith/nli.jsonl")
     assert len(rows) == 18
     for row in rows:
@@ -67,7 +69,11 @@ class Scorer:
     def score(self, texts: list[str], references: list[str]) -> tuple[list[float], ...]:
         own, other = set(texts[0].split()), set(references[0].split())
         both = len(own & other)
-        return [both / len(own)], [both / len(other)], [2 * both / (len(own) + len(other))]
+        return (
+            [both / len(own)],
+            [both / len(other)],
+            [2 * both / (len(own) + len(other))],
+        )
 
 
 @pytest.fixture
@@ -106,18 +112,28 @@ def test_without_the_library_the_message_says_what_to_install(
 def test_the_stored_similarities_come_out_again() -> None:
     rows = reference_rows("faith/coverage.jsonl")
     texts = sorted(
-        {s[k] for row in rows for s in row["sentences"] for k in ("sentence", "best_match")}
+        {
+            s[k]
+            for row in rows
+            for s in row["sentences"]
+            for k in ("sentence", "best_match")
+        }
     )
     vectors = dict(zip(texts, MiniLMEmbeddings().read(texts), strict=True))
     flipped = []
     for row in rows:
-        pairs = [float(vectors[s["sentence"]] @ vectors[s["best_match"]]) for s in row["sentences"]]
+        pairs = [
+            float(vectors[s["sentence"]] @ vectors[s["best_match"]])
+            for s in row["sentences"]
+        ]
         known = [s["similarity"] for s in row["sentences"]]
         assert np.abs(np.subtract(pairs, known)).max() < 0.02
         found = coverage(np.array(pairs)[:, None], row["threshold"], inclusive=True)
         wrong = found.covered != [s["is_covered"] for s in row["sentences"]]
         flipped += [round(known[n], 4) for n in np.flatnonzero(wrong)]
-        assert wrong.any() or found.score == pytest.approx(row["coverage_score"], abs=1e-12)
+        assert wrong.any() or found.score == pytest.approx(
+            row["coverage_score"], abs=1e-12
+        )
     assert flipped == [0.5039]
 
 
@@ -130,7 +146,10 @@ def test_a_vector_does_not_depend_on_what_it_is_read_with_and_is_of_a_sentence_u
         "The court held that the carrier owed its passengers a duty of care at all times.",
         "No.",
     ]
-    together, alone = model.read(texts), np.vstack([model.read([text]) for text in texts])
+    together, alone = (
+        model.read(texts),
+        np.vstack([model.read([text]) for text in texts]),
+    )
     assert together.shape == (3, WIDTH)
     assert np.allclose(together, alone, atol=1e-6)
     assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-6)
@@ -142,8 +161,12 @@ def test_a_vector_does_not_depend_on_what_it_is_read_with_and_is_of_a_sentence_u
 def test_every_distinct_sentence_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     embeddings, read = MiniLMEmbeddings(), list[str]()
     of_model = embeddings.read
-    monkeypatch.setattr(embeddings, "read", lambda texts: read.extend(texts) or of_model(texts))
-    first = asyncio.run(embeddings.similarities(["A ferry sank.", "It rained."], ["A ferry sank."]))
+    monkeypatch.setattr(
+        embeddings, "read", lambda texts: read.extend(texts) or of_model(texts)
+    )
+    first = asyncio.run(
+        embeddings.similarities(["A ferry sank.", "It rained."], ["A ferry sank."])
+    )
     second = asyncio.run(
         embeddings.similarities(["A ferry sank."], ["It rained.", "A ferry sank."])
     )
@@ -157,7 +180,9 @@ def test_a_missing_package_is_named_also_by_embeddings_of_the_hub(
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name)
+        importlib.util,
+        "find_spec",
+        lambda name: None if name == "onnxruntime" else find(name),
     )
     with pytest.raises(
         ConfigError,
@@ -165,5 +190,7 @@ def test_a_missing_package_is_named_also_by_embeddings_of_the_hub(
     ):
         MiniLMEmbeddings()
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ConfigError, match=r"needs sentence-transformers.*embeddings=minilm"):
+    with pytest.raises(
+        ConfigError, match=r"needs sentence-transformers.*embeddings=minilm"
+    ):
         HubEmbeddings("nowhere/model").vectors(["A ferry sank."])

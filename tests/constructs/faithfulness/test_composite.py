@@ -43,14 +43,22 @@ def run(
 ) -> RunEvidence:
     """Systems by their scores per case, which every criterion gives; `failed` are (item, judge,
     criterion)."""
-    pairs = [(judge, c) for judge in judges for c in ("factual_accuracy", "completeness")]
+    pairs = [
+        (judge, c) for judge in judges for c in ("factual_accuracy", "completeness")
+    ]
     asked = [("nli", "nli"), ("coverage", "coverage"), *pairs]
     items, judgments = [], []
     for system, own in scores.items():
         for case, score in enumerate(own.tolist()):
             name = f"c{case}/{system}"
-            about = {"case": f"c{case}", "system": system, "word_count": words(case, score)}
-            items.append(Item(id=name, inputs={"item": name}, pair=f"c{case}", metadata=about))
+            about = {
+                "case": f"c{case}",
+                "system": system,
+                "word_count": words(case, score),
+            }
+            items.append(
+                Item(id=name, inputs={"item": name}, pair=f"c{case}", metadata=about)
+            )
             for judge, criterion in asked:
                 where: dict[str, Any] = {
                     "item_id": name,
@@ -66,7 +74,9 @@ def run(
                 judgments.append(Judgment(outcome=outcome, cost=Cost(), **where))
                 if later and (name, judge) in later:
                     again = Verdict(score=later[name, judge])
-                    judgments.append(Judgment(outcome=again, cost=Cost(), repeat=1, **where))
+                    judgments.append(
+                        Judgment(outcome=again, cost=Cost(), repeat=1, **where)
+                    )
     rubric = build(compose_config(["rubric=faithfulness"])["rubric"], "rubric")
     return RunEvidence(tabulate(items, judgments, 2, asked, gaps=False), rubric)
 
@@ -91,7 +101,9 @@ def test_the_composite_is_the_weighted_mean_with_a_band_and_a_system_well_ahead_
     said(result)
     ranking = result.tables["ranking"]
     assert ranking["system"].tolist() == ["a", "b"]
-    assert ranking["composite"].tolist() == pytest.approx([base.mean() + 0.3, base.mean()])
+    assert ranking["composite"].tolist() == pytest.approx(
+        [base.mean() + 0.3, base.mean()]
+    )
     assert ranking["band"].tolist() == (
         ["excellent", "moderate"] if base.mean() >= 0.6 else ["good", "below"]
     )
@@ -107,7 +119,13 @@ def test_the_composite_is_the_weighted_mean_with_a_band_and_a_system_well_ahead_
     ]
     base = noise(20, 0.5, 0.1, 1)
     result = composite(
-        run({"b": base, "a": base + noise(20, 0.25, 0.06, 2), "c": base - noise(20, 0.2, 0.06, 3)})
+        run(
+            {
+                "b": base,
+                "a": base + noise(20, 0.25, 0.06, 2),
+                "c": base - noise(20, 0.2, 0.06, 3),
+            }
+        )
     )
     assert result.standing == "supported" and "composite.verdict_first" in said(result)
     assert result.tables["tests"]["shown"].tolist() == ["better"] * 3
@@ -116,14 +134,26 @@ def test_the_composite_is_the_weighted_mean_with_a_band_and_a_system_well_ahead_
 
 @pytest.mark.parametrize(
     ("value", "band"),
-    [(0.9, "excellent"), (0.899, "good"), (0.75, "good"), (0.6, "moderate"), (0.599, "below")],
+    [
+        (0.9, "excellent"),
+        (0.899, "good"),
+        (0.75, "good"),
+        (0.6, "moderate"),
+        (0.599, "below"),
+    ],
 )
 def test_bands_begin_at_their_lowest_value(value: float, band: str) -> None:
     assert configured("composite").band(value) == band
 
 
-NEAR = {"a": noise(30, 0.7, 0.1, 3), "b": noise(30, 0.7, 0.1, 3) + noise(30, 0.5, 0.06, 4) - 0.5}
-FEW = {name: noise(6, 0.5, 0.05, 5) + more for name, more in (("a", 0.4), ("b", 0), ("c", -0.2))}
+NEAR = {
+    "a": noise(30, 0.7, 0.1, 3),
+    "b": noise(30, 0.7, 0.1, 3) + noise(30, 0.5, 0.06, 4) - 0.5,
+}
+FEW = {
+    name: noise(6, 0.5, 0.05, 5) + more
+    for name, more in (("a", 0.4), ("b", 0), ("c", -0.2))
+}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +180,9 @@ def test_a_close_race_names_the_cases_that_would_decide(said: Said) -> None:
     base = noise(12, 0.5, 0.1, 6)
     result = composite(run({"a": base + noise(12, 0.08, 0.08, 7), "b": base}))
     assert result.standing == "undecided"
-    assert {"composite.verdict_open", "composite.verdict_open_endless"} & said(result).keys()
+    assert {"composite.verdict_open", "composite.verdict_open_endless"} & said(
+        result
+    ).keys()
 
 
 def test_systems_with_the_same_mean_tie_for_the_first_place_and_a_band_is_no_meaning(
@@ -159,7 +191,9 @@ def test_systems_with_the_same_mean_tie_for_the_first_place_and_a_band_is_no_mea
     base = noise(6, 0.5, 0.1, 6)
     found = said(composite(run({"b": base + 0.1, "a": base + 0.1, "c": base})))
     (values,) = (
-        finding.values for key, finding in found.items() if key.startswith("composite.verdict_few")
+        finding.values
+        for key, finding in found.items()
+        if key.startswith("composite.verdict_few")
     )
     assert (
         sorted(values["first"]) == ["a", "b"]
@@ -167,7 +201,8 @@ def test_systems_with_the_same_mean_tie_for_the_first_place_and_a_band_is_no_mea
         and values["difference"] > 0.05
     )
     assert found["composite.tests"].values["level"] < 1
-    assert found["composite.bands"].values["composite"] == pytest.approx(0.76)  # 1 - 0.4 (1 - 0.4)
+    # 1 - 0.4 (1 - 0.4)
+    assert found["composite.bands"].values["composite"] == pytest.approx(0.76)
 
 
 def test_equal_systems_are_hardly_ever_said_to_be_ahead() -> None:
@@ -177,7 +212,9 @@ def test_equal_systems_are_hardly_ever_said_to_be_ahead() -> None:
     margin = margin_of(judged.rubric)
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        table = pd.DataFrame({name: np.clip(rng.normal(0.6, 0.1, 12), 0, 1) for name in "ab"})
+        table = pd.DataFrame(
+            {name: np.clip(rng.normal(0.6, 0.1, 12), 0, 1) for name in "ab"}
+        )
         systems = compare_systems(table, table.index.to_series(), margin, 0.95, 0.8)
         wrong += verdict(COMPOSITE, systems).standing == "supported"
     assert wrong <= 5  # what a two-sided level of 95 % allows on one side
@@ -189,23 +226,30 @@ def test_a_verdict_that_missing_judgments_could_turn_is_withheld(said: Said) -> 
     assert composite(run(scores)).standing == "supported"
     failed = {(f"c{n}/a", judge, c) for n in range(10) for judge, c in CRITERIA}
     result = composite(run(scores, failed=failed))
-    assert "composite.verdict_missing" in said(result) and result.standing == "undecided"
+    assert (
+        "composite.verdict_missing" in said(result) and result.standing == "undecided"
+    )
 
 
 class TestAMissingJudgment:
     BASE = noise(12, 0.5, 0.05, 8)
     JUDGED = run({"a": BASE + 0.3, "b": BASE}, failed={("c3/a", "j", "completeness")})
 
-    def test_makes_the_composite_missing_and_its_case_is_left_out(self, said: Said) -> None:
+    def test_makes_the_composite_missing_and_its_case_is_left_out(
+        self, said: Said
+    ) -> None:
         result = composite(self.JUDGED)
         assert said(result)["composite.missing"].values["where"] == {"judge": 1}
         counts = [
-            result.metrics[f"composite.{name}"] for name in ("missing", "cases", "cases_left_out")
+            result.metrics[f"composite.{name}"]
+            for name in ("missing", "cases", "cases_left_out")
         ]
         assert counts == [1, 11, 1] and result.items is not None
         assert np.isnan(result.items.set_index("item_id").loc["c3/a", "composite"])
 
-    def test_is_counted_and_said_where_composites_are_renormalised(self, said: Said) -> None:
+    def test_is_counted_and_said_where_composites_are_renormalised(
+        self, said: Said
+    ) -> None:
         result = composite(self.JUDGED, missing="renormalise")
         assert said(result)["composite.renormalised"].values == {"n": 1, "total": 24}
         assert result.metrics["composite.missing"] == 0 and result.items is not None
@@ -215,7 +259,11 @@ class TestAMissingJudgment:
 
 def test_one_judge_of_several_that_failed_makes_the_pillar_missing() -> None:
     base = noise(8, 0.5, 0.05, 8)
-    judged = run({"a": base, "b": base}, failed={("c0/a", "k", "completeness")}, judges=("j", "k"))
+    judged = run(
+        {"a": base, "b": base},
+        failed={("c0/a", "k", "completeness")},
+        judges=("j", "k"),
+    )
     assert composite(judged).metrics["composite.missing"] == 1
     assert composite(judged, judges={"judge": ["j"]}).metrics["composite.missing"] == 0
 
@@ -227,7 +275,10 @@ def test_one_judge_of_several_that_failed_makes_the_pillar_missing() -> None:
             {"weights": {"nli": 0.5, "judge": 0.4}},
             r"sum to 0\.9 \(nli 0\.5, judge 0\.4\); they must sum to 1",
         ),
-        ({"weights": {"nli": 1.0, "judge": 0.0}}, r"every pillar needs a weight above 0"),
+        (
+            {"weights": {"nli": 1.0, "judge": 0.0}},
+            r"every pillar needs a weight above 0",
+        ),
         (
             {"weights": {"nli": 1.0}, "criteria": {"judge": ["x"]}},
             r"`criteria` names 'judge', which has no weight",
@@ -235,7 +286,9 @@ def test_one_judge_of_several_that_failed_makes_the_pillar_missing() -> None:
         ({"bands": {"good": 0.5, "excellent": 0.9}}, r"give the highest band first"),
     ],
 )
-def test_what_is_wrong_with_the_config_is_named(changes: dict[str, Any], said_: str) -> None:
+def test_what_is_wrong_with_the_config_is_named(
+    changes: dict[str, Any], said_: str
+) -> None:
     with pytest.raises(ConfigError, match=said_):
         configured("composite", **changes)
 
@@ -245,7 +298,8 @@ def test_a_criterion_or_judge_that_is_not_there_and_two_texts_of_one_system_abou
 ):
     judged = run({"a": noise(3, 0.5, 0.1, 0), "b": noise(3, 0.5, 0.1, 1)})
     with pytest.raises(
-        Unsuited, match=r"needs the criterion 'tone' for the pillar 'tone'.*there are: completeness"
+        Unsuited,
+        match=r"needs the criterion 'tone' for the pillar 'tone'.*there are: completeness",
     ):
         composite(judged, weights={"tone": 1.0}, criteria={})
     with pytest.raises(ConfigError, match=r"`judges\.judge` names 'k'; there are"):
@@ -290,13 +344,19 @@ def again(change: Callable[[int], float], n: int = 20) -> RunEvidence:
     """A judge that judges every text twice."""
     own = buckets(n, 1)
     later = {
-        (f"c{case}/a", "j"): float(np.clip(own[case] + change(case), 0, 1)) for case in range(n)
+        (f"c{case}/a", "j"): float(np.clip(own[case] + change(case), 0, 1))
+        for case in range(n)
     }
     return run({"a": own}, later=later)
 
 
-def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> RunEvidence:
-    return run({name: noise(n, 0.5, 0.2, seed) for seed, name in enumerate(systems)}, words=words)
+def lengths(
+    n: int, words: Callable[[int, float], int], systems: str = "a"
+) -> RunEvidence:
+    return run(
+        {name: noise(n, 0.5, 0.2, seed) for seed, name in enumerate(systems)},
+        words=words,
+    )
 
 
 @pytest.mark.parametrize(
@@ -334,12 +394,20 @@ def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> R
         ),
         (
             "length_bias",
-            lambda: lengths(6, lambda case, score: round(100 + 100 * case * score), "abc"),
+            lambda: lengths(
+                6, lambda case, score: round(100 + 100 * case * score), "abc"
+            ),
             {},
             "undecided",
             "verdict_open",
         ),
-        ("consistency", lambda: again(lambda case: 0.0, 120), {}, "supported", "verdict_same"),
+        (
+            "consistency",
+            lambda: again(lambda case: 0.0, 120),
+            {},
+            "supported",
+            "verdict_same",
+        ),
         (
             "consistency",
             lambda: again(lambda case: -0.2 if case % 3 else 0.2),
@@ -347,7 +415,13 @@ def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> R
             "refuted",
             "verdict_moves",
         ),
-        ("consistency", lambda: again(lambda case: 0.0, 2), {}, "undecided", "verdict_few"),
+        (
+            "consistency",
+            lambda: again(lambda case: 0.0, 2),
+            {},
+            "undecided",
+            "verdict_few",
+        ),
     ],
     ids=[
         "judges by chance do not agree",
@@ -384,7 +458,9 @@ def test_the_verdict_is_that_of_scores_whose_answer_is_known(
         ("taxonomy", "dataset=quotes"),
     ],
 )
-def test_a_run_without_what_an_analysis_reads_is_unsuited(part: str, message: str) -> None:
+def test_a_run_without_what_an_analysis_reads_is_unsuited(
+    part: str, message: str
+) -> None:
     with pytest.raises(Unsuited, match=message):
         asked(part, run({"a": buckets(4, 0)}))
 
@@ -404,7 +480,8 @@ class TestAgreement:
         }
         pairs = result.tables["pairs"]
         assert (
-            pairs["tau"].between(0.9, 1).all() and pairs["kappa_completeness"].between(0.9, 1).all()
+            pairs["tau"].between(0.9, 1).all()
+            and pairs["kappa_completeness"].between(0.9, 1).all()
         )
         own = buckets(60, 4)
         values = said(asked("agreement", with_judges(own, own, buckets(60, 5))))[
@@ -416,8 +493,14 @@ class TestAgreement:
         self, said: Said
     ) -> None:
         failed = {("c0/a", "k", "completeness"), ("c5/a", "k", "factual_accuracy")}
-        result = asked("agreement", run({"a": buckets(12, 6)}, failed=failed, judges=("j", "k")))
-        assert said(result)["agreement.failed"].values == {"judge": "k", "n": 2, "total": 12}
+        result = asked(
+            "agreement", run({"a": buckets(12, 6)}, failed=failed, judges=("j", "k"))
+        )
+        assert said(result)["agreement.failed"].values == {
+            "judge": "k",
+            "n": 2,
+            "total": 12,
+        }
         assert result.tables["pairs"].loc[0, ["n", "left_out"]].tolist() == [10, 2]
         pairs = asked(
             "agreement", with_judges(noise(12, 0.5, 0.2, 0), noise(12, 0.5, 0.2, 1))
@@ -427,9 +510,7 @@ class TestAgreement:
 
 class TestBaselines:
     def judged(self, scores: np.ndarray) -> RunEvidence:
-        words = (
-            "the board granted the permit because the plan kept the old trees near the mill".split()
-        )
+        words = "the board granted the permit because the plan kept the old trees near the mill".split()
         judged = run({"a": scores})
         kept = [max(1, round(score * len(words))) for score in scores]
         whole, known = " ".join(words), dict[str, Item]()
@@ -445,7 +526,11 @@ class TestBaselines:
         found = said(result)
         assert result.standing == "refuted"  # of the composite: word overlap would do
         assert found["baselines.absent"].values == {"baseline": "bertscore"}
-        assert result.tables["baselines"]["baseline"].tolist() == ["rouge1", "rouge2", "rougeL"]
+        assert result.tables["baselines"]["baseline"].tolist() == [
+            "rouge1",
+            "rouge2",
+            "rougeL",
+        ]
         assert "rougeL" in found["baselines.verdict_follows"].values["baselines"]
         judged = run({"a": noise(12, 0.5, 0.2, 0)})
         table = asked("baselines", judged, of={"nli": []}).tables["baselines"]
@@ -459,7 +544,9 @@ class TestBaselines:
             score=np.random.default_rng(3).permutation(judged.frame["score"])
         )
         result = asked("baselines", judged.with_rows(shuffled))
-        assert result.standing == "supported" and "baselines.verdict_none" in said(result)
+        assert result.standing == "supported" and "baselines.verdict_none" in said(
+            result
+        )
 
     def test_stored_values_are_held_against_computed_ones(self, said: Said) -> None:
         judged = self.judged(np.linspace(0.1, 1, 12))
@@ -473,7 +560,9 @@ class TestBaselines:
         assert (differ["off"], differ["n"]) == (1, 12)
 
 
-@pytest.mark.parametrize("changes", [{"given": ["tone"]}, {"pillar": "tone"}, {"bound": 1.0}])
+@pytest.mark.parametrize(
+    "changes", [{"given": ["tone"]}, {"pillar": "tone"}, {"bound": 1.0}]
+)
 def test_unknown_names_and_bounds_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         configured("length_bias", **changes)
@@ -484,15 +573,26 @@ def test_a_turned_pillar_is_named_and_a_judge_that_repeats_itself_gives_every_sc
 ) -> None:
     assert (
         "nli"
-        in said(asked("pillars", turned_pillar()))["pillars.verdict_against"].values["pillars"]
+        in said(asked("pillars", turned_pillar()))["pillars.verdict_against"].values[
+            "pillars"
+        ]
     )
-    assert asked("consistency", again(lambda case: 0.0)).metrics["consistency.exact_rate.j"] == 1
+    assert (
+        asked("consistency", again(lambda case: 0.0)).metrics[
+            "consistency.exact_rate.j"
+        ]
+        == 1
+    )
 
 
 class TestTaxonomy:
     ERRORS = json.dumps(
         [
-            {"issue": "The date is wrong.", "severity": "Minor", "category": "wrong_date_or_vote"},
+            {
+                "issue": "The date is wrong.",
+                "severity": "Minor",
+                "category": "wrong_date_or_vote",
+            },
             {"issue": "No."},
         ]
     )
@@ -501,7 +601,8 @@ class TestTaxonomy:
         self, said: Said
     ) -> None:
         result = asked(
-            "taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS, omissions='["The dissent"]')
+            "taxonomy",
+            run({"a": buckets(5, 0)}, errors=self.ERRORS, omissions='["The dissent"]'),
         )
         assert "taxonomy.verdict_none" in said(result)
         counts = [
@@ -513,7 +614,8 @@ class TestTaxonomy:
         # Though they are kept beside two criteria; where no summary hedges the count is zero and
         # not absent.
         assert [
-            result.metrics[f"taxonomy.{name}"] for name in (*counts, "hedging", "agreement")
+            result.metrics[f"taxonomy.{name}"]
+            for name in (*counts, "hedging", "agreement")
         ] == [15, 5, 5, 5, 0, 1]
         with pytest.raises(Unsuited, match=r"`tracking\.redact` is true"):
             asked("taxonomy", run({"a": buckets(5, 0)}, errors=redacted(self.ERRORS)))
@@ -531,7 +633,8 @@ class TestTaxonomy:
         self, details: Any, said: Said
     ) -> None:
         result = asked(
-            "taxonomy", run({"a": buckets(5, 0), "b": buckets(4, 1)}, judges=("j", "k"), **details)
+            "taxonomy",
+            run({"a": buckets(5, 0), "b": buckets(4, 1)}, judges=("j", "k"), **details),
         )
         said(result)
         assert result.metrics["taxonomy.hedging"] == 18, (
@@ -546,9 +649,15 @@ class TestTaxonomy:
     def test_a_model_that_was_asked_is_held_against_the_rules(self, said: Said) -> None:
         judged = run({"a": buckets(24, 0)})
         frame = judged.frame[judged.frame["judge"] == "nli"].reset_index(drop=True)
-        texts = ["The date is wrong.", "The outcome is reversed.", "Not in the reference."]
+        texts = [
+            "The date is wrong.",
+            "The outcome is reversed.",
+            "Not in the reference.",
+        ]
         answers = ["wrong_date_or_vote", "reversed_outcome", "invented_detail"]
-        frame = frame.assign(criterion="overall", text=[texts[n % 3] for n in range(24)])
+        frame = frame.assign(
+            criterion="overall", text=[texts[n % 3] for n in range(24)]
+        )
         frame = frame.assign(category=[answers[n % 3] for n in range(24)], score=np.nan)
         frame["metadata.kind"], frame["metadata.judge"], frame["metadata.quoted"] = (
             "errors",
@@ -557,9 +666,14 @@ class TestTaxonomy:
         )
         result = asked("taxonomy", RunEvidence(frame, judged.rubric))
         assert result.standing == "supported"
-        assert (result.headline, result.metrics["taxonomy.kappa"]) == ("taxonomy.kappa", 1)
+        assert (result.headline, result.metrics["taxonomy.kappa"]) == (
+            "taxonomy.kappa",
+            1,
+        )
         frame["category"] = np.random.default_rng(0).permutation(frame["category"])
-        assert asked("taxonomy", RunEvidence(frame, judged.rubric)).standing == "refuted"
+        assert (
+            asked("taxonomy", RunEvidence(frame, judged.rubric)).standing == "refuted"
+        )
         said(result)
 
 
@@ -573,8 +687,15 @@ def test_all_parts_read_one_composite_and_what_does_not_suit_is_named() -> None:
         analysis.consistency,
     )
     assert all(part.composite == analysis.composite for part in own)
-    results = analysis(run({"a": buckets(6, 0), "b": buckets(6, 1)}), np.random.default_rng(0))
-    assert [result.name for result in results] == ["composite", "pillars", "length_bias", "meta"]
+    results = analysis(
+        run({"a": buckets(6, 0), "b": buckets(6, 1)}), np.random.default_rng(0)
+    )
+    assert [result.name for result in results] == [
+        "composite",
+        "pillars",
+        "length_bias",
+        "meta",
+    ]
     left_out = [
         finding.values["analysis"]
         for finding in results[-1].findings
@@ -583,7 +704,9 @@ def test_all_parts_read_one_composite_and_what_does_not_suit_is_named() -> None:
     assert left_out == ["agreement", "baselines", "consistency", "taxonomy"]
 
 
-def test_a_partial_correlation_is_that_of_the_residuals_and_what_does_not_vary_has_none() -> None:
+def test_a_partial_correlation_is_that_of_the_residuals_and_what_does_not_vary_has_none() -> (
+    None
+):
     rng = np.random.default_rng(0)
     given = pd.Series(rng.normal(size=40))
     x, y = given + rng.normal(size=40), 2 * given + rng.normal(size=40)
@@ -596,13 +719,19 @@ def test_a_partial_correlation_is_that_of_the_residuals_and_what_does_not_vary_h
     found = partial(x, y, given, groups, rng)
     assert found.value == pytest.approx(np.corrcoef(*left)[0, 1])
     assert found.low < found.value < found.high
-    assert abs(found.value) < abs(associate("pearson", x, y, groups, rng).estimate.value)
+    assert abs(found.value) < abs(
+        associate("pearson", x, y, groups, rng).estimate.value
+    )
     same, other = pd.Series([1.0] * 8), pd.Series(np.arange(8.0))
     groups = pd.Series(range(8))
     assert np.isnan(
-        associate("kendall", same, other, groups, np.random.default_rng(0)).estimate.value
+        associate(
+            "kendall", same, other, groups, np.random.default_rng(0)
+        ).estimate.value
     )
-    assert np.isnan(partial(other, other * 2, same, groups, np.random.default_rng(0)).value)
+    assert np.isnan(
+        partial(other, other * 2, same, groups, np.random.default_rng(0)).value
+    )
 
 
 def labelled(n: int, ids: str = "c") -> RunEvidence:
@@ -615,8 +744,13 @@ def labelled(n: int, ids: str = "c") -> RunEvidence:
             name = f"{ids}{case}/{system}"
             about = {"case": f"{ids}{case}", "system": system, "word_count": 100}
             labels = {criterion: {"people": truth} for criterion in pairs}
-            items.append(Item(id=name, inputs={"item": name}, metadata=about, labels=labels))
-            near, far = truth + 0.05 * rng.normal(), truth - 0.3 * lead + 0.1 * rng.normal()
+            items.append(
+                Item(id=name, inputs={"item": name}, metadata=about, labels=labels)
+            )
+            near, far = (
+                truth + 0.05 * rng.normal(),
+                truth - 0.3 * lead + 0.1 * rng.normal(),
+            )
             for judge, criterion, score in (
                 ("nli", "nli", 0.5),
                 ("coverage", "coverage", 0.5),
@@ -647,7 +781,10 @@ def test_judges_weigh_what_they_were_worth_and_the_ranking_with_equal_weights_st
     assert ranking["unweighted_place"].to_dict() == {"a": 2, "b": 1}
     assert result.tables["ranking"]["system"].tolist() == ["a", "b"]
     alone = composite(judged).tables["ranking"]
-    assert alone["system"].tolist() == ["b", "a"] and "worth" not in composite(judged).tables
+    assert (
+        alone["system"].tolist() == ["b", "a"]
+        and "worth" not in composite(judged).tables
+    )
     assert {"composite.worth", "composite.worth_ranked", "composite.weights_move"} <= {
         finding.key for finding in result.findings
     }
@@ -664,13 +801,20 @@ def test_weights_come_from_another_run_over_labelled_texts_by_the_same_judges(
     judged = labelled(6)
     with pytest.raises(DataError, match="a run over texts without labels"):
         composite(judged, history=str(tmp_path))
-    earlier[["item_id", "judge", "criterion", "label"]].to_csv(tmp_path / "labels.csv", index=False)
+    earlier[["item_id", "judge", "criterion", "label"]].to_csv(
+        tmp_path / "labels.csv", index=False
+    )
     result = composite(judged, history=str(tmp_path))
     worth = result.tables["worth"].set_index("voice")["weight"]
-    assert worth["near"] > 0.9 and result.tables["ranking"]["system"].tolist() == ["a", "b"]
+    assert worth["near"] > 0.9 and result.tables["ranking"]["system"].tolist() == [
+        "a",
+        "b",
+    ]
     assert "composite.worth_ranked" not in {finding.key for finding in result.findings}
     others = run({"a": buckets(6, 0), "b": buckets(6, 1)}, judges=("near", "stranger"))
-    with pytest.raises(ConfigError, match="'stranger' gives no factual_accuracy and completeness"):
+    with pytest.raises(
+        ConfigError, match="'stranger' gives no factual_accuracy and completeness"
+    ):
         composite(others, history=str(tmp_path))
     with pytest.raises(ConfigError, match="which is not a folder"):
         composite(judged, history=str(tmp_path / "nowhere"))

@@ -38,10 +38,15 @@ def opinion(tmp_path: Path) -> Path:
         y = made.lines(*body(page, 18))
         if page == 2:
             made.lines(
-                "7 See the charter of the harbour, arti-", "cle 4, second part.", y=500, size=8
+                "7 See the charter of the harbour, arti-",
+                "cle 4, second part.",
+                y=500,
+                size=8,
             )
         if page == 3:
-            made.lines("\tA second paragraph of the third page is self-", "evident.", y=y)
+            made.lines(
+                "\tA second paragraph of the third page is self-", "evident.", y=y
+            )
     return made.saved(tmp_path / "opinion.pdf")
 
 
@@ -53,7 +58,9 @@ def test_headers_and_page_numbers_go_and_are_named_footnotes_come_last_and_hyphe
     assert HEADER not in found.text and "Page" not in found.text
     assert not re.search(r"^\W*\d\W*$", found.text, re.MULTILINE)
     for beginning in (HEADER, "-"):
-        assert [each.page for each in found.removed if each.text.startswith(beginning)] == [
+        assert [
+            each.page for each in found.removed if each.text.startswith(beginning)
+        ] == [
             1,
             2,
             3,
@@ -75,7 +82,10 @@ def test_a_word_that_a_page_divides_is_joined_and_headings_and_spaced_paragraphs
 ):
     first = [*body(1), "The order was never served on the appli-"]
     path = printed(
-        "a.pdf", first, ["cant, who learned of it from a newspaper.", *body(2)], header=HEADER
+        "a.pdf",
+        first,
+        ["cant, who learned of it from a newspaper.", *body(2)],
+        header=HEADER,
     )
     assert "never served on the applicant, who" in read_document(path).text
     made = Printed()
@@ -104,7 +114,10 @@ def test_a_word_that_a_page_divides_is_joined_and_headings_and_spaced_paragraphs
             ["QUITAÇÃO DE FINANCIA-", "MENTO. THE ANGLO-", "Saxon WAY"],
             "QUITAÇÃO DE FINANCIAMENTO. THE ANGLO-Saxon WAY",
         ),
-        (["Ele deve e ela se opõe. Deve-", "se pagar a aná-", "lise."], "Deve-se pagar a análise."),
+        (
+            ["Ele deve e ela se opõe. Deve-", "se pagar a aná-", "lise."],
+            "Deve-se pagar a análise.",
+        ),
         (
             ["en\u00ad", "gaged, time-and-a\u00ad", "half; a half", "1990-", "1995"],
             "engaged, time-and-a-half; a half 1990-1995",
@@ -124,9 +137,14 @@ def test_a_title_that_the_pages_of_a_short_document_repeat_stays_and_what_repeat
         made.lines("Harlow v. Harbour Board", y=30)
         made.lines(*body(page))
     found = read_document(made.saved(Path("a.pdf")))
-    assert found.text.startswith("Harlow v. Harbour Board") and found.text.count("Harlow") == 1
+    assert (
+        found.text.startswith("Harlow v. Harbour Board")
+        and found.text.count("Harlow") == 1
+    )
     assert [each.page for each in found.removed] == [2, 3]
-    pages = ([*body(page, 10), "So ordered.", *body(page + 50, 10)] for page in range(1, 7))
+    pages = (
+        [*body(page, 10), "So ordered.", *body(page + 50, 10)] for page in range(1, 7)
+    )
     found = read_document(printed("a.pdf", *pages))
     assert found.text.count("So ordered.") == 6 and not found.removed
 
@@ -150,10 +168,16 @@ def test_a_scan_or_a_password_is_named_and_what_has_text_or_anyone_may_open_is_r
     ):
         read_document(_scan(tmp_path / "scan.pdf", 3))
     found = read_document(_scan(tmp_path / "partly.pdf", 3, typed=(2,)))
-    assert found.warnings == ("2 of 3 pages have no text, or hardly any (1, 3): perhaps pictures.",)
-    with pytest.raises(DataError, match=r"a\.pdf: protected by a password\. Take it off"):
+    assert found.warnings == (
+        "2 of 3 pages have no text, or hardly any (1, 3): perhaps pictures.",
+    )
+    with pytest.raises(
+        DataError, match=r"a\.pdf: protected by a password\. Take it off"
+    ):
         read_document(locked(tmp_path / "a.pdf", "secret"))
-    assert read_document(locked(tmp_path / "b.pdf", "")).text == "The appeal is dismissed."
+    assert (
+        read_document(locked(tmp_path / "b.pdf", "")).text == "The appeal is dismissed."
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +194,9 @@ def test_a_scan_or_a_password_is_named_and_what_has_text_or_anyone_may_open_is_r
         ("folder.pdf", None, "a folder"),
     ],
 )
-def test_what_cannot_be_read_is_named(name: str, content: bytes | None, said: str) -> None:
+def test_what_cannot_be_read_is_named(
+    name: str, content: bytes | None, said: str
+) -> None:
     Path("folder.pdf").mkdir()
     if content is not None:
         Path(name).write_bytes(content)
@@ -194,12 +220,16 @@ def test_what_is_too_large_is_named(
         read_document(opinion)
 
 
-def test_a_damaged_pdf_is_read_or_named_and_nothing_else(opinion: Path, tmp_path: Path) -> None:
+def test_a_damaged_pdf_is_read_or_named_and_nothing_else(
+    opinion: Path, tmp_path: Path
+) -> None:
     whole, rng = opinion.read_bytes(), random.Random(7)
     damaged = tmp_path / "damaged.pdf"
     refused = 0
     for _ in range(60):
-        raw = bytearray(whole[: rng.randrange(len(whole))] if rng.random() < 0.3 else whole)
+        raw = bytearray(
+            whole[: rng.randrange(len(whole))] if rng.random() < 0.3 else whole
+        )
         for _ in range(rng.randrange(1, 30)):
             raw[rng.randrange(len(raw))] = rng.randrange(256)
         damaged.write_bytes(raw)
@@ -211,8 +241,13 @@ def test_a_damaged_pdf_is_read_or_named_and_nothing_else(opinion: Path, tmp_path
     assert 0 < refused < 60
 
 
-def test_text_is_joined_where_its_lines_are_wrapped_and_left_where_they_are_paragraphs() -> None:
-    for name, text in (("long.txt", f"{LONG}\n{LONG}"), ("a.md", "# Opinion\n\n- first\n- second")):
+def test_text_is_joined_where_its_lines_are_wrapped_and_left_where_they_are_paragraphs() -> (
+    None
+):
+    for name, text in (
+        ("long.txt", f"{LONG}\n{LONG}"),
+        ("a.md", "# Opinion\n\n- first\n- second"),
+    ):
         Path(name).write_text(f"{text}\n")
         assert read_document(name).text == text
     first = ["RUNNING HEAD", *body(1, 6), "The order was set a-", "", "1"]
@@ -227,17 +262,22 @@ def test_text_is_joined_where_its_lines_are_wrapped_and_left_where_they_are_para
 
 def _counted(text: str) -> Counter[str]:
     """Words, those that a line end divides joined."""
-    return Counter(re.findall(r"\w+", re.sub(r"(\w) ?[-\u00ad] *\n\s*(\w)", r"\1\2", text.lower())))
+    return Counter(
+        re.findall(r"\w+", re.sub(r"(\w) ?[-\u00ad] *\n\s*(\w)", r"\1\2", text.lower()))
+    )
 
 
 @pytest.mark.parametrize("name", ["19-encino", "3-brown"])
 def test_the_words_of_a_stored_extraction_are_found_again(name: str) -> None:
-    stored = _counted(reference(f"faith/pdf/{name}.extracted.txt").read_text(encoding="utf-8"))
+    stored = _counted(
+        reference(f"faith/pdf/{name}.extracted.txt").read_text(encoding="utf-8")
+    )
     found = read_document(reference(f"faith/pdf/{name}.pdf"))
     said = _counted("\n".join([found.text, *(each.text for each in found.removed)]))
     assert sum((stored & said).values()) / sum(stored.values()) >= 0.995
     inside = _counted(found.text)
-    assert len(stored.keys() & inside.keys()) / len(stored) >= 0.99  # nothing but headers has gone
+    # nothing but headers has gone
+    assert len(stored.keys() & inside.keys()) / len(stored) >= 0.99
     assert len(found.notes) >= 7 and len(found.removed) >= found.pages
 
 
@@ -258,21 +298,32 @@ def test_the_document_becomes_the_text_an_item_with_text_stays_and_one_with_neit
     sha256 = hashlib.sha256(short.read_bytes()).hexdigest()
     told = {"document_sha256": sha256, "year": 2020}
     found = extracted(
-        Item(id="a", inputs={"document": str(short), "reference": "It held."}, metadata=told)
+        Item(
+            id="a",
+            inputs={"document": str(short), "reference": "It held."},
+            metadata=told,
+        )
     )
     assert isinstance(found, Items)
     (item,) = found.items
     assert (item.id, item.parent, item.maker) == ("a", "a", "extract")
     assert list(item.inputs) == ["opinion", "reference"]
     assert item.inputs["opinion"].startswith("On day 20")
-    assert item.metadata == told | {"pages": 3, "words": len(item.inputs["opinion"].split())}
+    assert item.metadata == told | {
+        "pages": 3,
+        "words": len(item.inputs["opinion"].split()),
+    }
     found = extracted(
         Item(id="a", inputs={"opinion": "It is so ordered.", "reference": "It held."})
     )
     assert isinstance(found, Items)
-    assert found.items[0].inputs == {"opinion": "It is so ordered.", "reference": "It held."}
+    assert found.items[0].inputs == {
+        "opinion": "It is so ordered.",
+        "reference": "It held.",
+    }
     with pytest.raises(
-        DataError, match=r"item 'a' has neither an input `document` nor `opinion` \(it has: text\)"
+        DataError,
+        match=r"item 'a' has neither an input `document` nor `opinion` \(it has: text\)",
     ):
         extracted(Item(id="a", text="t"))
 
@@ -296,7 +347,9 @@ def test_what_cannot_be_read_is_a_failure_with_its_reason(
     )
     outcome = extracted(item)
     assert (
-        isinstance(outcome, Failure) and outcome.reason == "unparseable" and said in outcome.message
+        isinstance(outcome, Failure)
+        and outcome.reason == "unparseable"
+        and said in outcome.message
     )
 
 
@@ -314,7 +367,9 @@ def test_the_command_writes_texts_and_a_table_and_goes_on_past_what_fails(
     assert written.startswith("On day 20")
     assert read(texts / "notes.txt") == "# Notes\n"
     row = next(
-        line for line in capsys.readouterr().out.splitlines() if line.startswith("opinion.pdf")
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("opinion.pdf")
     )
     assert row.split()[:5] == ["opinion.pdf", "3", str(len(written.split())), "6", "0"]
     main(["extract", str(short)])
@@ -336,7 +391,9 @@ def refused(capsys: Capture, *arguments: Path | str) -> tuple[object, str, str]:
 def test_the_command_overwrites_nothing_unasked(short: Path, capsys: Capture) -> None:
     text = short.with_suffix(".txt")
     text.write_text("my own notes\n")
-    assert "opinion.txt is there already, with another text" in refused(capsys, short)[2]
+    assert (
+        "opinion.txt is there already, with another text" in refused(capsys, short)[2]
+    )
     assert read(text) == "my own notes\n"
     main(["extract", str(short), "--overwrite"])
     main(["extract", str(short)])  # the same text again is no conflict

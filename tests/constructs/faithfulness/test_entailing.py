@@ -31,7 +31,9 @@ ITEM = Item(id="a", inputs={"summary": "s", "reference": "r"})
 def _head(features: np.ndarray, labels: Sequence[str]) -> np.ndarray:
     """Weights by which the features of the obvious pairs give their labels, in the model's own
     order."""
-    wanted = 9.0 * np.array([[label == pair[2] for label in labels] for pair in OBVIOUS])
+    wanted = 9.0 * np.array(
+        [[label == pair[2] for label in labels] for pair in OBVIOUS]
+    )
     return np.linalg.lstsq(features, wanted, rcond=None)[0]
 
 
@@ -45,7 +47,12 @@ def onnx_model(
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
     words = sorted(
-        {word for pair in OBVIOUS for text in pair[:2] for word in text.replace(".", " .").split()}
+        {
+            word
+            for pair in OBVIOUS
+            for text in pair[:2]
+            for word in text.replace(".", " .").split()
+        }
     )
     vocabulary = {word: n for n, word in enumerate(["[PAD]", "[UNK]", "[SEP]", *words])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
@@ -53,7 +60,9 @@ def onnx_model(
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A [SEP]", pair="$A [SEP] $B:1 [SEP]:1", special_tokens=[("[SEP]", 2)]
     )
-    table = np.random.default_rng(0).normal(size=(len(vocabulary), 64)).astype(np.float32)
+    table = (
+        np.random.default_rng(0).normal(size=(len(vocabulary), 64)).astype(np.float32)
+    )
     table[0] = 0
     encoded = tokenizer.encode_batch([pair[:2] for pair in OBVIOUS])
     head = _head(np.array([table[each.ids].sum(axis=0) for each in encoded]), labels)
@@ -71,7 +80,9 @@ def onnx_model(
     taken = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "t"])]
     given = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 3])]
     graph = helper.make_graph(nodes, "tiny", taken, given, held)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9
+    )
     folder.mkdir()
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -109,7 +120,10 @@ def torch_model(
     model = transformers.BertForSequenceClassification(config).eval()
     with torch.no_grad():
         given = tokenizer(
-            [p[0] for p in OBVIOUS], [p[1] for p in OBVIOUS], padding=True, return_tensors="pt"
+            [p[0] for p in OBVIOUS],
+            [p[1] for p in OBVIOUS],
+            padding=True,
+            return_tensors="pt",
         )
         features = model.bert(**given).pooler_output.double().numpy()
         model.classifier.weight.copy_(torch.tensor(_head(features, labels).T))
@@ -168,26 +182,36 @@ def test_a_model_with_wrong_labels_is_refused(
     ],
 )
 def test_labels_that_are_not_one_each_are_refused(names: dict[int, str]) -> None:
-    with pytest.raises(ConfigError, match="it needs entailment, neutral and contradiction"):
+    with pytest.raises(
+        ConfigError, match="it needs entailment, neutral and contradiction"
+    ):
         order_of(names, "m")
 
 
 def test_a_folder_without_a_model_and_a_broken_graph_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"`nli.path` is .*(needs transformers|cannot be loaded)"):
+    with pytest.raises(
+        ConfigError, match=r"`nli.path` is .*(needs transformers|cannot be loaded)"
+    ):
         Entailing(str(tmp_path)).probabilities([("a", "b")])
     (onnx_model(tmp_path / "m") / "model.onnx").write_bytes(b"no graph")
     with pytest.raises(ConfigError, match="which cannot be loaded"):
         Entailing(str(tmp_path / "m")).probabilities([("a", "b")])
 
 
-def test_a_sentence_is_contradicted_if_any_of_the_summary_contradicts_it(tmp_path: Path) -> None:
+def test_a_sentence_is_contradicted_if_any_of_the_summary_contradicts_it(
+    tmp_path: Path,
+) -> None:
     path, prompt = str(onnx_model(tmp_path / "m")), Prompt(id="p", language="en")
     order = "The judge signed the order."
     sides = Sides(["The door is open.", order], [order, "The door is closed."])
     found: Any = asyncio.run(
         DebertaEntailment(MiniLMEmbeddings(), prompt, path).compare(ITEM, sides)
     )
-    assert found[0].contradicted and found[0].match == 1 and found[0].numbers["contradiction"] > 0.9
+    assert (
+        found[0].contradicted
+        and found[0].match == 1
+        and found[0].numbers["contradiction"] > 0.9
+    )
     nearest = DebertaEntailment(MiniLMEmbeddings(), prompt, path, nearest=1)
     found = asyncio.run(nearest.compare(ITEM, sides))
     assert [each.match for each in found] == [1, 0]

@@ -9,7 +9,15 @@ from benchmarks.entailment import Pair, fitted, overlap, pairs, threshold
 from undogmatic.datasets.rows import json_lines
 from undogmatic.safety.paths import data_folder
 
-CONTRADICTED = {"outcome", "party", "negation", "number", "quantifier", "modality", "date"}
+CONTRADICTED = {
+    "outcome",
+    "party",
+    "negation",
+    "number",
+    "quantifier",
+    "modality",
+    "date",
+}
 
 
 def rows() -> list[dict[str, str]]:
@@ -27,7 +35,9 @@ def test_every_pair_is_told_once_and_no_author_or_premise_is_in_both_splits() ->
         assert all(len(found) == 1 for found in splits.values())
 
 
-def test_a_kind_of_contradiction_is_a_contradiction_in_both_languages_and_splits() -> None:
+def test_a_kind_of_contradiction_is_a_contradiction_in_both_languages_and_splits() -> (
+    None
+):
     for row in rows():
         expected = "contradicted" if row["kind"] in CONTRADICTED else row["kind"]
         assert row["label"] == expected, row["id"]
@@ -47,7 +57,9 @@ def test_a_development_pair_is_judged_by_fits_without_its_author() -> None:
     parts, truth = np.repeat("development", 90), rng.random(90) < 0.5
     # the first feature is the answer in a's pairs alone, and its contrary in the others'
     told = np.where(authors == "a", truth, ~truth).astype(float)[:, None]
-    assert roughly_right(fitted(told, truth, parts, authors), truth, authors == "a") == 0
+    assert (
+        roughly_right(fitted(told, truth, parts, authors), truth, authors == "a") == 0
+    )
 
 
 def roughly_right(chances: np.ndarray, truth: np.ndarray, inside: np.ndarray) -> float:
@@ -56,7 +68,9 @@ def roughly_right(chances: np.ndarray, truth: np.ndarray, inside: np.ndarray) ->
 
 def test_overlap_sees_a_number_that_the_premise_does_not_have() -> None:
     same, other = (
-        Pair("The fine is 20 euros.", f"The fine is {n} euros.", False, "a", "test", "en")
+        Pair(
+            "The fine is 20 euros.", f"The fine is {n} euros.", False, "a", "test", "en"
+        )
         for n in (20, 30)
     )
     first, second = overlap([same, other])

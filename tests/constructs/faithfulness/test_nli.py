@@ -53,11 +53,15 @@ FILLER = (
 
 
 def item(summary: str, reference: str | None = REFERENCE, name: str = "c/s") -> Item:
-    inputs = {"summary": summary} | ({} if reference is None else {"reference": reference})
+    inputs = {"summary": summary} | (
+        {} if reference is None else {"reference": reference}
+    )
     return Item(id=name, inputs=inputs, pair=name.split("/", maxsplit=1)[0])
 
 
-def judged(summary: str, *overrides: str, reference: str | None = REFERENCE) -> dict[str, Judgment]:
+def judged(
+    summary: str, *overrides: str, reference: str | None = REFERENCE
+) -> dict[str, Judgment]:
     found = judge_items([item(summary, reference)], ["rubric=faithfulness", *overrides])
     return {judgment.criterion: judgment for judgment in found}
 
@@ -80,16 +84,24 @@ def test_coverage_is_the_share_of_the_reference_that_is_said_by_the_config_s_thr
     None
 ):
     whole = judged(GOOD, "judge=coverage")["coverage"]
-    half = judged("No rent was paid while the heating was broken.", "judge=coverage")["coverage"]
+    half = judged("No rent was paid while the heating was broken.", "judge=coverage")[
+        "coverage"
+    ]
     assert (whole.score, half.score) == (1, 0.25)
     table = sentence_rows(half)
     assert [row["covered"] for row in table] == [True, False, False, False]
     assert table[0]["best_match"].startswith("No rent") and table[0]["similarity"] > 0.5
     assert whole.provenance.model == "all-MiniLM-L6-v2-int8"
     same = "The tenant stopped paying rent because the heating had failed."
-    strict = judged(same, "judge=coverage", "judge.threshold=1", reference=same)["coverage"]
+    strict = judged(same, "judge=coverage", "judge.threshold=1", reference=same)[
+        "coverage"
+    ]
     loose = judged(
-        same, "judge=coverage", "judge.threshold=0.999", "judge.inclusive=true", reference=same
+        same,
+        "judge=coverage",
+        "judge.threshold=0.999",
+        "judge.inclusive=true",
+        reference=same,
     )["coverage"]
     assert loose.score == 1
     assert strict.provenance.program_hash != loose.provenance.program_hash
@@ -103,7 +115,9 @@ def test_nli_by_rules_finds_the_turned_outcome_says_by_which_rule_and_filler_doe
     row = sentence_rows(turned)[2]
     assert row["label"] == "contradiction" and row["kind"] == "outcome"
     assert "'affirmed'" in row["why"] and "'reversed'" in row["why"]
-    assert isinstance(turned.outcome, Verdict) and turned.outcome.issues == (row["why"],)
+    assert isinstance(turned.outcome, Verdict) and turned.outcome.issues == (
+        row["why"],
+    )
     for summary, plain in ((GOOD, good), (TURNED, turned)):
         assert judged(summary + FILLER, "judge=nli")["nli"].score == plain.score
 
@@ -113,7 +127,8 @@ def test_bucket_rules_give_the_severity_of_the_gravest_fault() -> None:
         found = judged(summary, "judge=bucket_rules")
         assert list(found) == ["factual_accuracy", "completeness"]
         assert all(
-            j.score == pytest.approx(float(details(j)["bucket"]) / 5) for j in found.values()
+            j.score == pytest.approx(float(details(j)["bucket"]) / 5)
+            for j in found.values()
         )
         return [float(details(judgment)["bucket"]) for judgment in found.values()]
 
@@ -135,7 +150,12 @@ def test_an_item_without_what_is_compared_fails_and_is_no_number(judge: str) -> 
 
 ANSWER: dict[str, Any] = {
     "errors": [
-        {"quote": "affirmed, 5-4", "problem": "the vote", "correct": "6-3", "severity": "minor"},
+        {
+            "quote": "affirmed, 5-4",
+            "problem": "the vote",
+            "correct": "6-3",
+            "severity": "minor",
+        },
         {
             "quote": "the moon is cheese",
             "problem": "invented",
@@ -159,12 +179,14 @@ def by_model(
     provenance = Provenance(
         model="", readout="", prompt="", prompt_hash="", program_hash="", config_hash=""
     )
-    bench = Bench(build(config["prompt"], "prompt"), build(config["rubric"], "rubric"), provenance)
+    bench = Bench(
+        build(config["prompt"], "prompt"), build(config["rubric"], "rubric"), provenance
+    )
     asker = bench.words(*answers)
     if nli:
-        asker.wordings = yaml.safe_load((conf_folder() / "nli/llm.yaml").read_text("utf-8"))[
-            "wordings"
-        ]
+        asker.wordings = yaml.safe_load(
+            (conf_folder() / "nli/llm.yaml").read_text("utf-8")
+        )["wordings"]
     judge = NliJudge(LlmEntailment(asker)) if nli else BucketJudge(asker)
     judge.judge_by(bench.rubric)
     with dspy.context(lm=LanguageModel(bench.chat)):
@@ -175,14 +197,19 @@ def test_a_models_buckets_come_with_its_errors_and_omissions_and_words_in_their_
     None
 ):
     (accuracy, completeness), chat = by_model(ANSWER)
-    assert [accuracy.criterion, completeness.criterion] == ["factual_accuracy", "completeness"]
+    assert [accuracy.criterion, completeness.criterion] == [
+        "factual_accuracy",
+        "completeness",
+    ]
     assert [accuracy.score, completeness.score] == pytest.approx([0.6, 0.8])
     assert [details(accuracy)["bucket"], details(completeness)["bucket"]] == [3, 4]
     errors = json.loads(str(details(accuracy)["errors"]))
     assert [row["quote_found"] for row in errors] == [True, False]
     assert isinstance(accuracy.outcome, Verdict) and accuracy.outcome.review
     assert "does not stand in the summary" in accuracy.outcome.issues[-1]
-    assert json.loads(str(details(completeness)["omissions"])) == [{"omission": "the concurrence"}]
+    assert json.loads(str(details(completeness)["omissions"])) == [
+        {"omission": "the concurrence"}
+    ]
     system = chat.requests[0]["system"]
     assert (
         "2 = the holding is missing, or the outcome is reversed" in system
@@ -192,7 +219,9 @@ def test_a_models_buckets_come_with_its_errors_and_omissions_and_words_in_their_
         "(a dissent" not in system
         and "Judged summary:" in chat.requests[0]["messages"][-1]["content"]
     )
-    assert failure(by_model("I would say four out of five.")[0][0]).reason == "unparseable"
+    assert (
+        failure(by_model("I would say four out of five.")[0][0]).reason == "unparseable"
+    )
     assert by_model(ANSWER | {"completeness": 9}, ANSWER, language="pt")[0][
         1
     ].score == pytest.approx(0.8)
@@ -209,7 +238,9 @@ def test_a_models_buckets_come_with_its_errors_and_omissions_and_words_in_their_
         ({"omissions": None}, "unparseable"),
     ],
 )
-def test_an_answer_off_the_buckets_fails_as_what_it_is(change: dict[str, Any], reason: str) -> None:
+def test_an_answer_off_the_buckets_fails_as_what_it_is(
+    change: dict[str, Any], reason: str
+) -> None:
     judgments, chat = by_model(ANSWER | change)
     assert [failure(judgment).reason for judgment in judgments] == [reason, reason]
     assert failure(judgments[0]).raw is not None
@@ -244,7 +275,9 @@ def test_a_models_contradictions_count_per_sentence_and_one_on_no_list_makes_the
     assert (row["label"], row["kind"]) == ("contradiction", "vote")
     assert "3. By a vote of 5-4" in chat.requests[0]["messages"][-1]["content"]
     assert by_model({"contradictions": []}, nli=True)[0][0].score == 1
-    (judgment,), _ = by_model({"contradictions": [named[0] | {"reference": 9}]}, nli=True)
+    (judgment,), _ = by_model(
+        {"contradictions": [named[0] | {"reference": 9}]}, nli=True
+    )
     assert (
         failure(judgment).reason == "unparseable"
         and "sentences 1 to 4" in failure(judgment).message
@@ -255,7 +288,9 @@ def test_a_models_contradictions_count_per_sentence_and_one_on_no_list_makes_the
 def test_who_needs_words_says_so_to_a_model_that_gives_numbers(choice: str) -> None:
     with pytest.raises(ConfigError):
         Recipe(
-            compose_config(["rubric=faithfulness", "judge=nli", choice, "model=patterns"])
+            compose_config(
+                ["rubric=faithfulness", "judge=nli", choice, "model=patterns"]
+            )
         ).build()
 
 
@@ -263,9 +298,13 @@ def test_models_and_means_of_entailment_judge_side_by_side_and_the_pillars_share
     None
 ):
     server = "model: openai_compatible, api_base: 'http://127.0.0.1:1/v1'"
-    two = ", ".join(f"{{judge: bucket, model: {{{server}, name: {name}}}}}" for name in ("a", "b"))
+    two = ", ".join(
+        f"{{judge: bucket, model: {{{server}, name: {name}}}}}" for name in ("a", "b")
+    )
     parts = Recipe(
-        compose_config(["rubric=faithfulness", f"judges=[nli, coverage, bucket_rules, {two}]"])
+        compose_config(
+            ["rubric=faithfulness", f"judges=[nli, coverage, bucket_rules, {two}]"]
+        )
     ).build()
     assert [step.name for step in parts.judges] == [
         "nli",
@@ -283,9 +322,17 @@ def test_models_and_means_of_entailment_judge_side_by_side_and_the_pillars_share
     assert len({step.provenance.program_hash for step in parts.judges}) == 2
 
 
-def test_a_run_over_a_file_of_summaries_needs_no_key_and_counts_what_fails(tmp_path: Path) -> None:
+def test_a_run_over_a_file_of_summaries_needs_no_key_and_counts_what_fails(
+    tmp_path: Path,
+) -> None:
     rows = [
-        {"id": "c1/a", "pair": "c1", "summary": GOOD, "reference": REFERENCE, "system": "a"},
+        {
+            "id": "c1/a",
+            "pair": "c1",
+            "summary": GOOD,
+            "reference": REFERENCE,
+            "system": "a",
+        },
         {
             "id": "c1/b",
             "pair": "c1",
@@ -303,7 +350,9 @@ def test_a_run_over_a_file_of_summaries_needs_no_key_and_counts_what_fails(tmp_p
         "dataset=texts",
         f"dataset.path={file}",
     ]
-    config = compose_config([*overrides, "analysis=none", "tracking=none", "engine.max_failures=1"])
+    config = compose_config(
+        [*overrides, "analysis=none", "tracking=none", "engine.max_failures=1"]
+    )
     run_experiment(config, CHOSEN, tmp_path / "run")
     found = list(read_records(tmp_path / "run" / "judgments.jsonl", Judgment))
     assert len(found) == 3 * 4
@@ -316,7 +365,8 @@ def test_columns_that_a_rubric_lets_items_lack_are_inputs_where_they_are_filled(
     tmp_path: Path,
 ) -> None:
     file = put(
-        tmp_path / "mine.csv", "id,summary,reference,opinion,system\na,S.,R.,O.,x\nb,S.,,,y\n"
+        tmp_path / "mine.csv",
+        "id,summary,reference,opinion,system\na,S.,R.,O.,x\nb,S.,,,y\n",
     )
     items = TextsDataset(
         str(file), ["summary", "reference"], optional=["reference", "opinion"]

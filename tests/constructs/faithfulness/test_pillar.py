@@ -14,7 +14,11 @@ from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import conf_folder
 
 PAGE = (conf_folder().parent / "docs" / "faithfulness.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+FILES = dict(
+    re.findall(
+        r"^\*\*`(.+?)`\*\*\n\n```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+    )
+)
 
 
 def run(folder: Path, *words: str) -> str:
@@ -24,14 +28,23 @@ def run(folder: Path, *words: str) -> str:
     return (folder / "out" / "judgments.jsonl").read_text(encoding="utf-8")
 
 
-def test_a_fourth_pillar_is_three_files_and_counts_in_the_composite(tmp_path: Path) -> None:
+def test_a_fourth_pillar_is_three_files_and_counts_in_the_composite(
+    tmp_path: Path,
+) -> None:
     for name, content in FILES.items():
         put(tmp_path / name, content)
     put(tmp_path / "undogmatic.toml", 'conf = "my/conf"\nmodules = ["my"]\n')
-    few = ["run.limit=2", "tracking=none", "dataset.document=document", "hydra.run.dir=out"]
+    few = [
+        "run.limit=2",
+        "tracking=none",
+        "dataset.document=document",
+        "hydra.run.dir=out",
+    ]
     three = ["judges=[nli,coverage,bucket_rules]", "analysis=composite"]
     before = run(tmp_path, "run", "experiment=faithfulness", *three, *few)
-    (line,) = (line.strip() for line in PAGE.splitlines() if "analysis=four_pillars" in line)
+    (line,) = (
+        line.strip() for line in PAGE.splitlines() if "analysis=four_pillars" in line
+    )
     words = [word.strip("'") for word in line.split()[1:]]
     assert run(tmp_path, *words, *few[:3], "run.resume=out").startswith(before)
     items = pd.read_csv(tmp_path / "out" / "items_composite.csv")
@@ -41,13 +54,17 @@ def test_a_fourth_pillar_is_three_files_and_counts_in_the_composite(tmp_path: Pa
     assert items["composite"].tolist() == pytest.approx(composite.tolist(), abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["faithfulness", "faithfulness_medicine", "faithfulness_research"])
+@pytest.mark.parametrize(
+    "name", ["faithfulness", "faithfulness_medicine", "faithfulness_research"]
+)
 def test_a_domain_is_a_file_that_says_what_each_bucket_stands_for(name: str) -> None:
     rubric = build(compose_config([f"rubric={name}"])["rubric"], "rubric")
     for language in ("en", "pt"):
         told = severities(rubric, language)
         meanings = rubric.wordings[language].meanings
-        assert list(told.values()) == list(meanings[1:]) and len(set(told.values())) == 5
+        assert (
+            list(told.values()) == list(meanings[1:]) and len(set(told.values())) == 5
+        )
     judge = "judge=bucket model=gpt prompt=minimal_en".split()
     compose_config([f"rubric={name}", *judge])
 

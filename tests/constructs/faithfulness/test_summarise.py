@@ -53,7 +53,11 @@ def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def served(stub: StubServer, name: str, **more: Any) -> dict[str, Any]:
-    return {"model": "openai_compatible", "api_base": f"{stub.url}/v1", "name": name} | more
+    return {
+        "model": "openai_compatible",
+        "api_base": f"{stub.url}/v1",
+        "name": name,
+    } | more
 
 
 def config(
@@ -89,11 +93,15 @@ def config(
 
 
 def made(folder: Path) -> dict[str, dict[str, Any]]:
-    return {line["item_id"]: line for line in rows_in(folder / "steps" / "summarise.jsonl")}
+    return {
+        line["item_id"]: line for line in rows_in(folder / "steps" / "summarise.jsonl")
+    }
 
 
 def errors(folder: Path) -> dict[str, str]:
-    rows = csv.DictReader((folder / "scores.csv").read_text(encoding="utf-8").splitlines())
+    rows = csv.DictReader(
+        (folder / "scores.csv").read_text(encoding="utf-8").splitlines()
+    )
     return {row["item_id"]: row["error"] for row in rows}
 
 
@@ -101,28 +109,38 @@ def test_every_text_is_summarised_by_every_model_under_its_name_and_licence(
     tmp_path: Path, stub: StubServer
 ) -> None:
     run_experiment(config("lead", served(stub, "one")), CHOICES, tmp_path / "out")
-    assert errors(tmp_path / "out") == dict.fromkeys(("a/lead", "a/one", "b/lead", "b/one"), "")
+    assert errors(tmp_path / "out") == dict.fromkeys(
+        ("a/lead", "a/one", "b/lead", "b/one"), ""
+    )
     (item,) = made(tmp_path / "out")["a/one"]["outcome"]["items"]
     assert (item["id"], item["pair"], item["parent"]) == ("a/one", "a", "a/one")
     assert item["maker"].startswith("summarise by one@")
     assert (
-        list(item["inputs"]) == ["summary", "opinion"] and item["inputs"]["opinion"] == CASES["a"]
+        list(item["inputs"]) == ["summary", "opinion"]
+        and item["inputs"]["opinion"] == CASES["a"]
     )
-    assert item["metadata"] == {"case": "a", "system": "one", "word_count": 12, "parts": 1}
+    assert item["metadata"] == {
+        "case": "a",
+        "system": "one",
+        "word_count": 12,
+        "parts": 1,
+    }
     (call,) = made(tmp_path / "out")["a/one"]["calls"]
     assert "Summarise this judicial decision" in json.dumps(call["request"])
     assert CASES["a"] in call["request"]["messages"][1]["content"]
     assert not made(tmp_path / "out")["a/lead"]["calls"]
-    assert "The model lead is part of this project" in (tmp_path / "out" / "report.md").read_text(
-        encoding="utf-8"
-    )
+    assert "The model lead is part of this project" in (
+        tmp_path / "out" / "report.md"
+    ).read_text(encoding="utf-8")
 
 
 def test_a_text_is_asked_about_in_its_language_or_else_in_that_of_the_prompt(
     tmp_path: Path, stub: StubServer
 ) -> None:
     given = config(
-        served(stub, "one"), overrides=("prompt=anchored_pt",), languages=("en-GB", "fr")
+        served(stub, "one"),
+        overrides=("prompt=anchored_pt",),
+        languages=("en-GB", "fr"),
     )
     run_experiment(given, CHOICES, tmp_path / "out")
     asked = {
@@ -137,7 +155,9 @@ def test_a_text_is_asked_about_in_its_language_or_else_in_that_of_the_prompt(
         Recipe(config("lead", language="fr")).build()
 
 
-BLANK = {"choices": [{"message": {"content": '{"summary": "  "}'}, "finish_reason": "stop"}]}
+BLANK = {
+    "choices": [{"message": {"content": '{"summary": "  "}'}, "finish_reason": "stop"}]
+}
 
 
 @pytest.mark.parametrize(
@@ -155,7 +175,9 @@ def test_a_model_that_fails_is_a_failure_of_its_own_summary_alone(
 ) -> None:
     with StubServer(faults={"licence": fault}) as bad, StubServer() as good:
         run_experiment(
-            config("lead", served(bad, "bad"), served(good, "good")), CHOICES, tmp_path / "out"
+            config("lead", served(bad, "bad"), served(good, "good")),
+            CHOICES,
+            tmp_path / "out",
         )
     expected = dict.fromkeys(("a/lead", "a/good", "b/lead", "b/bad", "b/good"), "") | {
         "a/bad": reason
@@ -170,7 +192,9 @@ def test_a_stopped_run_asks_nothing_twice_and_makes_again_what_a_kill_tore_off(
     def again(*more: str) -> None:
         given = ("engine.cache=false", "engine.concurrency=1", *more)
         run_experiment(
-            config("lead", served(stub, "one"), overrides=given), CHOICES, tmp_path / "out"
+            config("lead", served(stub, "one"), overrides=given),
+            CHOICES,
+            tmp_path / "out",
         )
 
     with pytest.raises(BudgetExceeded):
@@ -178,7 +202,9 @@ def test_a_stopped_run_asks_nothing_twice_and_makes_again_what_a_kill_tore_off(
     assert len(stub.requests) == 1
     again()
     assert len(stub.requests) == 2
-    assert errors(tmp_path / "out") == dict.fromkeys(("a/lead", "a/one", "b/lead", "b/one"), "")
+    assert errors(tmp_path / "out") == dict.fromkeys(
+        ("a/lead", "a/one", "b/lead", "b/one"), ""
+    )
     again()
     assert len(stub.requests) == 2
     given, path = (
@@ -199,15 +225,20 @@ LONG = "\n\n".join(
 )
 
 
-def test_a_text_longer_than_the_context_is_read_in_parts(tmp_path: Path, stub: StubServer) -> None:
+def test_a_text_longer_than_the_context_is_read_in_parts(
+    tmp_path: Path, stub: StubServer
+) -> None:
     given = config(served(stub, "one"), texts={"long": LONG}, words=100, context=4_000)
     run_experiment(given, CHOICES, tmp_path / "out")
     (item,) = made(tmp_path / "out")["long/one"]["outcome"]["items"]
     asked = [request.text for request in stub.requests]
     parts = item["metadata"]["parts"]
     assert parts >= 3 and len(asked) == parts + 1
-    assert "\n\n".join(asked[:parts]) == LONG  # every paragraph was read, once, in order
-    assert asked[-1] == "\n\n".join(f"{' '.join(part.split()[:12])}." for part in asked[:parts])
+    # every paragraph was read, once, in order
+    assert "\n\n".join(asked[:parts]) == LONG
+    assert asked[-1] == "\n\n".join(
+        f"{' '.join(part.split()[:12])}." for part in asked[:parts]
+    )
     assert max(len(json.dumps(request.body)) for request in stub.requests) / 3 < 4_000
     systems = [request.body["messages"][0]["content"] for request in stub.requests]
     assert all("one part of a longer" in said for said in systems[:parts])
@@ -246,11 +277,14 @@ def test_long_notes_are_summarised_in_turn_an_endless_text_fails_and_of_a_base_m
     found = summary(GoesOn(), " ".join(["word"] * 3_000), 8_000)
     assert found.parts == 4
     assert (
-        found.summary == "In summary, in this decision the court upheld the order. It gave reasons."
+        found.summary
+        == "In summary, in this decision the court upheld the order. It gave reasons."
     )
 
 
-@pytest.mark.parametrize("text", [LONG, "word " * 5_000, "x" * 9_000, "One sentence. " * 900])
+@pytest.mark.parametrize(
+    "text", [LONG, "word " * 5_000, "x" * 9_000, "One sentence. " * 900]
+)
 def test_pieces_fit_and_lose_nothing(text: str) -> None:
     count = lambda piece: -(-len(piece.encode()) // 3)  # noqa: E731
     pieces = summarise.divided(text, 500, count)
@@ -259,7 +293,9 @@ def test_pieces_fit_and_lose_nothing(text: str) -> None:
     assert len(pieces) <= 2 * count(text) / 500 + 1
 
 
-def test_the_lead_is_the_first_sentences_and_the_centroid_the_middle_without_repetition() -> None:
+def test_the_lead_is_the_first_sentences_and_the_centroid_the_middle_without_repetition() -> (
+    None
+):
     text = (
         "The harbour board refused a licence to the trader. "
         * 2
@@ -284,15 +320,22 @@ def test_what_cannot_be_used_is_named_and_a_context_with_no_room_ends_the_run(
     tmp_path: Path, stub: StubServer
 ) -> None:
     for models, said in (
-        (["lead", "gtp"], r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt"),
+        (
+            ["lead", "gtp"],
+            r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt",
+        ),
         ([], r"`steps\[0\]\.models` names no model"),
         (["lead", "lead"], "lead is named twice"),
         (["patterns"], "patterns-2 writes no text"),
     ):
         with pytest.raises(ConfigError, match=said):
             Recipe(config(*models)).build()
-    with pytest.raises(ConfigError, match=r"has a context of 1,000 tokens.*too few remain"):
-        run_experiment(config(served(stub, "one"), context=1_000), CHOICES, tmp_path / "out")
+    with pytest.raises(
+        ConfigError, match=r"has a context of 1,000 tokens.*too few remain"
+    ):
+        run_experiment(
+            config(served(stub, "one"), context=1_000), CHOICES, tmp_path / "out"
+        )
     with pytest.raises(DataError, match="has no input `judgment` to summarise"):
         run_experiment(config("lead", text="judgment"), CHOICES, tmp_path / "other")
 
@@ -321,8 +364,13 @@ def test_other_models_or_other_words_are_another_run(stub: StubServer) -> None:
 def test_systems_are_told_apart_by_server_if_need_be_and_a_listed_model_declares_its_context(
     stub: StubServer,
 ) -> None:
-    one, other = ChatModel("m", f"{stub.url}/v1"), ChatModel("m", "http://localhost:9/v1")
-    wordings = {"en": SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])}
+    one, other = (
+        ChatModel("m", f"{stub.url}/v1"),
+        ChatModel("m", "http://localhost:9/v1"),
+    )
+    wordings = {
+        "en": SummaryWording(**plain("step", "summarise", "step")["wordings"]["en"])
+    }
     assert list(SummariseStep([one], wordings).systems) == ["m"]
     assert list(SummariseStep([one, other, LeadModel()], wordings).systems) == [
         one.name,

@@ -10,20 +10,28 @@ import pytest
 import yaml
 
 from tests.conftest import put, rows_in
-from undogmatic.constructs.faithfulness.taxonomy import OTHER, QuoteClasses, QuotesDataset, quotes
+from undogmatic.constructs.faithfulness.taxonomy import (
+    OTHER,
+    QuoteClasses,
+    QuotesDataset,
+    quotes,
+)
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
 from undogmatic.safety.secrets import redacted
 
 RULES = QuoteClasses()
 OTHERS = (
-    Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "faith"
+    Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    / "faith"
 )
 """Quotes that real judges made, with the classes that others gave them; they are no part of the
 project."""
 
 
-QUOTES = yaml.safe_load(Path(__file__).with_name("quotes.yaml").read_text(encoding="utf-8"))
+QUOTES = yaml.safe_load(
+    Path(__file__).with_name("quotes.yaml").read_text(encoding="utf-8")
+)
 TEXTS = [
     (kind, name, text)
     for kind, classes in QUOTES.items()
@@ -45,12 +53,19 @@ def rules(text: str) -> QuoteClasses:
 
 
 def test_the_order_of_the_rules_decides() -> None:
-    ordered = rules("errors: [{class: one, any: [a]}, {class: two, any: [b]}]\nomissions: []\n")
-    assert [ordered.classify("errors", text) for text in ("ab", "B", "c")] == ["one", "two", OTHER]
+    ordered = rules(
+        "errors: [{class: one, any: [a]}, {class: two, any: [b]}]\nomissions: []\n"
+    )
+    assert [ordered.classify("errors", text) for text in ("ab", "B", "c")] == [
+        "one",
+        "two",
+        OTHER,
+    ]
 
 
 @pytest.mark.parametrize(
-    "text", ["errors: []\n", "errors: [{class: a, any: ['(']}]\nomissions: []\n", "- 1\n"]
+    "text",
+    ["errors: []\n", "errors: [{class: a, any: ['(']}]\nomissions: []\n", "- 1\n"],
 )
 def test_broken_rules_are_named(text: str) -> None:
     with pytest.raises(ConfigError, match=r"rules\.yaml: no rules"):
@@ -64,10 +79,21 @@ def test_quotes_are_texts_or_objects_and_a_class_is_no_word_of_theirs() -> None:
         "severity": "Major",
         "primary_category": "dissent",
     }
-    details = {"errors": json.dumps([entry]), "omissions": json.dumps(["the vote", " "])}
+    details = {
+        "errors": json.dumps([entry]),
+        "omissions": json.dumps(["the vote", " "]),
+    }
     error, omission = quotes(details, ["primary_category"])
-    assert (error.text, error.severity, error.given) == ("won | lost", "Major", "dissent")
-    assert (omission.kind, omission.text, omission.given) == ("omissions", "the vote", None)
+    assert (error.text, error.severity, error.given) == (
+        "won | lost",
+        "Major",
+        "dissent",
+    )
+    assert (omission.kind, omission.text, omission.given) == (
+        "omissions",
+        "the vote",
+        None,
+    )
     assert quotes({"errors": 3.0}) == []
 
 
@@ -131,14 +157,18 @@ def test_a_journal_without_quotes_and_another_file_are_named(
         quoted(row)
 
 
-@pytest.mark.skipif(not OTHERS.is_dir(), reason="the quotes of others are not part of the project")
+@pytest.mark.skipif(
+    not OTHERS.is_dir(), reason="the quotes of others are not part of the project"
+)
 def test_classes_of_quotes_that_real_judges_made() -> None:
     """Of 49 that others call a fabricated precedent nearly all merely stand nowhere in the
     reference (names, dates, facts); five name a citation or a statute."""
     found: Counter[tuple[str, str]] = Counter()
     for row in rows_in(OTHERS / "taxonomy_errors.jsonl"):
         text = " | ".join(
-            row[field] for field in ("error_quote", "issue", "correct_info") if row[field]
+            row[field]
+            for field in ("error_quote", "issue", "correct_info")
+            if row[field]
         )
         found[row["primary_category"], RULES.classify("errors", text)] += 1
     unsupported = ("fabricated_citation", "invented_detail")
@@ -146,4 +176,6 @@ def test_classes_of_quotes_that_real_judges_made() -> None:
     assert found["fabricated_precedent", "fabricated_citation"] == 5
     assert found["wrong_holding", "wrong_holding"] == 3
     assert sum(n for (_, ours), n in found.items() if ours == "wrong_holding") == 3
-    assert sum(n for (_, ours), n in found.items() if ours == "fabricated_citation") <= 7
+    assert (
+        sum(n for (_, ours), n in found.items() if ours == "fabricated_citation") <= 7
+    )

@@ -24,18 +24,23 @@ RUBRIC = build(plain("rubric", "gating", "rubric"), "rubric")
 Says = Callable[[Item], float | None]
 
 
-def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one") -> RunEvidence:
+def judged(
+    items: Sequence[Item], criteria: dict[str, Says], judge: str = "one"
+) -> RunEvidence:
     """A run in which a judge says these things of the items; None is a failure."""
     judgments = []
     for item in items:
         for criterion, says in criteria.items():
             score = None if "defect" in item.metadata else says(item)
             failure = Failure(
-                reason="input" if "defect" in item.metadata else "unparseable", message="no"
+                reason="input" if "defect" in item.metadata else "unparseable",
+                message="no",
             )
             outcome: Any = failure if score is None else Verdict(score=score)
             where = {"item_id": item.id, "judge": judge, "criterion": criterion}
-            judgments.append(Judgment(outcome=outcome, cost=Cost(), provenance=ORIGIN, **where))
+            judgments.append(
+                Judgment(outcome=outcome, cost=Cost(), provenance=ORIGIN, **where)
+            )
     return RunEvidence(tabulate(items, judgments, 1), RUBRIC)
 
 
@@ -50,13 +55,20 @@ def items() -> list[Item]:
 
 def noisy_f1(item: Item) -> float:
     return float(
-        np.clip(10 * item.metadata["automatic_f1"] + random.Random(item.id).gauss(0, 0.3), 0, 10)
+        np.clip(
+            10 * item.metadata["automatic_f1"] + random.Random(item.id).gauss(0, 0.3),
+            0,
+            10,
+        )
     )
 
 
 def test_a_judge_that_follows_f1_is_believed(items: list[Item]) -> None:
     result = found(
-        judged(items, {"overall": noisy_f1, "completeness": lambda i: 10 * i.metadata["recall"]})
+        judged(
+            items,
+            {"overall": noisy_f1, "completeness": lambda i: 10 * i.metadata["recall"]},
+        )
     )
     assert result.standing == "supported" and result.verdict is not None
     assert result.headline is not None and result.metrics[result.headline] > 0.9
@@ -64,7 +76,8 @@ def test_a_judge_that_follows_f1_is_believed(items: list[Item]) -> None:
     assert tracking.loc["completeness", "mae"] == pytest.approx(0)
     assert tracking.loc["completeness", "low"] > 0.5
     assert (
-        result.metrics["gating.malformed"] == 7 and result.metrics["gating.defect.truncated"] == 2
+        result.metrics["gating.malformed"] == 7
+        and result.metrics["gating.defect.truncated"] == 2
     )
     assert list(result.tables["by_condition"]["condition"][:1]) == ["root_only"], (
         "the lowest F1 first"
@@ -77,9 +90,17 @@ def test_a_judge_that_follows_f1_is_believed(items: list[Item]) -> None:
         (lambda item: 5.0, "undecided", "constant"),
         (lambda item: 10 - noisy_f1(item), "refuted", "reversed"),
         (lambda item: float(random.Random(item.id).uniform(0, 10)), "refuted", "below"),
-        (lambda item: float(min(10, len(item.inputs["panel"]) / 10)), "refuted", "below"),
+        (
+            lambda item: float(min(10, len(item.inputs["panel"]) / 10)),
+            "refuted",
+            "below",
+        ),
         (lambda item: float(min(10, item.metadata["gates"] / 2)), "undecided", "open"),
-        (lambda item: float(min(10, len(item.inputs["prediction"]) / 50)), "undecided", "open"),
+        (
+            lambda item: float(min(10, len(item.inputs["prediction"]) / 50)),
+            "undecided",
+            "open",
+        ),
     ],
     ids=["constant", "reversed", "random", "panel", "gates", "length"],
 )
@@ -120,32 +141,45 @@ def test_of_two_judges_the_worse_decides_and_failures_that_could_turn_one_count_
     items: list[Item],
 ) -> None:
     def choosy(item: Item) -> float | None:
-        return noisy_f1(item) if item.metadata["automatic_f1"] > 0.85 or item.id < "hs-m" else None
+        return (
+            noisy_f1(item)
+            if item.metadata["automatic_f1"] > 0.85 or item.id < "hs-m"
+            else None
+        )
 
     result = found(judged(items, {"overall": choosy}))
     assert result.standing == "undecided"
     assert (
-        next(finding for finding in result.findings if finding.key == "gating.failed").values["n"]
+        next(
+            finding for finding in result.findings if finding.key == "gating.failed"
+        ).values["n"]
         > 5
     )
     good, bad = (
         judged(items, {"overall": noisy_f1}),
         judged(items, {"overall": lambda i: 10 - noisy_f1(i)}, "two"),
     )
-    result = found(RunEvidence(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC))
+    result = found(
+        RunEvidence(pd.concat([good.frame, bad.frame], ignore_index=True), RUBRIC)
+    )
     assert (
         result.standing == "refuted"
         and result.verdict is not None
         and result.verdict.values["judges"] == ["two"]
     )
-    assert {"gating.spearman.one.overall", "gating.mae.two.overall"} <= result.metrics.keys()
+    assert {
+        "gating.spearman.one.overall",
+        "gating.mae.two.overall",
+    } <= result.metrics.keys()
 
 
 def test_few_cases_and_no_overall_are_undecided_and_a_dataset_without_metrics_is_named(
     items: list[Item],
 ) -> None:
     few = [item for item in items if str(item.pair) < "hs-d"]
-    assert "gating.judge_few" in [f.key for f in found(judged(few, {"overall": noisy_f1})).findings]
+    assert "gating.judge_few" in [
+        f.key for f in found(judged(few, {"overall": noisy_f1})).findings
+    ]
     none = found(judged(items, {"accuracy": noisy_f1}))
     assert none.standing == "undecided" and "gating.judge_no_overall" in [
         f.key for f in none.findings

@@ -13,7 +13,10 @@ from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.paths import data_folder
 
-TREE = {"name": "All Events", "children": [{"name": "Singlets", "children": [{"name": "T cells"}]}]}
+TREE = {
+    "name": "All Events",
+    "children": [{"name": "Singlets", "children": [{"name": "T cells"}]}],
+}
 CASE = {
     "test_case_id": "c",
     "panel": [{"marker": "CD3", "fluorophore": "PE"}, "CD4"],
@@ -33,25 +36,47 @@ def test_what_judges_are_shown_and_what_they_are_not_and_without_a_panel_there_i
 ) -> None:
     context = {"species": "mouse", "sample_type": "spleen", "tissue": None}
     given = folder(
-        tmp_path, [CASE | {"context": context}], [ROW | {"id": "x", "model": "m", "condition": "k"}]
+        tmp_path,
+        [CASE | {"context": context}],
+        [ROW | {"id": "x", "model": "m", "condition": "k"}],
     )
     (item,) = GatingDataset(given).load()
-    assert (item.id, item.pair, item.condition, item.metadata["system"]) == ("x", "c", "k", "m")
-    assert item.inputs["sample"] == "mouse; spleen" and item.inputs["panel"] == "CD3 (PE), CD4"
-    assert (
-        item.inputs["prediction"] == item.inputs["truth"] == "All Events\n  Singlets\n    T cells"
+    assert (item.id, item.pair, item.condition, item.metadata["system"]) == (
+        "x",
+        "c",
+        "k",
+        "m",
     )
-    assert item.metadata["automatic_f1"] == 1 and item.metadata["hallucination_rate"] == 0
-    assert not any("1.0" in text for text in item.inputs.values()), "metrics are no inputs"
+    assert (
+        item.inputs["sample"] == "mouse; spleen"
+        and item.inputs["panel"] == "CD3 (PE), CD4"
+    )
+    assert (
+        item.inputs["prediction"]
+        == item.inputs["truth"]
+        == "All Events\n  Singlets\n    T cells"
+    )
+    assert (
+        item.metadata["automatic_f1"] == 1 and item.metadata["hallucination_rate"] == 0
+    )
+    assert not any("1.0" in text for text in item.inputs.values()), (
+        "metrics are no inputs"
+    )
     other = CASE | {"test_case_id": "d", "panel": []}
     given = folder(
-        tmp_path, [CASE, other], [ROW | {"id": "a"}, ROW | {"id": "b", "test_case_id": "d"}]
+        tmp_path,
+        [CASE, other],
+        [ROW | {"id": "a"}, ROW | {"id": "b", "test_case_id": "d"}],
     )
     whole, without = GatingDataset(given).load()
     assert (
-        whole.metadata["hallucination_rate"] == 0 and "hallucination_unknown" not in whole.metadata
+        whole.metadata["hallucination_rate"] == 0
+        and "hallucination_unknown" not in whole.metadata
     )
-    assert "hallucination_rate" not in without.metadata and without.metadata["automatic_f1"] == 1
+    assert (
+        "hallucination_rate" not in without.metadata
+        and without.metadata["automatic_f1"] == 1
+    )
     assert without.inputs["panel"] == "not stated"
     assert "predictions.jsonl:2: the case d names no marker" in str(
         without.metadata["hallucination_unknown"]
@@ -66,7 +91,11 @@ def test_what_judges_are_shown_and_what_they_are_not_and_without_a_panel_there_i
             [{"test_case_id": "d", "prediction": TREE}],
             r"predictions.jsonl:1: .*'d'.*it has: c",
         ),
-        ([CASE], [{"prediction": TREE}], r"predictions.jsonl:1: `test_case_id` is None"),
+        (
+            [CASE],
+            [{"prediction": TREE}],
+            r"predictions.jsonl:1: `test_case_id` is None",
+        ),
         (
             [CASE],
             [{"test_case_id": "c"}],
@@ -78,7 +107,11 @@ def test_what_judges_are_shown_and_what_they_are_not_and_without_a_panel_there_i
             r"predictions.jsonl:2: the id 'x' was already used",
         ),
         ([CASE], [], r"holds no items"),
-        ([CASE, CASE], [ROW], r"ground_truth.jsonl:2: the case 'c' stands here a second time"),
+        (
+            [CASE, CASE],
+            [ROW],
+            r"ground_truth.jsonl:2: the case 'c' stands here a second time",
+        ),
         ([CASE | {"panel": "CD3"}], [ROW], r"ground_truth.jsonl:1: `panel`"),
         ([CASE | {"panel": [7]}], [ROW], r"ground_truth.jsonl:1: `panel` holds 7"),
         ([CASE | {"context": 7}], [ROW], r"ground_truth.jsonl:1: `context`"),
@@ -97,7 +130,9 @@ def test_what_is_wrong_is_named_by_file_and_line(
 
 
 @pytest.mark.parametrize("path", ["nowhere", "\0", "a.csv", "~nobody/x"])
-def test_a_path_that_is_none_is_an_error_of_the_config(tmp_path: Path, path: str) -> None:
+def test_a_path_that_is_none_is_an_error_of_the_config(
+    tmp_path: Path, path: str
+) -> None:
     (tmp_path / "a.csv").write_text("x", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"dataset\."):
         GatingDataset(path)
@@ -108,7 +143,9 @@ def test_another_file_of_truths(tmp_path: Path) -> None:
     other = (tmp_path / "ground_truth.jsonl").rename(tmp_path / "other.jsonl")
     with pytest.raises(ConfigError, match=r"dataset\.truth"):
         GatingDataset(given)
-    assert len(GatingDataset(str(tmp_path / "predictions.jsonl"), str(other)).load()) == 1
+    assert (
+        len(GatingDataset(str(tmp_path / "predictions.jsonl"), str(other)).load()) == 1
+    )
 
 
 def test_the_shipped_files_are_what_their_source_makes() -> None:
@@ -118,7 +155,9 @@ def test_the_shipped_files_are_what_their_source_makes() -> None:
     )
     for name, rows in (("ground_truth", truths), ("predictions", predictions)):
         assert rows_in(own / f"{name}.jsonl") == rows
-    each = [sum(p["test_case_id"] == t["test_case_id"] for p in predictions) for t in truths]
+    each = [
+        sum(p["test_case_id"] == t["test_case_id"] for p in predictions) for t in truths
+    ]
     assert len(each) >= 8 and 3 <= min(each) <= max(each) <= 4
 
 

@@ -27,7 +27,10 @@ from undogmatic.safety.paths import data_folder
 
 TREE = Gate(
     "All Events",
-    (Gate("Singlets", (Gate("Live cells", (Gate("T cells"), Gate("B cells"))),)), Gate("Time")),
+    (
+        Gate("Singlets", (Gate("Live cells", (Gate("T cells"), Gate("B cells"))),)),
+        Gate("Time"),
+    ),
 )
 
 
@@ -41,18 +44,24 @@ def as_json(gate: Gate, **other: str) -> dict[str, Any]:
 
 def keyed(gate: Gate) -> dict[str, Any]:
     return {
-        gate.name: {key: value for child in gate.children for key, value in keyed(child).items()}
+        gate.name: {
+            key: value for child in gate.children for key, value in keyed(child).items()
+        }
     }
 
 
 def arrows(gate: Gate, above: tuple[str, ...] = ()) -> list[str]:
     path = (*above, gate.name)
-    return [line for child in gate.children for line in arrows(child, path)] or [" -> ".join(path)]
+    return [line for child in gate.children for line in arrows(child, path)] or [
+        " -> ".join(path)
+    ]
 
 
 def links(gate: Gate) -> list[str]:
     return [
-        line for child in gate.children for line in (f"{gate.name} → {child.name}", *links(child))
+        line
+        for child in gate.children
+        for line in (f"{gate.name} → {child.name}", *links(child))
     ]
 
 
@@ -122,7 +131,11 @@ BROKEN: dict[str, list[Any]] = {
             f"```json\n{json.dumps(as_json(TREE), indent=2)[:80]}",
             f"```\n{DRAWN}",
         ),
-        *('{"name": "All Ev', "All Events -> Singlets ->", "<think>All Events -> Singlets"),
+        *(
+            '{"name": "All Ev',
+            "All Events -> Singlets ->",
+            "<think>All Events -> Singlets",
+        ),
     ],
     "cyclic": [
         *("A -> B\nB -> C\nC -> A", "All -> A\nA -> B\nB -> A"),
@@ -133,7 +146,12 @@ BROKEN: dict[str, list[Any]] = {
         *(deep(MOST_LEVELS + 1), json.dumps(deep(300)), '{"a":' * 5000),
         outline(parse(deep(MOST_LEVELS))) + "\n" + "  " * 50 + "x",
     ],
-    "too_wide": [WIDE, json.dumps(WIDE), "a\n" + "  b\n" * (MOST_GATES + 1), "x" * 300_000],
+    "too_wide": [
+        WIDE,
+        json.dumps(WIDE),
+        "a\n" + "  b\n" * (MOST_GATES + 1),
+        "x" * 300_000,
+    ],
     "not_a_hierarchy": [
         *("I cannot tell from this panel.", "T cells", "T cells\nB cells\nNK cells"),
         *("A -> B\nC -> B", "null", "[1, 2]"),
@@ -154,16 +172,27 @@ def test_what_is_no_hierarchy_is_named_as_what_it_is(defect: str, given: Any) ->
 
 def test_at_its_limits_a_hierarchy_is_read_with_flags_kept_and_hyphens_alike() -> None:
     assert depth_of(parse(deep(MOST_LEVELS))) == MOST_LEVELS
-    WIDEST = {"name": "a", "children": [{"name": str(n)} for n in range(MOST_GATES - 1)]}
+    WIDEST = {
+        "name": "a",
+        "children": [{"name": str(n)} for n in range(MOST_GATES - 1)],
+    }
     assert len(names(parse(json.dumps(WIDEST)))) == MOST_GATES
     assert names(parse({"name": "HLA\u2010DR+", "children": ["CD45\u2013"]})) == [
         "HLA-DR+",
         "CD45-",
     ]
     found = parse(
-        {"name": "All", "is_critical": True, "children": [{"name": "A", "is_critical": False}, "B"]}
+        {
+            "name": "All",
+            "is_critical": True,
+            "children": [{"name": "A", "is_critical": False}, "B"],
+        }
     )
-    assert [found.critical, *(child.critical for child in found.children)] == [True, False, None]
+    assert [found.critical, *(child.critical for child in found.children)] == [
+        True,
+        False,
+        None,
+    ]
 
 
 TREES = st.recursive(
@@ -172,7 +201,9 @@ TREES = st.recursive(
 
 
 def named(shape: Any, path: str = "Gate") -> Gate:
-    return Gate(path, tuple(named(inner, f"{path}.{n}") for n, inner in enumerate(shape, 1)))
+    return Gate(
+        path, tuple(named(inner, f"{path}.{n}") for n, inner in enumerate(shape, 1))
+    )
 
 
 @given(TREES)
@@ -184,7 +215,9 @@ def test_whatever_is_written_as_json_outline_or_paths_is_read_back(shape: Any) -
 
 
 @given(TREES, st.floats(0.05, 0.99))
-def test_json_that_is_cut_off_is_never_a_smaller_hierarchy(shape: Any, share: float) -> None:
+def test_json_that_is_cut_off_is_never_a_smaller_hierarchy(
+    shape: Any, share: float
+) -> None:
     text = json.dumps(as_json(named(shape)))
     with pytest.raises(Malformed):
         parse(text[: int(share * len(text))])
@@ -194,9 +227,12 @@ def test_every_reference_prediction_is_read_in_four_forms() -> None:
     for row in reference_rows("flow/predictions.jsonl"):
         text, tree = json.dumps(row["prediction"]), parse(row["prediction"])
         assert len(names(tree)) == text.count('"name"')
-        fenced = f"I see.\n```json\n{json.dumps(row['prediction'], indent=1)}\n```\nDone."
+        fenced = (
+            f"I see.\n```json\n{json.dumps(row['prediction'], indent=1)}\n```\nDone."
+        )
         assert all(
-            parse(form) == tree for form in (text, fenced, outline(tree), "\n".join(arrows(tree)))
+            parse(form) == tree
+            for form in (text, fenced, outline(tree), "\n".join(arrows(tree)))
         )
 
 
@@ -217,11 +253,15 @@ PANEL = ["CD3", "CD4", "CD19"]
         ("CD3 negative", "cd3 -"),
     ],
 )
-def test_names_are_compared_without_what_only_looks_different(name: str, short: str) -> None:
+def test_names_are_compared_without_what_only_looks_different(
+    name: str, short: str
+) -> None:
     assert measures.normalised(name) == short
 
 
-def test_by_hand_naming_many_gates_does_not_pay_and_flags_decide_what_is_critical() -> None:
+def test_by_hand_naming_many_gates_does_not_pay_and_flags_decide_what_is_critical() -> (
+    None
+):
     said = parse(
         "All Events\n  Singlets (FSC)\n    Singlets (SSC)\n      T Cells\n      B cells\n       "
         " CD25+ Treg"
@@ -237,16 +277,28 @@ def test_by_hand_naming_many_gates_does_not_pay_and_flags_decide_what_is_critica
     )
     assert found.hallucinated == ("CD25+ Treg",) and found.hallucination_rate == 1 / 6
     assert found.depth_accuracy == 1
-    assert found.missing_critical == ("live",), "nothing is flagged: singlets, live, T and B count"
+    assert found.missing_critical == ("live",), (
+        "nothing is flagged: singlets, live, T and B count"
+    )
     assert found.critical_recall == 0.75
-    everything = Gate("All Events", (*TRUTH.children, *(Gate(f"CD{n}+") for n in range(50, 150))))
+    everything = Gate(
+        "All Events", (*TRUTH.children, *(Gate(f"CD{n}+") for n in range(50, 150)))
+    )
     found = metrics(everything, TRUTH, PANEL)
     assert found.recall == 1 and found.f1 < 0.15 and found.hallucination_rate > 0.9
     truth = Gate(
-        "All", (Gate("Singlets", critical=True), Gate("Live cells", critical=True), Gate("T cells"))
+        "All",
+        (
+            Gate("Singlets", critical=True),
+            Gate("Live cells", critical=True),
+            Gate("T cells"),
+        ),
     )
     assert (
-        critical_recall(Gate("All", (Gate("Single cells"), Gate("Viable"))), truth, PANEL)[0] == 1
+        critical_recall(
+            Gate("All", (Gate("Single cells"), Gate("Viable"))), truth, PANEL
+        )[0]
+        == 1
     )
     assert critical_recall(Gate("All", (Gate("T cells"),)), truth, PANEL)[1] == (
         "Live cells",
@@ -331,7 +383,11 @@ def test_what_counts_as_hallucinated(name: str, panel: list[str], counts: bool) 
 
 def _given(node: dict[str, Any]) -> Gate:
     """As it is written: the stored values compare letter by letter."""
-    return Gate(node["name"], tuple(map(_given, node.get("children", []))), node.get("is_critical"))
+    return Gate(
+        node["name"],
+        tuple(map(_given, node.get("children", []))),
+        node.get("is_critical"),
+    )
 
 
 SINGLE = {"210320-40", "210400-13", "210400-24", "210400-29"}
@@ -351,21 +407,29 @@ def test_of_the_experts_own_hierarchies_nothing_is_invented() -> None:
         assert hallucination(from_value(row["gating_hierarchy"]), panel) == (0, ())
 
 
-def test_of_the_shipped_hierarchies_nothing_is_invented_and_what_was_planted_is() -> None:
+def test_of_the_shipped_hierarchies_nothing_is_invented_and_what_was_planted_is() -> (
+    None
+):
     panels = {}
     for row in rows_in(data_folder() / "gating" / "ground_truth.jsonl"):
         panels[row["test_case_id"]] = [each["marker"] for each in row["panel"]]
-        own = hallucination(from_value(row["gating_hierarchy"]), panels[row["test_case_id"]])
+        own = hallucination(
+            from_value(row["gating_hierarchy"]), panels[row["test_case_id"]]
+        )
         assert own == (0, ()), row["test_case_id"]
     rows = rows_in(data_folder() / "gating" / "predictions.jsonl")
     planted = [row for row in rows if row["condition"] == "invented"]
     assert planted
     for row in planted:
-        assert hallucination(parse(row["prediction"]), panels[row["test_case_id"]])[1], row["id"]
+        assert hallucination(parse(row["prediction"]), panels[row["test_case_id"]])[
+            1
+        ], row["id"]
 
 
 def test_every_stored_value_is_reproduced() -> None:
-    truths = {row["test_case_id"]: row for row in reference_rows("flow/ground_truth.jsonl")}
+    truths = {
+        row["test_case_id"]: row for row in reference_rows("flow/ground_truth.jsonl")
+    }
     known = measures.cells()
     synonyms = tuple(tuple(n for n in line if n != "single") for line in known.synonyms)
     strict = known.model_copy(update={"synonyms": synonyms})
@@ -375,7 +439,9 @@ def test_every_stored_value_is_reproduced() -> None:
         panel = [each["marker"] for each in case["panel"]]
         said, true = _given(row["prediction"]), _given(case["gating_hierarchy"])
         found = metrics(said, true, panel)
-        expected = {name: stored[f"hierarchy_{name}"] for name in ("f1", "precision", "recall")}
+        expected = {
+            name: stored[f"hierarchy_{name}"] for name in ("f1", "precision", "recall")
+        }
         expected |= {"depth_accuracy": stored["depth_accuracy"]}
         expected |= {"structure_accuracy": row["structure_accuracy_plain_norm"]}
         assert {name: getattr(found, name) for name in expected} == pytest.approx(
@@ -389,19 +455,25 @@ def test_every_stored_value_is_reproduced() -> None:
             if "HLA-DR" in gate or gate == "Dendritic Cells"
         ]
         ours = (
-            set(stored["hallucinated_gates"]) - set(same if "HLA\u2010DR" in panel else ()) - WORDS
+            set(stored["hallucinated_gates"])
+            - set(same if "HLA\u2010DR" in panel else ())
+            - WORDS
         )
         if "IgKappa" in panel:
             ours = {gate for gate in ours if not gate.startswith(("Kappa+", "Lambda+"))}
         if "CD3" in panel:
             ours -= {"Lineage-"}
         expected_rate = (
-            stored["hallucination_rate"] * len(ours) / max(1, len(stored["hallucinated_gates"]))
+            stored["hallucination_rate"]
+            * len(ours)
+            / max(1, len(stored["hallucinated_gates"]))
         )
         assert found.hallucination_rate == pytest.approx(expected_rate, rel=0, abs=1e-9)
         assert set(found.hallucinated) == ours
         exact = critical_recall(said, true, panel, strict)
-        assert exact[0] == pytest.approx(stored["critical_gate_recall"], rel=0, abs=1e-9)
+        assert exact[0] == pytest.approx(
+            stored["critical_gate_recall"], rel=0, abs=1e-9
+        )
         if abs(found.critical_recall - stored["critical_gate_recall"]) > 1e-9:
             differ.add(row["id"])
         means.setdefault(row["model"], []).append(

@@ -30,7 +30,14 @@ from undogmatic.judges.questions import numbers
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.records import (
+    OVERALL,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    Verdict,
+)
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.index import read_records
 from undogmatic.safety.paths import conf_folder
@@ -84,7 +91,10 @@ NUMBERS: dict[
         ("overall", 8, 0.8),
     ],
     "binary": [
-        *((name, "yes", 1) for name in ("cleaning_gates", "parents_right", "panel_respected")),
+        *(
+            (name, "yes", 1)
+            for name in ("cleaning_gates", "parents_right", "panel_respected")
+        ),
         *((name, "no", 0) for name in ("main_lineages", "overall")),
     ],
 }
@@ -92,7 +102,9 @@ ANSWERS = {
     style: WORDS[style] | {name: answer for name, answer, _ in each}
     for style, each in NUMBERS.items()
 }
-SHARES = {style: {name: share for name, _, share in each} for style, each in NUMBERS.items()}
+SHARES = {
+    style: {name: share for name, _, share in each} for style, each in NUMBERS.items()
+}
 CLASSES: dict[str, type[gating.GatingJudge]] = {
     style: getattr(gating, f"{style.title()}Judge") for style in WORDS
 }
@@ -103,7 +115,9 @@ DOUBTS: dict[str, Any] = {
     "confidence": 60,
     "expert_review": "yes",
 }
-DOUBTS |= {"biological_issues": [{"severity": "major", "text": "T cells above live cells"}]}
+DOUBTS |= {
+    "biological_issues": [{"severity": "major", "text": "T cells above live cells"}]
+}
 DOUBTS |= {
     "missing_critical_gates": ["Singlets"],
     "invented_gates": ["T cells"],
@@ -118,9 +132,9 @@ INPUTS = {
 
 
 def wordings(style: str) -> Any:
-    return yaml.safe_load((conf_folder() / f"judge/gating/{style}.yaml").read_text("utf-8"))[
-        "wordings"
-    ]
+    return yaml.safe_load(
+        (conf_folder() / f"judge/gating/{style}.yaml").read_text("utf-8")
+    )["wordings"]
 
 
 @functools.cache
@@ -141,7 +155,9 @@ def asker(bench: Bench, style: str, *answers: Any) -> Any:
     return made
 
 
-def of_style(bench: Bench, style: str = "default", **changes: Any) -> gating.GatingJudge:
+def of_style(
+    bench: Bench, style: str = "default", **changes: Any
+) -> gating.GatingJudge:
     return CLASSES[style](asker(bench, style, ANSWERS[style] | changes))
 
 
@@ -152,7 +168,8 @@ def judged(
     item = Item(id="a", inputs=inputs, metadata=metadata)
     with dspy.context(lm=LanguageModel(bench.chat) if hasattr(bench, "chat") else None):
         return {
-            j.criterion: j for j in asyncio.run(JudgeStep(judge, bench.provenance).process(item))
+            j.criterion: j
+            for j in asyncio.run(JudgeStep(judge, bench.provenance).process(item))
         }
 
 
@@ -164,7 +181,9 @@ def verdict(*run: Any, **metadata: Any) -> Verdict:
 
 
 @pytest.mark.parametrize("style", list(CLASSES))
-def test_each_style_gives_a_judgment_per_criterion_from_one_answer(own: Bench, style: str) -> None:
+def test_each_style_gives_a_judgment_per_criterion_from_one_answer(
+    own: Bench, style: str
+) -> None:
     found = judged(own, of_style(own, style))
     assert {name: j.score for name, j in found.items()} == pytest.approx(
         {name: 10 * share for name, share in SHARES[style].items()}
@@ -200,10 +219,13 @@ def test_one_answer_off_its_scale_fails_them_all(
     bench: Bench, style: str, change: dict[str, Any], reason: str
 ) -> None:
     bench.prompt, bench.rubric = parts("en")
-    outcomes = [j.outcome for j in judged(bench, of_style(bench, style, **change)).values()]
-    assert all(isinstance(outcome, Failure) and outcome.reason == reason for outcome in outcomes), (
-        outcomes[0]
-    )
+    outcomes = [
+        j.outcome for j in judged(bench, of_style(bench, style, **change)).values()
+    ]
+    assert all(
+        isinstance(outcome, Failure) and outcome.reason == reason
+        for outcome in outcomes
+    ), outcomes[0]
     assert len(bench.chat.requests) == 2, "it is told once what is wrong"
 
 
@@ -227,7 +249,10 @@ def test_uncertainty_argues_against_each_initial_score_revises_it_and_names_gate
         "hallucination_risk"
     ] == pytest.approx(0.4)
     assert whole.details["major_issues"] == 1 and whole.details["accuracy"] == 0.8
-    assert whole.issues[0] == "shallow" and whole.issues[2] == "missing critical gate: Singlets"
+    assert (
+        whole.issues[0] == "shallow"
+        and whole.issues[2] == "missing critical gate: Singlets"
+    )
     assert "7" in own.chat.requests[0]["messages"][-1]["content"]
     made, start = asker(own, "uncertainty", DOUBTS), of_style(own)
     own.chat.answer = _in_turn(ANSWERS["default"], DOUBTS)
@@ -235,17 +260,23 @@ def test_uncertainty_argues_against_each_initial_score_revises_it_and_names_gate
     asked = own.chat.requests[-1]["messages"][-1]["content"]
     assert "completeness 1, accuracy 8, scientific 7.5, overall 6" in asked
     assert (
-        whole.details["invented_gates"] == "T cells" and "may be invented: T cells" in whole.issues
+        whole.details["invented_gates"] == "T cells"
+        and "may be invented: T cells" in whole.issues
     )
 
 
-def test_the_expensive_style_is_called_where_the_judge_and_the_metric_disagree(own: Bench) -> None:
+def test_the_expensive_style_is_called_where_the_judge_and_the_metric_disagree(
+    own: Bench,
+) -> None:
     cheap = of_style(own)
     strict = UncertaintyJudge(
-        FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", ANSWERS["default"], DOUBTS)
+        FixedJudge(Verdict(score=6.0)),
+        asker(own, "uncertainty", ANSWERS["default"], DOUBTS),
     )
     cheap.asker = strict.asker
-    judge = SelectiveJudge(cheap, strict, own.rubric, Rules(disagrees_with_f1={}, high_score={}))
+    judge = SelectiveJudge(
+        cheap, strict, own.rubric, Rules(disagrees_with_f1={}, high_score={})
+    )
     calm = verdict(own, judge, automatic_f1=0.6, hallucination_rate=0.0)
     assert (calm.score, calm.details["rules_fired"]) == (6, "")
     own.chat.answer = _in_turn(ANSWERS["default"], DOUBTS)
@@ -262,7 +293,9 @@ def test_styles_together_are_one_panel(own: Bench) -> None:
     cheap = of_style(own)
     members = [
         cheap,
-        UncertaintyJudge(FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", DOUBTS)),
+        UncertaintyJudge(
+            FixedJudge(Verdict(score=6.0)), asker(own, "uncertainty", DOUBTS)
+        ),
     ]
     own.chat.answer = _in_turn(ANSWERS["default"], DOUBTS)
     whole = verdict(own, PanelJudge(members, own.rubric))
@@ -272,9 +305,9 @@ def test_styles_together_are_one_panel(own: Bench) -> None:
         pytest.approx(5.5),
     ), "mean 0.45 +- 0.1, no judgment of high level"
     assert whole.review, "one member asks for a person"
-    unread = judged(own, PanelJudge(members, own.rubric), {**INPUTS, "prediction": "No idea."})[
-        OVERALL
-    ].outcome
+    unread = judged(
+        own, PanelJudge(members, own.rubric), {**INPUTS, "prediction": "No idea."}
+    )[OVERALL].outcome
     assert isinstance(unread, Failure) and unread.reason == "input", (
         "not an answer that could not be read"
     )
@@ -296,10 +329,12 @@ def test_uncertainty_in_levels_asks_four_questions_of_a_base_model(own: Bench) -
     made = own.levels(lambda _: {4: 3.0, 3: 1.0})
     made.wordings = wordings("uncertainty")
     whole = verdict(own, UncertaintyJudge(FixedJudge(Verdict(score=2.0)), made))
-    assert whole.score == pytest.approx(9.375) and whole.confidence == pytest.approx(93.75)
-    assert len(own.chat.requests) == 4 and whole.review and whole.uncertainty == "high", (
-        "the score moved by seven"
+    assert whole.score == pytest.approx(9.375) and whole.confidence == pytest.approx(
+        93.75
     )
+    assert (
+        len(own.chat.requests) == 4 and whole.review and whole.uncertainty == "high"
+    ), "the score moved by seven"
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -316,7 +351,11 @@ def test_what_is_no_hierarchy_fails_and_nobody_is_asked(
     bench: Bench, style: str, text: str, defect: str
 ) -> None:
     made, start = asker(bench, style, DOUBTS), FixedJudge(Verdict(score=5.0))
-    judge = UncertaintyJudge(start, made) if style == "uncertainty" else CLASSES[style](made)
+    judge = (
+        UncertaintyJudge(start, made)
+        if style == "uncertainty"
+        else CLASSES[style](made)
+    )
     inputs = {key: value for key, value in INPUTS.items() if key != "prediction"} | {
         "unparsed": text
     }
@@ -345,7 +384,9 @@ def cases(folder: Path, predictions: list[Any]) -> str:
     return written(folder, truths, rows)
 
 
-def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path: Path) -> None:
+def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(
+    tmp_path: Path,
+) -> None:
     kinds = (
         "right",
         "fenced",
@@ -361,7 +402,9 @@ def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path
     ]
     folder = cases(tmp_path, [*given, '{"name": "All Ev'])
     judges = ", ".join(f"gating/{style}" for style in STYLES)
-    with StubServer(faults={f"Gate {kind}": Fault(kind, times=None) for kind in kinds[1:]}) as stub:
+    with StubServer(
+        faults={f"Gate {kind}": Fault(kind, times=None) for kind in kinds[1:]}
+    ) as stub:
         overrides = [
             "experiment=gating",
             f"judges=[{judges}]",
@@ -379,7 +422,9 @@ def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path
     found: dict[str, list[str]] = {}
     for j in read_records(tmp_path / "run" / "judgments.jsonl", Judgment):
         if j.criterion == OVERALL:
-            found.setdefault(j.item_id, []).append(getattr(j.outcome, "reason", "score"))
+            found.setdefault(j.item_id, []).append(
+                getattr(j.outcome, "reason", "score")
+            )
     for n, wanted in enumerate(["score", "score", *["unparseable"] * 4]):
         assert found[f"p{n}"] == [wanted] * len(STYLES), kinds[n]
     assert set(found["p6"]) <= {
@@ -387,7 +432,9 @@ def test_hosted_answers_of_every_kind_end_in_a_report_of_all_six_styles(tmp_path
         "unparseable",
         "score",
     }, "what is off its scale need not be the score"
-    assert found["p7"] == ["refusal"] * len(STYLES) and found["p8"] == ["input"] * len(STYLES)
+    assert found["p7"] == ["refusal"] * len(STYLES) and found["p8"] == ["input"] * len(
+        STYLES
+    )
     report = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     assert (
         "1 prediction is no hierarchy" in report
@@ -412,26 +459,45 @@ def test_the_shipped_predictions_are_read_as_what_they_are() -> None:
         "cyclic": "cyclic",
     }
     assert {name: by[name].metadata["defect"] for name in wanted} == wanted
-    assert all("prediction" not in item.inputs for item in items if "defect" in item.metadata)
+    assert all(
+        "prediction" not in item.inputs for item in items if "defect" in item.metadata
+    )
     alone = parse(by["root_only"].inputs["prediction"])
     assert alone.name == "All Events" and not alone.children, (
         "what judges are shown is a hierarchy for them, too"
     )
-    assert all(parse(item.inputs["prediction"]) for item in items if "prediction" in item.inputs)
+    assert all(
+        parse(item.inputs["prediction"])
+        for item in items
+        if "prediction" in item.inputs
+    )
     faithful = [item for item in items if item.condition == "faithful"]
     assert all(item.metadata["automatic_f1"] > 0.85 for item in faithful)
     assert all(
-        item.metadata["hallucination_rate"] > 0.04 for item in items if item.condition == "invented"
+        item.metadata["hallucination_rate"] > 0.04
+        for item in items
+        if item.condition == "invented"
     )
 
 
 @pytest.mark.local_model
-def test_the_embedded_model_is_asked_in_levels_and_ends_in_a_report(tmp_path: Path) -> None:
-    overrides = ["experiment=gating", "judge=gating/uncertainty", "run.limit=1", "tracking=none"]
+def test_the_embedded_model_is_asked_in_levels_and_ends_in_a_report(
+    tmp_path: Path,
+) -> None:
+    overrides = [
+        "experiment=gating",
+        "judge=gating/uncertainty",
+        "run.limit=1",
+        "tracking=none",
+    ]
     run_experiment(compose_config(overrides), CHOICES, tmp_path / "run")
     (judgment,) = read_records(tmp_path / "run" / "judgments.jsonl", Judgment)
     assert isinstance(found := judgment.outcome, Verdict)
-    assert found.score is not None and 0 <= found.score <= 10 and found.confidence is not None
+    assert (
+        found.score is not None
+        and 0 <= found.score <= 10
+        and found.confidence is not None
+    )
     assert {
         "completeness",
         "accuracy",

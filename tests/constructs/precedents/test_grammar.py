@@ -31,7 +31,9 @@ def test_recall_and_precision_on_the_forms(name: str) -> None:
 
 
 def test_the_forms_are_many_and_none_is_in_both_files() -> None:
-    development, test = ({text for text, _ in forms(name)} for name in ("development", "test"))
+    development, test = (
+        {text for text, _ in forms(name)} for name in ("development", "test")
+    )
     assert len(development) + len(test) >= 300
     assert not development & test
 
@@ -49,7 +51,9 @@ def test_every_precedent_of_the_table_is_found_with_its_court_number_and_case() 
             f"({court}, {name} {dotted})",
         ]
         for way in (*ways, ways[0].upper(), ways[1].replace(" ", "\n")):
-            assert found(f"Conforme {way}, procede.") == [f"{court}:{kind}:{number}"], way
+            assert found(f"Conforme {way}, procede.") == [f"{court}:{kind}:{number}"], (
+                way
+            )
         if row["leading_case"]:
             acronym, case = row["leading_case"].split()
             assert found(f"Veja {acronym} {case}/SP.") == [
@@ -64,7 +68,9 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     "NUL": "\0".join,
     "zero width": "\u200b".join,
     "capitals": str.upper,
-    "full width": lambda text: text.translate({ord(str(n)): 0xFF10 + n for n in range(10)}),
+    "full width": lambda text: text.translate(
+        {ord(str(n)): 0xFF10 + n for n in range(10)}
+    ),
     "dashes": lambda text: text.replace("-", "–"),
     "inside": lambda text: f"Vistos e examinados. {text} Publique-se.",
 }
@@ -79,7 +85,9 @@ def test_how_a_text_is_encoded_changes_nothing(disguise: Callable[[str], str]) -
 def test_places_and_words_are_those_of_the_text_and_a_word_divided_at_the_end_of_a_line_is_one() -> (
     None
 ):
-    text = unicodedata.normalize("NFD", "É certo: a Sú-\n mula nº 7 do STJ e o\u200b Tema¹ 69.")
+    text = unicodedata.normalize(
+        "NFD", "É certo: a Sú-\n mula nº 7 do STJ e o\u200b Tema¹ 69."
+    )
     first, second = BRAZIL.citations(text)
     assert [written(first), written(second)] == ["STJ:sumula:7", "STJ:tema:69"]
     assert (first.stated, second.stated) == ("beside", "nearby")
@@ -105,7 +113,13 @@ def test_where_a_court_is_from_is_told(text: str, stated: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Tema 99999/STF", "Súmula 12.345 do STJ", "Súmula Vinculante 1234", "OJ 1394 da SDI-1"]
+    "text",
+    [
+        "Tema 99999/STF",
+        "Súmula 12.345 do STJ",
+        "Súmula Vinculante 1234",
+        "OJ 1394 da SDI-1",
+    ],
 )
 def test_a_number_that_nobody_has_reached_is_a_citation_all_the_same(text: str) -> None:
     """Numbers that were made up are what is looked for."""
@@ -203,7 +217,9 @@ def test_the_first_letter_of_a_head_is_known_where_it_has_no_other(
     assert _first(pattern) == letter
 
 
-def test_heads_are_tried_in_their_order_whether_their_first_letter_is_known_or_not() -> None:
+def test_heads_are_tried_in_their_order_whether_their_first_letter_is_known_or_not() -> (
+    None
+):
     heads = ["Tema", "[TS]ema", "Sema", "(?:Te|Se)", "T", "S"]
     texts = ["Tema", "Sema", "Te", "Se", "T", "S", "X Sema"]
     plain, quick = (

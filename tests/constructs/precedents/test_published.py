@@ -36,8 +36,21 @@ def outcome(table: Precedents, text: str) -> str:
     return found.outcome
 
 
-def test_published_themes_and_actions_complete_the_table_in_one_command(capsys: Capture) -> None:
-    main(["precedents", "import", "temas.csv", "controle.csv", "--court", "STJ", "--out", "p.csv"])
+def test_published_themes_and_actions_complete_the_table_in_one_command(
+    capsys: Capture,
+) -> None:
+    main(
+        [
+            "precedents",
+            "import",
+            "temas.csv",
+            "controle.csv",
+            "--court",
+            "STJ",
+            "--out",
+            "p.csv",
+        ]
+    )
     said = capsys.readouterr().out
     for line in (
         "temas.csv: 3 precedents read (kind = tipoPrecedente, number = numeroPrecedente",
@@ -55,7 +68,9 @@ def test_published_themes_and_actions_complete_the_table_in_one_command(capsys: 
     assert outcome(table, "ADI 94.277/DF") == outcome(table, "ADPF 9132") == "found"
     (row,) = [
         row
-        for row in csv.DictReader(Path("p.csv").read_text(encoding="utf-8").splitlines())
+        for row in csv.DictReader(
+            Path("p.csv").read_text(encoding="utf-8").splitlines()
+        )
         if row["number"] == "9001"
     ]
     assert (row["date"], row["holding"]) == ("2014-02-12", "Uma tese em duas linhas.")
@@ -67,7 +82,9 @@ def test_what_is_known_of_a_change_is_kept_and_a_number_column_names_the_kind() 
         "Tema;Situação;Tese\n69;Trânsito em julgado;Uma tese\n8888;Mérito julgado;T\n",
     )
     put(Path("sv.csv"), "Súmula Vinculante;Enunciado\n999;Um enunciado\n")
-    main(["precedents", "import", "rg.csv", "sv.csv", "--court", "STF", "--out", "p.csv"])
+    main(
+        ["precedents", "import", "rg.csv", "sv.csv", "--court", "STF", "--out", "p.csv"]
+    )
     table = Precedents(path="p.csv")
     assert outcome(table, "Tema 69 do STF") == "changed"
     assert outcome(table, "Tema 8888 do STF") == "found"
@@ -77,14 +94,25 @@ def test_what_is_known_of_a_change_is_kept_and_a_number_column_names_the_kind() 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["temas.csv"], "of 4 row(s) it is not known of which court they are. Say so: --court"),
-        (["temas.csv", "--court", "XYZ"], "`--court` is 'XYZ'; it may be: STF, STJ, TST"),
+        (
+            ["temas.csv"],
+            "of 4 row(s) it is not known of which court they are. Say so: --court",
+        ),
+        (
+            ["temas.csv", "--court", "XYZ"],
+            "`--court` is 'XYZ'; it may be: STF, STJ, TST",
+        ),
         (["temas.csv", "--kind", "lei"], "`--kind` is 'lei'; it may be: tema, sumula"),
-        (["odd.csv", "--court", "STF"], "no column holds the numbers of precedents. There are: a"),
+        (
+            ["odd.csv", "--court", "STF"],
+            "no column holds the numbers of precedents. There are: a",
+        ),
         ([], "`precedents import` names no file"),
     ],
 )
-def test_what_is_not_known_is_asked_for(words: list[str], said: str, capsys: Capture) -> None:
+def test_what_is_not_known_is_asked_for(
+    words: list[str], said: str, capsys: Capture
+) -> None:
     put(Path("odd.csv"), "a,b\n1,2\n")
     with pytest.raises(SystemExit):
         main(["precedents", "import", *words, "--out", "p.csv"])

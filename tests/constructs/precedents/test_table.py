@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import Capture, Patch, put, reference
-from tests.examinations.builders import Reading, analysed, configured, labelled_run, refuses
+from tests.examinations.builders import (
+    Reading,
+    analysed,
+    configured,
+    labelled_run,
+    refuses,
+)
 from tests.examinations.conftest import words_of
 from undogmatic.cli import main
 from undogmatic.constructs.precedents.table import OUTCOMES, Precedents
@@ -36,7 +42,12 @@ def one(lookup: Precedents, text: str) -> Any:
         ("Tema 793 do STF", "found", ["Tema 793 (STF)"], "found"),
         ("Tema 1118", "found", ["Tema 1118 (STF)"], "found_unnamed"),
         ("Tema 793", "found", ["Tema 793 (STF)", "Tema 793 (STJ)"], "found_unnamed"),
-        ("Tema 982", "found", ["Tema 982 (STF)", "Tema 982 (STJ)"], "found_unnamed_some"),
+        (
+            "Tema 982",
+            "found",
+            ["Tema 982 (STF)", "Tema 982 (STJ)"],
+            "found_unnamed_some",
+        ),
         ("O STJ aplicou o Tema 1118", "found", ["Tema 1118 (STF)"], "found_unnamed"),
         ("RE 841.526", "found", ["Tema 592 (STF)"], "found_case"),
         ("RE 664.335", "found", ["Tema 555 (STF)"], "found_case"),
@@ -56,9 +67,14 @@ def one(lookup: Precedents, text: str) -> Any:
         ("ADI 4.277", "not_listed", [], "not_listed_kind"),
     ],
 )
-def test_every_outcome_in_words(text: str, outcome: str, entries: list[str], key: str) -> None:
+def test_every_outcome_in_words(
+    text: str, outcome: str, entries: list[str], key: str
+) -> None:
     found = one(Precedents(), text)
-    assert (found.outcome, [entry.shown for entry in found.entries]) == (outcome, entries)
+    assert (found.outcome, [entry.shown for entry in found.entries]) == (
+        outcome,
+        entries,
+    )
     assert found.told.key == f"precedents.{key}"
     for language in ("en", "pt"):
         sentence = words_of(language).say(found.told)
@@ -81,7 +97,9 @@ def test_a_citation_counts_once_in_a_text_and_one_that_only_the_table_places_get
 
 
 def test_a_table_of_ones_own_with_its_own_names(tmp_path: Path) -> None:
-    own = Precedents(path=str(put(tmp_path / "own.csv", OWN.replace("sv", "sumula_vinculante"))))
+    own = Precedents(
+        path=str(put(tmp_path / "own.csv", OWN.replace("sv", "sumula_vinculante")))
+    )
     assert own.about == {"n": 3, "date": "2026-01"}
     assert one(own, "ARE 1121633").outcome == "found"
     assert one(own, "Súmula 90 do TST").outcome == "changed"
@@ -116,7 +134,9 @@ def test_a_table_of_ones_own_with_its_own_names(tmp_path: Path) -> None:
         ("", "holds no precedents"),
     ],
 )
-def test_a_wrong_table_is_named_with_its_line(tmp_path: Path, rows: str, said: str) -> None:
+def test_a_wrong_table_is_named_with_its_line(
+    tmp_path: Path, rows: str, said: str
+) -> None:
     with pytest.raises(DataError) as caught:
         Precedents(path=str(put(tmp_path / "own.csv", HEAD + rows))).look_up("Tema 1")
     assert said in str(caught.value)
@@ -155,12 +175,18 @@ def test_a_file_that_does_not_exist_is_no_key(tmp_path: Path, capsys: Capture) -
 
 
 def test_a_table_without_a_needed_column_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"own\.csv:1: no column `kind`; columns: court, number\."):
-        _ = Precedents(path=str(put(tmp_path / "own.csv", "court,number\nSTF,1\n"))).entries
+    with pytest.raises(
+        DataError, match=r"own\.csv:1: no column `kind`; columns: court, number\."
+    ):
+        _ = Precedents(
+            path=str(put(tmp_path / "own.csv", "court,number\nSTF,1\n"))
+        ).entries
 
 
 def test_the_facts_that_were_checked_can_be_read_as_a_table() -> None:
-    facts = Precedents(path=str(reference("temas_facts.jsonl")), columns={"precedent": "id"})
+    facts = Precedents(
+        path=str(reference("temas_facts.jsonl")), columns={"precedent": "id"}
+    )
     shipped = Precedents()
     assert facts.entries.keys() == shipped.entries.keys()
     for key, entries in facts.entries.items():
@@ -200,17 +226,32 @@ def test_the_analysis_counts_and_says_which_text_cites_what() -> None:
     )
 
 
-def test_the_suite_tells_of_precedents_last_where_there_are_any_and_no_number_changes() -> None:
+def test_the_suite_tells_of_precedents_last_where_there_are_any_and_no_number_changes() -> (
+    None
+):
     with_them, without = (
         configured("suite")(judged(texts), None) for texts in (TEXTS, ["Nada."] * 3)
     )
-    assert [result.name for result in with_them] == ["suite", "none", "costs", "precedents"]
+    assert [result.name for result in with_them] == [
+        "suite",
+        "none",
+        "costs",
+        "precedents",
+    ]
     assert [result.name for result in without] == ["suite", "none", "costs"]
-    assert [dict(a.metrics) for a in with_them[:3]] == [dict(b.metrics) for b in without]
+    assert [dict(a.metrics) for a in with_them[:3]] == [
+        dict(b.metrics) for b in without
+    ]
     refuses(
-        Unsuited, "none here cites a precedent", "precedents", judged(["Nada."]), required=False
+        Unsuited,
+        "none here cites a precedent",
+        "precedents",
+        judged(["Nada."]),
+        required=False,
     )
-    assert Reading(configured("precedents")(judged(["Nada."]), None)[0])["citations"] == 0
+    assert (
+        Reading(configured("precedents")(judged(["Nada."]), None)[0])["citations"] == 0
+    )
 
 
 def said(capsys: Capture, *words: str) -> str:
@@ -238,13 +279,23 @@ def test_the_command_reads_a_text_standard_input_and_tables(
     assert "No precedent is cited." in said(capsys, str(table), "--text", "id")
     own = put(tmp_path / "own.csv", "court,kind,nr\nSTF,tema,793\n")
     found = json.loads(
-        said(capsys, str(table), "--json", f"precedents.path={own}", "precedents.columns.number=nr")
+        said(
+            capsys,
+            str(table),
+            "--json",
+            f"precedents.path={own}",
+            "precedents.columns.number=nr",
+        )
     )
     sizes = {"Tema (STF)": 1}
     assert found["table"] == {"path": str(own), "n": 1, "date": None, "kinds": sizes}
     assert found["counts"] == {"citations": 1, **dict.fromkeys(OUTCOMES, 0), "found": 1}
     (cited,) = found["texts"][0]["precedents"]
-    assert (cited["court"], cited["number"], cited["words"]) == ("STF", "793", "Tema 793\ndo STF")
+    assert (cited["court"], cited["number"], cited["words"]) == (
+        "STF",
+        "793",
+        "Tema 793\ndo STF",
+    )
     assert [each["item"] for each in found["texts"]] == ["a", "b"]
 
 
@@ -252,7 +303,10 @@ def test_the_command_reads_a_text_standard_input_and_tables(
     ("words", "problem"),
     [
         (["none.txt"], "does not exist"),
-        (["own.csv", "path=x.csv"], "'path=x.csv' is no setting. There are: precedents.path"),
+        (
+            ["own.csv", "path=x.csv"],
+            "'path=x.csv' is no setting. There are: precedents.path",
+        ),
         (["own.csv", "precedents.model=x"], "is no setting"),
         (
             ["own.csv"],
@@ -261,7 +315,10 @@ def test_the_command_reads_a_text_standard_input_and_tables(
                 " it: --text COLUMN"
             ),
         ),
-        (["own.csv", "--text", "c"], "own.csv: --text is 'c', which is no column. Columns: a, b."),
+        (
+            ["own.csv", "--text", "c"],
+            "own.csv: --text is 'c', which is no column. Columns: a, b.",
+        ),
         (["own.txt", "--text", "a"], "--text and --item name columns of a table"),
     ],
 )

@@ -13,7 +13,11 @@ from benchmarks import surface
 from benchmarks.movement import citing
 from tests.conftest import put, rows_in
 from undogmatic.constructs.shame import curated
-from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset, families
+from undogmatic.constructs.shame.curated import (
+    CuratedDataset,
+    DevelopmentDataset,
+    families,
+)
 from undogmatic.constructs.shame.patterns import count
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.probe import said_once
@@ -27,7 +31,9 @@ def rows(name: str) -> list[dict]:
     return rows_in(FOLDER / name)
 
 
-def test_sizes_are_what_the_specification_asks_and_the_pairs_file_is_what_the_theses_make() -> None:
+def test_sizes_are_what_the_specification_asks_and_the_pairs_file_is_what_the_theses_make() -> (
+    None
+):
     theses = rows("theses.jsonl")
     assert len(theses) >= 40
     assert {t["court"] for t in theses} == {"STF", "STJ", "TST"}
@@ -80,14 +86,18 @@ def test_development_texts_span_the_scale_in_every_length_and_both_texts_of_a_pa
     assert sum(row["split"] == "test" for row in pairs) >= 60
     for row in pairs:
         first, second = row["imitation"], row["explanation"]
-        assert abs(len(first) - len(second)) <= 0.04 * max(len(first), len(second)), row["id"]
+        assert abs(len(first) - len(second)) <= 0.04 * max(len(first), len(second)), (
+            row["id"]
+        )
         assert count(first).citations == count(second).citations, row["id"]
 
 
 @pytest.mark.parametrize("split", ["development", "test"])
 def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
     lengths = [
-        (r["label"], float(len(r["text"]))) for r in rows("labelled.jsonl") if r["split"] == split
+        (r["label"], float(len(r["text"])))
+        for r in rows("labelled.jsonl")
+        if r["split"] == split
     ]
     high, low = (
         [n for label, n in lengths if label >= 75],
@@ -98,7 +108,9 @@ def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
 
 def test_judges_of_the_surface_and_single_counts_do_not_order_the_test_pairs() -> None:
     high, low = surface.sides("pairs", "test")
-    found = {f"elsewhere, {k}": v for k, v in surface.fitted_elsewhere(high, low).items()}
+    found = {
+        f"elsewhere, {k}": v for k, v in surface.fitted_elsewhere(high, low).items()
+    }
     found |= {f"here, {k}": v for k, v in surface.cross_fitted(high, low).items()}
     assert len(found) == 5
     assert all(value < 0.7 for value in found.values()), found
@@ -106,12 +118,21 @@ def test_judges_of_the_surface_and_single_counts_do_not_order_the_test_pairs() -
     assert table.to_numpy().max() < 0.7, table
 
 
-def test_explained_texts_name_no_court_or_precedent_and_every_development_text_has_gold() -> None:
+def test_explained_texts_name_no_court_or_precedent_and_every_development_text_has_gold() -> (
+    None
+):
     for row in rows("theses.jsonl"):
         words = row["explained_only"].lower()
         named = [
             w
-            for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral")
+            for w in (
+                "stf",
+                "stj",
+                "tst",
+                "súmula",
+                "jurisprudência",
+                "repercussão geral",
+            )
             if w in words
         ]
         assert not named, row["id"]
@@ -132,9 +153,17 @@ def test_an_unknown_condition_an_empty_side_and_a_file_without_items_of_the_spli
         match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts",
     ):
         CuratedDataset(parts=["theses"], split="all", path=str(path)).load()
-    row = {"id": "a", "text": "Tema 1.", "level": "x", "label": 1, "split": "development"}
+    row = {
+        "id": "a",
+        "text": "Tema 1.",
+        "level": "x",
+        "label": 1,
+        "split": "development",
+    }
     with pytest.raises(DataError, match=r"mine\.jsonl \(split test\) holds no items"):
-        CuratedDataset(parts=["labelled"], path=str(put(tmp_path / "mine.jsonl", [row]))).load()
+        CuratedDataset(
+            parts=["labelled"], path=str(put(tmp_path / "mine.jsonl", [row]))
+        ).load()
 
 
 @pytest.mark.parametrize(
@@ -173,9 +202,13 @@ def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_t
     None
 ):
     known = {
-        family.name: {p.casefold() for p in family.passages} for family in families("development")
+        family.name: {p.casefold() for p in family.passages}
+        for family in families("development")
     }
-    new = {family.name: {p.casefold() for p in family.passages} for family in families("test")}
+    new = {
+        family.name: {p.casefold() for p in family.passages}
+        for family in families("test")
+    }
     assert len(known) >= 12 and len(new) >= 12
     assert not set(known) & set(new)
     assert not set().union(*known.values()) & set().union(*new.values())
@@ -187,12 +220,17 @@ def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_t
     made = DevelopmentDataset().copies(items)
     assert len(made) == len(items)
     passages = [
-        p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p
+        p
+        for family in families("test")
+        for p in family.passages
+        if len(p) > 25 and "{n}" not in p
     ]
     assert not [p for p in passages if any(p in text for text in made)]
     items = {
         item.id: item
-        for item in CuratedDataset(parts=["adversarial", "injected"], split="test").load()
+        for item in CuratedDataset(
+            parts=["adversarial", "injected"], split="test"
+        ).load()
     }
     copies = [item for item in items.values() if "original" in item.metadata]
     names = {str(item.condition).partition(":")[2] for item in copies}
@@ -200,7 +238,9 @@ def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_t
     for copy in copies:
         origin = items[copy.metadata["original"]]
         assert copy.label == origin.label and copy.text != origin.text
-        assert str(copy.condition).startswith("attack:") == (origin.condition == "gold:naked")
+        assert str(copy.condition).startswith("attack:") == (
+            origin.condition == "gold:naked"
+        )
     both = CuratedDataset(parts=["labelled", "injected"], split="test").load()
     assert len({item.id for item in both}) == len(both)
     assert {item.id for item in copies} <= {item.id for item in both}

@@ -17,7 +17,12 @@ from tests.rubrics import TEN, NumbersChat
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
-from undogmatic.constructs.traits.judges import CoherenceJudge, TraitJudge, check_guide, whole_part
+from undogmatic.constructs.traits.judges import (
+    CoherenceJudge,
+    TraitJudge,
+    check_guide,
+    whole_part,
+)
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnfitInput
 from undogmatic.judges.asker import Asker, LevelsQuestion, WordsQuestion
@@ -91,7 +96,9 @@ def test_no_example_is_among_the_labelled_responses() -> None:
     for part in ("trait", "coherence"):
         file = conf_folder().parent / "data" / part / "items.jsonl"
         if file.is_file():
-            assert not any(response in file.read_text(encoding="utf-8") for response in shown)
+            assert not any(
+                response in file.read_text(encoding="utf-8") for response in shown
+            )
 
 
 def halves(names: tuple[str, str], meanings: list[str]) -> Rubric:
@@ -100,9 +107,12 @@ def halves(names: tuple[str, str], meanings: list[str]) -> Rubric:
         for name, low in zip(names, (0, 50), strict=True)
     ]
     words = {
-        code: words | {"meanings": meanings} for code, words in read(RUBRICS[0])["wordings"].items()
+        code: words | {"meanings": meanings}
+        for code, words in read(RUBRICS[0])["wordings"].items()
     }
-    return rubric_of(RUBRICS[0], guide={"kind": "bands", "bands": bands}, wordings=words)
+    return rubric_of(
+        RUBRICS[0], guide={"kind": "bands", "bands": bands}, wordings=words
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +127,8 @@ def test_a_guide_without_high_or_low_is_named_at_the_start(
     names: tuple[str, str], said: str
 ) -> None:
     with pytest.raises(
-        ConfigError, match=rf"rubric=condescension {said}|rubric=condescension has no {said}"
+        ConfigError,
+        match=rf"rubric=condescension {said}|rubric=condescension has no {said}",
     ):
         check_guide(halves(names, ["one", "other"]))
 
@@ -125,14 +136,18 @@ def test_a_guide_without_high_or_low_is_named_at_the_start(
 def test_an_empty_meaning_and_a_rubric_without_bands_are_named_before_anything_is_asked(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(ConfigError, match=r"says nothing of HIGH in `wordings\.en\.meanings`"):
+    with pytest.raises(
+        ConfigError, match=r"says nothing of HIGH in `wordings\.en\.meanings`"
+    ):
         check_guide(halves(("LOW", "HIGH"), ["little", " "]))
     with pytest.raises(ConfigError, match="has none"):
         check_guide(TEN)
     node = read(RUBRICS[0])
     node["guide"]["bands"][2]["name"] = "VERY"
     (tmp_path / "conf" / "rubric").mkdir(parents=True)
-    (tmp_path / "conf" / "rubric" / "mine.yaml").write_text(yaml.safe_dump(node), encoding="utf-8")
+    (tmp_path / "conf" / "rubric" / "mine.yaml").write_text(
+        yaml.safe_dump(node), encoding="utf-8"
+    )
     overrides = [
         "rubric=mine",
         "judge=trait",
@@ -141,7 +156,8 @@ def test_an_empty_meaning_and_a_rubric_without_bands_are_named_before_anything_i
         "model.name=m",
     ]
     config = compose_config(
-        [*overrides, "readout=integers", "prompt=anchored_en"], config_dir=str(tmp_path / "conf")
+        [*overrides, "readout=integers", "prompt=anchored_en"],
+        config_dir=str(tmp_path / "conf"),
     )
     with pytest.raises(ConfigError, match="has no HIGH"):
         Recipe(config).build()
@@ -150,10 +166,17 @@ def test_an_empty_meaning_and_a_rubric_without_bands_are_named_before_anything_i
 def test_a_response_may_stand_alone_after_a_question_or_in_a_scenario() -> None:
     rubric = rubric_of(RUBRICS[0])
     headings = ("scenario", "question", "response")
-    for names in (("response",), ("question", "response"), ("scenario", "response"), headings):
+    for names in (
+        ("response",),
+        ("question", "response"),
+        ("scenario", "response"),
+        headings,
+    ):
         model = NumbersChat(lambda _: {20: 1.0})
         judge = TraitJudge(bound(model, rubric))
-        assert score(judge, model, {name: name[0] for name in names}, rubric).score == 20
+        assert (
+            score(judge, model, {name: name[0] for name in names}, rubric).score == 20
+        )
         shown = model.requests[0][-1]["content"]
         assert [name for name in headings if f"{name.title()}:" in shown] == list(names)
     with pytest.raises((UnfitInput, ConfigError), match="response"):
@@ -187,18 +210,25 @@ def judged(
     with `idle`."""
 
     def reply(asked: str) -> tuple[str, dict[str, float]]:
-        labels, p = ("0", "1") if base else ("yes", "no"), idle if "N/A" in asked else off_topic
+        labels, p = (
+            ("0", "1") if base else ("yes", "no"),
+            idle if "N/A" in asked else off_topic,
+        )
         relevance = dict(zip(labels, (1 - p, p), strict=True))
         odds = (
             relevance
             if "something else?" in asked
             else {str(n): mass for n, mass in structure.items()}
         )
-        return next(iter(odds)), {label: math.log(mass) for label, mass in odds.items() if mass > 0}
+        return next(iter(odds)), {
+            label: math.log(mass) for label, mass in odds.items() if mass > 0
+        }
 
     model = FakeChat(reply, base=base)
     own = bound(model, rubric(), LogprobsReadout(zero_shot=True) if base else None)
-    judge = CoherenceJudge(own, Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS), **options)
+    judge = CoherenceJudge(
+        own, Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS), **options
+    )
     judged.requests = model.requests  # type: ignore[attr-defined]
     return score(judge, model, inputs, rubric())
 
@@ -224,9 +254,9 @@ def test_what_is_off_the_topic_gets_fifty_at_most(
     found = judged(BOTH, {structure: 1.0}, off_topic)
     assert found.score == pytest.approx(score)
     assert found.details["structure"] == pytest.approx(structure)
-    assert [found.details[name] for name in ("off_topic", "off_topic_asked")] == pytest.approx(
-        [off_topic] * 2
-    )
+    assert [
+        found.details[name] for name in ("off_topic", "off_topic_asked")
+    ] == pytest.approx([off_topic] * 2)
     assert (found.distribution is None) == (found.score != pytest.approx(structure))
 
 
@@ -285,16 +315,23 @@ def test_in_words_relevance_is_one_of_two_words() -> None:
     own = bound(NumbersChat(lambda _: {90: 1.0}), rubric())
     for said, expected in (("OFF_TOPIC", 50), ("ENGAGES", 90)):
         chat = connected(
-            FakeChat(lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0}))
+            FakeChat(
+                lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0})
+            )
         )
-        judge = CoherenceJudge(own, Asker(WordsQuestion, chat, PLAIN, rubric(), WORDINGS))
+        judge = CoherenceJudge(
+            own, Asker(WordsQuestion, chat, PLAIN, rubric(), WORDINGS)
+        )
         assert score(judge, chat, BOTH, rubric()).score == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("It rains. The streets are wet. That is why the", "It rains. The streets are wet."),
+        (
+            "It rains. The streets are wet. That is why the",
+            "It rains. The streets are wet.",
+        ),
         ('And so she said "no." Then he went to', 'And so she said "no."'),
         ("It rains. The streets are wet.", None),
         ("It rains. (See above.)", None),
@@ -316,20 +353,26 @@ def test_a_cut_off_is_not_punished() -> None:
     def odds(asked: str) -> dict[int, float]:
         return {90: 1.0} if asked.rpartition("\n<</")[0].endswith(".") else {20: 1.0}
 
-    for response in ("It rains. The streets are wet.", "It rains. The streets are wet. And so the"):
+    for response in (
+        "It rains. The streets are wet.",
+        "It rains. The streets are wet. And so the",
+    ):
         model = NumbersChat(odds)
         judge = CoherenceJudge(
-            bound(model, rubric()), Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS)
+            bound(model, rubric()),
+            Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS),
         )
-        assert score(judge, model, {"response": response}, rubric()).score == pytest.approx(90)
+        assert score(
+            judge, model, {"response": response}, rubric()
+        ).score == pytest.approx(90)
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_a_chat_model_is_asked_in_words_that_begin_differently(language: str) -> None:
     """The probability is read from the first token, which must tell the two answers apart."""
-    asked = read(conf_folder() / "judge" / "coherence.yaml")["wordings"][language]["relevance"][
-        "levels"
-    ]["off_topic"]
+    asked = read(conf_folder() / "judge" / "coherence.yaml")["wordings"][language][
+        "relevance"
+    ]["levels"]["off_topic"]
     engages, off_topic = asked["labels"]
     assert engages[0] != off_topic[0]
     assert all(f"{label}" in asked["answer_with"] for label in asked["labels"])

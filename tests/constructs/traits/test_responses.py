@@ -12,7 +12,10 @@ import undogmatic.run  # noqa: F401  registers the resolvers that config.yaml us
 from tests.conftest import put
 from undogmatic.api import compose_config
 from undogmatic.config.build import build
-from undogmatic.constructs.traits.responses import LabelledResponsesDataset, ResponsesDataset
+from undogmatic.constructs.traits.responses import (
+    LabelledResponsesDataset,
+    ResponsesDataset,
+)
 from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
@@ -59,32 +62,59 @@ def test_formats_and_names_of_columns_give_the_same_items_with_inputs_in_the_ord
     pd.DataFrame(rows).to_parquet(tmp_path / "r.parquet")
     loaded = [own(tmp_path / f"r.{suffix}") for suffix in ("jsonl", "csv", "parquet")]
     assert all(
-        [item.model_dump() for item in items] == [item.model_dump() for item in loaded[0]]
+        [item.model_dump() for item in items]
+        == [item.model_dump() for item in loaded[0]]
         for items in loaded
     )
     first, second = loaded[0]
-    assert first.inputs == {"question": "Why?", "response": 'Because, as "they" say,\nof rain.'}
+    assert first.inputs == {
+        "question": "Why?",
+        "response": 'Because, as "they" say,\nof rain.',
+    }
     assert second.inputs == {"response": "Não."}
     assert (first.label, first.metadata) == (3.0, {"group": "g"})
-    (item,) = own(lines(tmp_path / "r.jsonl", {"response": "c", "question": "b", "context": "a"}))
+    (item,) = own(
+        lines(tmp_path / "r.jsonl", {"response": "c", "question": "b", "context": "a"})
+    )
     assert (item.id, item.text) == ("1", "a\n\nb\n\nc")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("r.jsonl", '{"question": "Why?"}', "r.jsonl:2: the field `response` is missing"),
+        (
+            "r.jsonl",
+            '{"question": "Why?"}',
+            "r.jsonl:2: the field `response` is missing",
+        ),
         ("r.jsonl", '{"response": "  "}', "r.jsonl:2: the field `response` is missing"),
         ("r.jsonl", '{"response": 7}', "r.jsonl:2: `response` is 7"),
-        ("r.jsonl", '{"response": "x", "question": ["a"]}', "r.jsonl:2: `question` is ['a']"),
-        ("r.jsonl", '{"id": "1", "response": "x"}', "r.jsonl:2: the id '1' was already used at"),
+        (
+            "r.jsonl",
+            '{"response": "x", "question": ["a"]}',
+            "r.jsonl:2: `question` is ['a']",
+        ),
+        (
+            "r.jsonl",
+            '{"id": "1", "response": "x"}',
+            "r.jsonl:2: the id '1' was already used at",
+        ),
         ("r.jsonl", '{"response": "x"', "r.jsonl:2: not JSON"),
         ("r.csv", "", "is empty. Its first line must name the columns."),
-        ("r.csv", 'prompt,answer\nWhy?,"Rain\n', "Is a quote in this row never closed?"),
+        (
+            "r.csv",
+            'prompt,answer\nWhy?,"Rain\n',
+            "Is a quote in this row never closed?",
+        ),
     ],
 )
-def test_what_is_wrong_is_named_with_file_and_line(name: str, content: str, said: str) -> None:
-    put(Path(name), ('{"id": "1", "response": "first"}\n' if name == "r.jsonl" else "") + content)
+def test_what_is_wrong_is_named_with_file_and_line(
+    name: str, content: str, said: str
+) -> None:
+    put(
+        Path(name),
+        ('{"id": "1", "response": "first"}\n' if name == "r.jsonl" else "") + content,
+    )
     with pytest.raises(DataError) as caught:
         own(name)
     assert said in str(caught.value)
@@ -93,11 +123,13 @@ def test_what_is_wrong_is_named_with_file_and_line(name: str, content: str, said
 def test_the_columns_are_checked(tmp_path: Path) -> None:
     path = lines(tmp_path / "r.jsonl", {"response": "x"})
     with pytest.raises(
-        ConfigError, match=r"`dataset\.columns\.response` is 'respons'.*Did you mean response"
+        ConfigError,
+        match=r"`dataset\.columns\.response` is 'respons'.*Did you mean response",
     ):
         own(path, {"response": ("respons",)})
     with pytest.raises(
-        ConfigError, match=r"names 'reply'\. It may name: response, scenario, question, id, label"
+        ConfigError,
+        match=r"names 'reply'\. It may name: response, scenario, question, id, label",
     ):
         own(path, {"response": ("r",), "reply": ("q",)})
     with pytest.raises(ConfigError, match="does not exist"):
@@ -108,7 +140,10 @@ def test_the_columns_are_checked(tmp_path: Path) -> None:
     ("trait", "said"),
     [
         ("emphaty", r"Did you mean empathy\?"),
-        ("zzz", r"'zzz', of which items.jsonl has no items. Traits: condescension, .*rubric="),
+        (
+            "zzz",
+            r"'zzz', of which items.jsonl has no items. Traits: condescension, .*rubric=",
+        ),
         (None, "a trait is named for"),
     ],
 )
@@ -150,8 +185,13 @@ def test_a_file_in_the_shipped_format_is_checked(
 def test_every_trait_has_enough_of_everything(trait: str) -> None:
     for split in ("dev", "test"):
         items = shipped("trait", trait, split)
-        assert Counter(item.metadata["language"] for item in items) == {"en": 10, "pt": 10}
-        assert len({item.metadata["group"] for item in items}) >= 10, "fewer groups give no verdict"
+        assert Counter(item.metadata["language"] for item in items) == {
+            "en": 10,
+            "pt": 10,
+        }
+        assert len({item.metadata["group"] for item in items}) >= 10, (
+            "fewer groups give no verdict"
+        )
         assert set(Counter(item.condition for item in items)) == {
             "gold:high",
             "gold:mid",
@@ -166,14 +206,22 @@ def test_labels_differ_within_every_group_and_nothing_else_gives_them_away() -> 
         groups[item.metadata["group"]].append(item)
     for each in groups.values():
         assert np.ptp([item.label for item in each]) >= 15
-        assert len({(item.metadata["split"], item.inputs["question"]) for item in each}) == 1
+        assert (
+            len({(item.metadata["split"], item.inputs["question"]) for item in each})
+            == 1
+        )
     assert len({item.inputs["response"] for item in items}) == len(items) == 400
     for split in ("dev", "test"):
         pairs = [
-            (len(i.inputs["response"]), i.label) for i in items if i.metadata["split"] == split
+            (len(i.inputs["response"]), i.label)
+            for i in items
+            if i.metadata["split"] == split
         ]
         assert abs(stats.spearmanr(pairs).statistic) < 0.2
-    first = [each[0].label == max(item.label or 0 for item in each) for each in groups.values()]
+    first = [
+        each[0].label == max(item.label or 0 for item in each)
+        for each in groups.values()
+    ]
     assert 0.35 < np.mean(first) < 0.65, "the place in the group tells the label"
     assert np.std([item.label or 0 for item in items]) > 25
 
@@ -188,7 +236,9 @@ def test_coherence_has_every_kind_in_both_splits_and_languages() -> None:
     assert len(items) >= 80
     for item in items:
         assert (structure := item.labelled("structure")) is not None
-        assert item.label == (structure if item.metadata["engages"] else min(structure, 50))
+        assert item.label == (
+            structure if item.metadata["engages"] else min(structure, 50)
+        )
 
 
 def test_judges_see_no_label_fits_no_test_item_second_labels_are_near_and_splits_share_no_prompt() -> (
@@ -204,7 +254,10 @@ def test_judges_see_no_label_fits_no_test_item_second_labels_are_near_and_splits
         assert {item.metadata["split"] for item in items} == {"dev"}
         assert {item.metadata.get("trait", name) for item in items} == {name}
     for items in (shipped("trait", "all"), shipped("coherence")):
-        gap = [abs(float(item.metadata["second_label"]) - (item.label or 0)) for item in items]
+        gap = [
+            abs(float(item.metadata["second_label"]) - (item.label or 0))
+            for item in items
+        ]
         assert max(gap) <= 25
     asked = {
         split: {item.inputs["question"] for item in shipped("trait", "all", split)}

@@ -84,7 +84,9 @@ class BucketJudge(Judge):
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
-        self.asker = in_words(asker, "judge=bucket", "errors in words", "judge=bucket_rules")
+        self.asker = in_words(
+            asker, "judge=bucket", "errors in words", "judge=bucket_rules"
+        )
         values = severities(asker.rubric, asker.prompt.language)
         self.ask = asker.question("bucket", Buckets, values)
 
@@ -104,8 +106,14 @@ class BucketJudge(Judge):
         }
         accuracy["hedging"] = float(answer.hedging)
         problems = [error.problem for error in answer.errors]
-        problems += [f"the quote {quote!r} does not stand in the summary" for quote in invented]
-        omissions = {"omissions": table([{"omission": omission} for omission in answer.omissions])}
+        problems += [
+            f"the quote {quote!r} does not stand in the summary" for quote in invented
+        ]
+        omissions = {
+            "omissions": table(
+                [{"omission": omission} for omission in answer.omissions]
+            )
+        }
         verdicts = (
             _verdict(self.rubric, answer.factual_accuracy, accuracy, problems).replace(
                 review=bool(invented)
@@ -137,7 +145,10 @@ def severities(rubric: Rubric, language: str) -> dict[str, str]:
 
 
 def _verdict(
-    rubric: Rubric, bucket: float, details: Mapping[str, float | str], issues: Sequence[str]
+    rubric: Rubric,
+    bucket: float,
+    details: Mapping[str, float | str],
+    issues: Sequence[str],
 ) -> Verdict:
     return Verdict(
         score=rubric.units(bucket / 5),
@@ -151,9 +162,13 @@ def stands_in(quote: str, text: str) -> bool:
     stop at its end; parts around an ellipsis are looked for one by one."""
 
     def bare(text: str) -> str:
-        return " ".join(re.sub(r"[\"'“”‘’«»*_`]", "", text).casefold().split()).strip(" .,;:")
+        return " ".join(re.sub(r"[\"'“”‘’«»*_`]", "", text).casefold().split()).strip(
+            " .,;:"
+        )
 
-    parts = [part for piece in re.split(r"\.\.\.|…|\[\.*\]", quote) if (part := bare(piece))]
+    parts = [
+        part for piece in re.split(r"\.\.\.|…|\[\.*\]", quote) if (part := bare(piece))
+    ]
     return bool(parts) and all(part in bare(text) for part in parts)
 
 
@@ -222,7 +237,12 @@ class BucketRulesJudge(Judge):
         super().__init__()
         self.nli, self.embeddings, self.prompt = nli, embeddings, prompt
         self.contradicted, self.missing = contradicted, missing
-        self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
+        self.invented, self.hedged, self.several, self.aligned = (
+            invented,
+            hedged,
+            several,
+            aligned,
+        )
         self.threshold, self.least, self.sure = threshold, least, sure
         self.contents = {
             "support": digest(lexicon("support")),
@@ -245,7 +265,9 @@ class BucketRulesJudge(Judge):
         for sentence, finding in zip(texts.reference, findings, strict=True):
             if finding.contradicted or finding.doubted:
                 quote = "" if finding.match is None else texts.summary[finding.match]
-                left = self.contradicted.get(finding.kind, self.contradicted.get("other", 3))
+                left = self.contradicted.get(
+                    finding.kind, self.contradicted.get("other", 3)
+                )
                 row = {
                     "quote": quote,
                     "problem": finding.why,
@@ -261,7 +283,9 @@ class BucketRulesJudge(Judge):
             sources["noted"] = table(beside)
         hedged = hedges(texts.reference, texts.summary, similarities, self.aligned)
         costly = len(hedged) >= self.several or any(hedge.outcome for hedge in hedged)
-        cost = _cost(self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure))
+        cost = _cost(
+            self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure)
+        )
         for place, reference, phrases, _ in hedged:
             problem = f"hedging: {', '.join(map(repr, phrases))}; the reference says it without"
             row = {
@@ -273,7 +297,12 @@ class BucketRulesJudge(Judge):
         verdicts = {}
         for criterion, name, rows, more in (
             (CRITERIA[0], "errors", errors, sources),
-            (CRITERIA[1], "omissions", self._omissions(texts, missed, covered.score), {}),
+            (
+                CRITERIA[1],
+                "omissions",
+                self._omissions(texts, missed, covered.score),
+                {},
+            ),
         ):
             bucket = (
                 INCOHERENT
@@ -284,7 +313,9 @@ class BucketRulesJudge(Judge):
                 f"{'doubt: ' if row.get('doubt') else ''}{row.get('problem') or row['omission']}"
                 for row in rows
             ]
-            verdicts[criterion] = _verdict(self.rubric, bucket, {name: table(rows), **more}, issues)
+            verdicts[criterion] = _verdict(
+                self.rubric, bucket, {name: table(rows), **more}, issues
+            )
         return verdicts
 
     def _beside(
@@ -306,7 +337,11 @@ class BucketRulesJudge(Judge):
             ):
                 invented.setdefault((one.place, one.kind), {})[repr(one.said)] = None
         where = "neither in the opinion nor in the reference"
-        where = where if opinion else "not in the reference; there is no opinion to look it up in"
+        where = (
+            where
+            if opinion
+            else "not in the reference; there is no opinion to look it up in"
+        )
         faults = []
         for (place, kind), said in invented.items():
             named = "fabricated_citation" if kind == "citation" else "invented_detail"
@@ -319,23 +354,44 @@ class BucketRulesJudge(Judge):
             faults.append(row | _cost(bucket, is_sure(INVENTED, kind, self.sure)))
         return faults
 
-    def _omissions(self, texts: Sides, missed: Sequence[str], share: float) -> list[Fault]:
+    def _omissions(
+        self, texts: Sides, missed: Sequence[str], share: float
+    ) -> list[Fault]:
         """Of a reference of which so large a share is covered, the `missed` sentences not being."""
-        summary, language = plain(" ".join(texts.summary)), language_of(" ".join(texts.reference))
+        summary, language = (
+            plain(" ".join(texts.summary)),
+            language_of(" ".join(texts.reference)),
+        )
         rows: list[Fault] = []
         for name, kind in (("dissents", "dissent"), ("concurs", "concurrence")):
             first = next(
-                (sentence for sentence in texts.reference if pattern(name).search(plain(sentence))),
+                (
+                    sentence
+                    for sentence in texts.reference
+                    if pattern(name).search(plain(sentence))
+                ),
                 None,
             )
             if first is not None and not pattern(name).search(summary):
-                rows.append({"omission": first, "kind": kind, "bucket": self.missing.get(kind, 3)})
+                rows.append(
+                    {
+                        "omission": first,
+                        "kind": kind,
+                        "bucket": self.missing.get(kind, 3),
+                    }
+                )
         decisive = self.missing.get("outcome", 2)
-        decided = dict.fromkeys(sentence for sentence in missed if outcomes(sentence, language))
+        decided = dict.fromkeys(
+            sentence for sentence in missed if outcomes(sentence, language)
+        )
         kinds: list[tuple[str, int, Iterable[str]]] = [("outcome", decisive, decided)]
         if share < MUCH:
             kinds.append(
-                ("much", decisive if share < LITTLE else self.missing.get("much", 4), missed)
+                (
+                    "much",
+                    decisive if share < LITTLE else self.missing.get("much", 4),
+                    missed,
+                )
             )
         for kind, bucket, unsaid in kinds:
             named = {row["omission"] for row in rows}

@@ -80,7 +80,11 @@ class CasesDataset:
         document: str = "document",
         needs_reference: bool = True,
     ) -> None:
-        self.split, self.document, self.needs_reference = split, document, needs_reference
+        self.split, self.document, self.needs_reference = (
+            split,
+            document,
+            needs_reference,
+        )
         if summaries == SHIPPED and path is not None:
             raise ConfigError(
                 f"`dataset.summaries` is {SHIPPED}, which are summaries of the shipped cases, but"
@@ -99,10 +103,14 @@ class CasesDataset:
                 raise ConfigError(
                     f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?"
                 )
-            typed = str(shipped / "summaries.jsonl") if summaries == SHIPPED else summaries
+            typed = (
+                str(shipped / "summaries.jsonl") if summaries == SHIPPED else summaries
+            )
             self.summaries = table_file(typed, "dataset.summaries")
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
-        self.about = f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
+        self.about = (
+            f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
+        )
         ours = path is None and self.summaries in (None, shipped / "summaries.jsonl")
         self.licence = _LICENCE if ours else None  # none is known of the user's
 
@@ -110,16 +118,22 @@ class CasesDataset:
         """The cases, or the summaries, in file order. Raises DataError naming file and line."""
         cases: dict[str, Case] = {}
         for case in (
-            _of_folder(self.path) if self.path.is_dir() else _of_table(self.path, self.document)
+            _of_folder(self.path)
+            if self.path.is_dir()
+            else _of_table(self.path, self.document)
         ):
             if (first := cases.setdefault(case.name, case)) is not case:
                 raise DataError(
                     f"{case.place}: the case {brief(case.name)} was already given at {first.place}."
                 )
-        splits = {name: case.about.get("split") or "test" for name, case in cases.items()}
+        splits = {
+            name: case.about.get("split") or "test" for name, case in cases.items()
+        }
         if not (
             chosen := {
-                name: case for name, case in cases.items() if self.split in ("all", splits[name])
+                name: case
+                for name, case in cases.items()
+                if self.split in ("all", splits[name])
             }
         ):
             there = listed(sorted(set(map(str, splits.values())))) or "none"
@@ -153,13 +167,16 @@ class CasesDataset:
                 {} if case.reference is None else {"reference": case.reference}
             )
             items.append(
-                make_item(case.place, {"id": case.name, "inputs": inputs, "metadata": about})
+                make_item(
+                    case.place, {"id": case.name, "inputs": inputs, "metadata": about}
+                )
             )
         return items
 
 
 def _table_or_folder(path: str) -> Path:
-    with contextlib.suppress(OSError, RuntimeError, ValueError):  # said by existing_file
+    # said by existing_file
+    with contextlib.suppress(OSError, RuntimeError, ValueError):
         if (folder := Path(path).expanduser()).is_dir():
             return folder
     return table_file(path, "dataset.path")
@@ -191,7 +208,9 @@ def _of_folder(folder: Path) -> Iterator[Case]:
         )
     for sub in inside:
         files = [
-            file for file in _entries(sub) if file.is_file() and file.suffix.lower() in DOCUMENTS
+            file
+            for file in _entries(sub)
+            if file.is_file() and file.suffix.lower() in DOCUMENTS
         ]
         references = [file for file in files if file.stem.lower() == "reference"]
         documents = [file for file in files if file not in references]
@@ -201,7 +220,9 @@ def _of_folder(folder: Path) -> Iterator[Case]:
                     f"{sub}: {len(several)} {what} ({listed([file.name for file in several])});"
                     " leave one."
                 )
-        reference = _reference(str(sub), sub, references[0].name) if references else None
+        reference = (
+            _reference(str(sub), sub, references[0].name) if references else None
+        )
         yield Case(sub.name, str(sub), next(iter(documents), None), reference, {})
 
 
@@ -209,10 +230,14 @@ def _entries(folder: Path) -> list[Path]:
     """What lies in a folder by name, hidden files left out."""
     try:
         return sorted(
-            each for each in islice(folder.iterdir(), MOST_FILES) if not each.name.startswith(".")
+            each
+            for each in islice(folder.iterdir(), MOST_FILES)
+            if not each.name.startswith(".")
         )
     except OSError as error:
-        raise DataError(f"{folder}: cannot be read ({error.strerror or error}).") from None
+        raise DataError(
+            f"{folder}: cannot be read ({error.strerror or error})."
+        ) from None
 
 
 def _rows(
@@ -226,7 +251,11 @@ def _rows(
             for k, v in row.items()
             if v is not None and not (isinstance(v, float) and math.isnan(v))
         }
-        yield f"{path}:{number}", _name(f"{path}:{number}", cells, "case", columns), cells
+        yield (
+            f"{path}:{number}",
+            _name(f"{path}:{number}", cells, "case", columns),
+            cells,
+        )
 
 
 def _name(place: str, cells: dict[str, Any], key: str, columns: str) -> str:
@@ -240,7 +269,9 @@ def _name(place: str, cells: dict[str, Any], key: str, columns: str) -> str:
     return value.strip()
 
 
-def _file_beside(place: str, folder: Path, written: Any, key: str, kinds: tuple[str, ...]) -> Path:
+def _file_beside(
+    place: str, folder: Path, written: Any, key: str, kinds: tuple[str, ...]
+) -> Path:
     """The file that a table names, relative to the folder the table lies in. Raises DataError."""
     with contextlib.suppress(OSError, RuntimeError, ValueError):
         if (file := folder / Path(str(written)).expanduser()).is_file():
@@ -273,8 +304,14 @@ def _summary_items(
     for place, name, cells in _rows(path, ("case", "text"), columns):
         if name not in cases:
             close = get_close_matches(name, cases, 1)
-            hint = f"Did you mean {brief(close[0])}?" if close else f"Cases: {listed(list(cases))}."
-            raise DataError(f"{place}: the case {brief(name)} is not among the cases. {hint}")
+            hint = (
+                f"Did you mean {brief(close[0])}?"
+                if close
+                else f"Cases: {listed(list(cases))}."
+            )
+            raise DataError(
+                f"{place}: the case {brief(name)} is not among the cases. {hint}"
+            )
         key = "system" if "system" in cells else "model"
         system = _name(place, cells, key, columns) if key in cells else path.stem
         labels, text = cells.pop("labels", None), cells.pop("text", None)
@@ -296,7 +333,12 @@ def _summary_items(
                     "word_count": len(text.split()),
                 }
             )
-            fields = {"id": f"{name}/{system}", "inputs": inputs, "pair": name, "metadata": about}
+            fields = {
+                "id": f"{name}/{system}",
+                "inputs": inputs,
+                "pair": name,
+                "metadata": about,
+            }
             fields |= {} if labels is None else {"labels": _by_rater(labels)}
             yield place, make_item(place, fields)
 

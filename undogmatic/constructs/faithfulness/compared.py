@@ -61,10 +61,14 @@ class Sides(NamedTuple):
 def sides(item: Item, least: int) -> Sides:
     """Both texts as sentences of at least `least` characters; shorter ones are skipped. Raises
     UnfitInput where an input is missing, or has no sentence that long."""
-    both = Sides(*(sentences(needed(item, name), least) for name in (REFERENCE, SUMMARY)))
+    both = Sides(
+        *(sentences(needed(item, name), least) for name in (REFERENCE, SUMMARY))
+    )
     if short := next((name for name, own in both._asdict().items() if not own), None):
         text = item.inputs[short][:80]
-        raise UnfitInput(f"the {short} has no sentence of at least {least} characters: {text!r}")
+        raise UnfitInput(
+            f"the {short} has no sentence of at least {least} characters: {text!r}"
+        )
     return both
 
 
@@ -80,7 +84,8 @@ def needed(item: Item, name: str) -> str:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows as a verdict's details keep them: JSON text, numbers to six places."""
     plain = [
-        {k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()} for row in rows
+        {k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}
+        for row in rows
     ]
     return json.dumps(plain, ensure_ascii=False)
 
@@ -105,7 +110,9 @@ class Covered(NamedTuple):
     covered: NDArray[np.bool_]  # whether each reaches the threshold
 
 
-def coverage(similarities: NDArray[np.float64], threshold: float, inclusive: bool) -> Covered:
+def coverage(
+    similarities: NDArray[np.float64], threshold: float, inclusive: bool
+) -> Covered:
     """How much of the reference the text says, by the best match of each of the reference's
     sentences.
 
@@ -118,7 +125,9 @@ def coverage(similarities: NDArray[np.float64], threshold: float, inclusive: boo
         ValueError: One of the two has no sentence, or a similarity is NaN.
     """
     if similarities.ndim != 2 or not similarities.size or np.isnan(similarities).any():
-        raise ValueError(f"similarities need both sides and no NaN, got shape {similarities.shape}")
+        raise ValueError(
+            f"similarities need both sides and no NaN, got shape {similarities.shape}"
+        )
     best = similarities.argmax(axis=1)
     similarity = similarities[np.arange(len(best)), best]
     covered = similarity >= threshold if inclusive else similarity > threshold
@@ -165,10 +174,18 @@ class CoverageJudge(Judge):
             "sentence": texts.reference,
             "best_match": [texts.summary[n] for n in covered.best],
         }
-        columns |= {"similarity": covered.similarity.tolist(), "covered": covered.covered.tolist()}
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        columns |= {
+            "similarity": covered.similarity.tolist(),
+            "covered": covered.covered.tolist(),
+        }
+        rows = [
+            dict(zip(columns, row, strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
         details = (
-            {"covered": float(covered.covered.sum())} | texts.lengths | {"sentences": table(rows)}
+            {"covered": float(covered.covered.sum())}
+            | texts.lengths
+            | {"sentences": table(rows)}
         )
         missed = tuple(row["sentence"] for row in rows if not row["covered"])
         return {
@@ -199,9 +216,12 @@ def rouge(texts: Sequence[Mapping[str, str]]) -> list[dict[str, float]]:
         ) from None
     scorer = RougeScorer(list(ROUGE), use_stemmer=True)
     made = [
-        scorer.score(own[REFERENCE], own[SUMMARY]) if own.keys() >= PAIR else {} for own in texts
+        scorer.score(own[REFERENCE], own[SUMMARY]) if own.keys() >= PAIR else {}
+        for own in texts
     ]
-    return [{name: float(score.fmeasure) for name, score in each.items()} for each in made]
+    return [
+        {name: float(score.fmeasure) for name, score in each.items()} for each in made
+    ]
 
 
 class BertScoreJudge(Judge):
@@ -234,12 +254,19 @@ class BertScoreJudge(Judge):
         reference: str = "reference",
     ) -> None:
         super().__init__()
-        self.encoder, self.language, self.layers, self.rescale = encoder, language, layers, rescale
+        self.encoder, self.language, self.layers, self.rescale = (
+            encoder,
+            language,
+            layers,
+            rescale,
+        )
         self.text, self.reference = text, reference
 
     async def judge(self, item: Item) -> dict[str, Verdict]:  # type: ignore[override]
         """One score. Raises UnparseableAnswer for an item that lacks an input."""
-        if lacking := [name for name in (self.text, self.reference) if name not in item.inputs]:
+        if lacking := [
+            name for name in (self.text, self.reference) if name not in item.inputs
+        ]:
             raise UnparseableAnswer(
                 f"there is nothing to compare: the item has no input {lacking[0]!r}"
             )
@@ -249,12 +276,16 @@ class BertScoreJudge(Judge):
         beside: dict[str, float | str] = {"precision": precision, "recall": recall}
         share = min(1.0, max(0.0, score))  # rescaled, it may lie a little outside
         return {
-            "bertscore": Verdict(score=self.rubric.units(share), raw_score=score, details=beside)
+            "bertscore": Verdict(
+                score=self.rubric.units(share), raw_score=score, details=beside
+            )
         }
 
 
 @functools.cache
-def _scorer(encoder: str | None, language: str, layers: int | None, rescale: bool) -> Any:
+def _scorer(
+    encoder: str | None, language: str, layers: int | None, rescale: bool
+) -> Any:
     try:
         from bert_score import BERTScorer
     except ModuleNotFoundError:

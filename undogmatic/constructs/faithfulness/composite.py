@@ -22,7 +22,15 @@ from undogmatic.examinations.base import (
     family_level,
     need,
 )
-from undogmatic.examinations.ruling import Rule, Rules, Ruling, Values, always, known, verdict
+from undogmatic.examinations.ruling import (
+    Rule,
+    Rules,
+    Ruling,
+    Values,
+    always,
+    known,
+    verdict,
+)
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import DIGITS
 from undogmatic.examinations.truth import Margin, check_order, margin_of
@@ -31,7 +39,14 @@ from undogmatic.runs.folder import LABELS, SCORES, RunFolder
 from undogmatic.stats import compare, means
 from undogmatic.stats import panel as judges_of
 from undogmatic.stats.claims import Claim
-from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
+from undogmatic.stats.compare import (
+    NOISE,
+    UNKNOWN,
+    Apart,
+    Comparison,
+    Differences,
+    ranks,
+)
 from undogmatic.stats.estimate import Estimate
 
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
@@ -76,7 +91,9 @@ class VoicesWorth(NamedTuple):
     def weights(self) -> pd.Series:
         """The weight of each judge."""
         equal = np.full(len(self.judges), 1 / len(self.judges))
-        return pd.Series(equal if self.found is None else self.found.weights, list(self.judges))
+        return pd.Series(
+            equal if self.found is None else self.found.weights, list(self.judges)
+        )
 
 
 @dataclass(frozen=True)
@@ -252,18 +269,29 @@ def compare_systems(
     pairs, units = [], groups.reindex(table.index).astype(str).tolist()
     for left, right in names:
         differences, apart = Differences(table[left] - table[right], units), UNKNOWN
-        if (claim := differences.claim(margin.value, alpha, margin.span, power)) is not None:
+        if (
+            claim := differences.claim(margin.value, alpha, margin.span, power)
+        ) is not None:
             outcome = claim.outcome if margin.allows(claim.outcome) else "open"
             apart = Apart(
-                claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None
+                claim.estimate.interval,
+                outcome,
+                claim.n_needed if outcome == "open" else None,
             )
         pairs.append(SystemPair(left, right, differences, claim, apart))
     ahead = [pair for pair in pairs if pair.left == order[0]]
-    tied = [order[0], *(pair.right for pair in ahead if abs(pair.differences.mean) < SAME)]
+    tied = [
+        order[0],
+        *(pair.right for pair in ahead if abs(pair.differences.mean) < SAME),
+    ]
     open_ = [pair.apart.needed for pair in ahead if pair.apart.outcome == "open"]
     needed = max((math.inf if cases is None else cases for cases in open_), default=0)
-    fewest = max((pair.claim.fewest for pair in ahead if pair.claim is not None), default=2)
-    nearest = next((pair for pair in ahead if pair.right not in tied), next(iter(ahead), None))
+    fewest = max(
+        (pair.claim.fewest for pair in ahead if pair.claim is not None), default=2
+    )
+    nearest = next(
+        (pair for pair in ahead if pair.right not in tied), next(iter(ahead), None)
+    )
     return CompositeFacts(
         table=table,
         units=units,
@@ -295,14 +323,23 @@ def _about(frame: pd.DataFrame) -> pd.DataFrame:
     """Case, system, group and length of every item, in input order."""
     first = frame.drop_duplicates("item_id").set_index("item_id")
     case = first[CASE] if CASE in first else first["pair_id"]
-    case = case.where(case.notna(), pd.Series(first.index, index=first.index)).astype(str)
+    case = case.where(case.notna(), pd.Series(first.index, index=first.index)).astype(
+        str
+    )
     words = first[WORDS] if WORDS in first else first["words"]
     about = pd.DataFrame(
-        {"case": case, "system": first[SYSTEM].astype(str), "group": first["group"], "words": words}
+        {
+            "case": case,
+            "system": first[SYSTEM].astype(str),
+            "group": first["group"],
+            "words": words,
+        }
     )
     if (twice := about[about.duplicated(["case", "system"])]).size:
         row = twice.iloc[0]
-        both = about.index[(about["case"] == row["case"]) & (about["system"] == row["system"])][:2]
+        both = about.index[
+            (about["case"] == row["case"]) & (about["system"] == row["system"])
+        ][:2]
         raise DataError(
             f"the items {', '.join(both)} are both by {row['system']!r} about {row['case']!r};"
             " systems are compared on one text per case."
@@ -313,7 +350,9 @@ def _about(frame: pd.DataFrame) -> pd.DataFrame:
 def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
     """Values of items as a table of cases by systems, both in input order; NaN where there is
     none."""
-    table = about.assign(value=values).pivot(index="case", columns="system", values="value")
+    table = about.assign(value=values).pivot(
+        index="case", columns="system", values="value"
+    )
     return table.reindex(index=about["case"].unique(), columns=about["system"].unique())
 
 
@@ -356,14 +395,18 @@ class CompositeAnalysis(Limited):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        told = ", ".join(f"{pillar} {weight:g}" for pillar, weight in self.weights.items())
+        told = ", ".join(
+            f"{pillar} {weight:g}" for pillar, weight in self.weights.items()
+        )
         if not self.weights or any(weight <= 0 for weight in self.weights.values()):
             raise ConfigError(
                 f"`weights` are {{{told}}}; every pillar needs a weight above 0 (leave out what has"
                 " none)."
             )
         if not math.isclose(total := math.fsum(self.weights.values()), 1, abs_tol=1e-9):
-            raise ConfigError(f"`weights` sum to {total:g} ({told}); they must sum to 1.")
+            raise ConfigError(
+                f"`weights` sum to {total:g} ({told}); they must sum to 1."
+            )
         for key, named in (("criteria", self.criteria), ("judges", self.judges or {})):
             if unknown := sorted(named.keys() - self.weights.keys()):
                 raise ConfigError(
@@ -388,16 +431,22 @@ class CompositeAnalysis(Limited):
 
     def scores(self, judged: RunEvidence, repeat: int = 0) -> Scores:
         """Pillars and composite of every item, from one repeat."""
-        about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
+        about, scored = (
+            _about(judged.frame),
+            judged.frame[judged.frame["repeat"] == repeat],
+        )
         wide = scored.pivot(
             index="item_id", columns=["judge", "criterion"], values="score"
         ).reindex(about.index)
         voices = self._voices(wide)
         worth = {} if self.history is None else self._worth(judged, voices)
         weights = {pillar: known.weights for pillar, known in worth.items()}
-        pillars, composite = self._weighed(voices, self.missing == "renormalise", weights)
+        pillars, composite = self._weighed(
+            voices, self.missing == "renormalise", weights
+        )
         gaps = pd.DataFrame(
-            {p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index
+            {p: own.isna().any(axis=1) | own.empty for p, own in voices.items()},
+            index=about.index,
         )
         patched = int((gaps.any(axis=1) & composite.notna()).sum())
         return Scores(about, wide, pillars, composite, voices, worth, patched)
@@ -411,14 +460,18 @@ class CompositeAnalysis(Limited):
                 pillar, dict.fromkeys(wide.columns.get_level_values("judge"))
             )
             pairs_of = {
-                judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges
+                judge: [(judge, criterion) for criterion in self.of(pillar)]
+                for judge in judges
             }
             there = {
                 judge: wide[pairs]
                 for judge, pairs in pairs_of.items()
                 if all(p in wide.columns for p in pairs)
             }
-            means_of = {judge: given.mean(axis=1, skipna=False) for judge, given in there.items()}
+            means_of = {
+                judge: given.mean(axis=1, skipna=False)
+                for judge, given in there.items()
+            }
             voices[pillar] = pd.DataFrame(means_of, index=wide.index).round(DIGITS)
         return voices
 
@@ -428,7 +481,9 @@ class CompositeAnalysis(Limited):
         """What the judges of each pillar with several were worth on the labelled texts."""
         table, labels = self._labelled(judged)
         ranked, worth = set(judged.frame["item_id"]), {}
-        wide = table.pivot(index="item_id", columns=["judge", "criterion"], values="score")
+        wide = table.pivot(
+            index="item_id", columns=["judge", "criterion"], values="score"
+        )
         group = table.drop_duplicates("item_id").set_index("item_id")["group"]
         for pillar, here in voices.items():
             if here.shape[1] < 2:
@@ -444,9 +499,15 @@ class CompositeAnalysis(Limited):
             truth = labels.reindex(columns=self.of(pillar)).mean(axis=1, skipna=False)
             both = there[[*here]].assign(truth=truth.reindex(there.index)).dropna()
             squared = both[[*here]].sub(both["truth"], axis=0).to_numpy() ** 2
-            codes = np.unique(group.reindex(both.index).astype(str), return_inverse=True)[1]
+            codes = np.unique(
+                group.reindex(both.index).astype(str), return_inverse=True
+            )[1]
             groups = int(codes.max(initial=-1)) + 1
-            exact = [judge for judge, one in zip(here, squared.T, strict=True) if not one.any()]
+            exact = [
+                judge
+                for judge, one in zip(here, squared.T, strict=True)
+                if not one.any()
+            ]
             few = len(both) < LEAST or groups < judges_of.FEWEST_GROUPS
             found = None if few or exact else judges_of.worth(squared, codes)
             worth[pillar] = VoicesWorth(
@@ -475,7 +536,9 @@ class CompositeAnalysis(Limited):
                 )
             labels = folder.table(LABELS, ("item_id", "criterion"))
         once = labels.drop_duplicates(["item_id", "criterion"])
-        wide = once.pivot(index="item_id", columns="criterion", values="label").astype(float)
+        wide = once.pivot(index="item_id", columns="criterion", values="label").astype(
+            float
+        )
         return scores, wide
 
     def _history(self) -> RunFolder:
@@ -502,8 +565,12 @@ class CompositeAnalysis(Limited):
             made[pillar] = mean if patch else mean.where(own.notna().all(axis=1))
         pillars = pd.DataFrame(made).round(DIGITS)
         there = (pillars.notna() * self.weighing).sum(axis=1)
-        composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
-        return pillars, composite if patch else composite.where(pillars.notna().all(axis=1))
+        composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(
+            DIGITS
+        )
+        return pillars, composite if patch else composite.where(
+            pillars.notna().all(axis=1)
+        )
 
     def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited without systems or criteria, ConfigError for a judge that is not
@@ -512,7 +579,9 @@ class CompositeAnalysis(Limited):
         need(judged, self.name, SYSTEM)
         frame, there = judged.frame, set(judged.frame["criterion"].dropna())
         for pillar in self.weights:
-            lacking = [criterion for criterion in self.of(pillar) if criterion not in there]
+            lacking = [
+                criterion for criterion in self.of(pillar) if criterion not in there
+            ]
             if lacking and self.missing == "missing":
                 raise Unsuited(
                     f"analysis={self.name} needs the criterion {lacking[0]!r} for the pillar"
@@ -523,9 +592,13 @@ class CompositeAnalysis(Limited):
             for judge in (self.judges or {}).get(pillar, ()):
                 if judge not in set(frame["judge"]):
                     options = ", ".join(map(str, frame["judge"].dropna().unique()))
-                    raise ConfigError(f"`judges.{pillar}` names {judge!r}; there are: {options}.")
+                    raise ConfigError(
+                        f"`judges.{pillar}` names {judge!r}; there are: {options}."
+                    )
         made = frame[SYSTEM].dropna().unique()
-        check_groups(self.name, SYSTEM.removeprefix("metadata."), made, "compare fewer systems")
+        check_groups(
+            self.name, SYSTEM.removeprefix("metadata."), made, "compare fewer systems"
+        )
 
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; headline `composite.best`, the mean of the system that comes first."""
@@ -540,8 +613,12 @@ class CompositeAnalysis(Limited):
             table.dropna(),
             scores.about.drop_duplicates("case").set_index("case")["group"],
         )
-        systems = compare_systems(whole, groups, margin, self.level, self.power, sign=-judged.sign)
-        ruling: Ruling[CompositeFacts] | Ruling[WithheldFacts] = verdict(COMPOSITE, systems)
+        systems = compare_systems(
+            whole, groups, margin, self.level, self.power, sign=-judged.sign
+        )
+        ruling: Ruling[CompositeFacts] | Ruling[WithheldFacts] = verdict(
+            COMPOSITE, systems
+        )
         if scores.composite.isna().any() and ruling.standing != "undecided":
             ruling = self._withheld(systems, judged, scores, groups, margin)
         self._set_out(tell, scores, table, margin)
@@ -562,9 +639,13 @@ class CompositeAnalysis(Limited):
 
     def band(self, value: float) -> str:
         """The band of a composite; "below" under the lowest one."""
-        return next((name for name, low in self.bands.items() if value >= low - 1e-12), "below")
+        return next(
+            (name for name, low in self.bands.items() if value >= low - 1e-12), "below"
+        )
 
-    def _set_out(self, tell: Told, scores: Scores, table: pd.DataFrame, margin: Margin) -> None:
+    def _set_out(
+        self, tell: Told, scores: Scores, table: pd.DataFrame, margin: Margin
+    ) -> None:
         """Tell what the composite is made of, and what was left out of it."""
         incomplete, total = int(table.isna().any(axis=1).sum()), len(scores.composite)
         counts = {
@@ -581,11 +662,15 @@ class CompositeAnalysis(Limited):
         tell.say("weights", weights=dict(self.weights))
         for pillar, own in scores.voices.items():
             if own.shape[1] > 1 and pillar not in scores.worth:
-                tell.say("voices", pillar=pillar, n=own.shape[1], judges=list(own.columns))
+                tell.say(
+                    "voices", pillar=pillar, n=own.shape[1], judges=list(own.columns)
+                )
         if self.missing == "renormalise":
             tell.say("renormalised", n=scores.patched, total=total)
         if missing:
-            where = {pillar: int(n) for pillar, n in scores.pillars.isna().sum().items() if n}
+            where = {
+                pillar: int(n) for pillar, n in scores.pillars.isna().sum().items() if n
+            }
             tell.say("missing", n=missing, total=total, where=where)
             tell.say("left_out", n=incomplete, total=len(table))
         tell.say("margin", margin=margin.value, source=f"margin_{margin.source}")
@@ -610,13 +695,19 @@ class CompositeAnalysis(Limited):
             values = -judged.sign * whole[system].to_numpy()
             mean = Estimate(float(values.mean()), np.nan, np.nan)
             if systems.groups > 1:
-                within = judged.scale[0] <= values.min() and values.max() <= judged.scale[1]
+                within = (
+                    judged.scale[0] <= values.min() and values.max() <= judged.scale[1]
+                )
                 held = means.interval(
-                    values, self.level, groups=groups, bounds=judged.scale if within else None
+                    values,
+                    self.level,
+                    groups=groups,
+                    bounds=judged.scale if within else None,
                 )
                 mean = mean.replace(low=held.low, high=held.high)
             place, low, high, first = (
-                float(of_all[n]) for of_all in (places.place, *places.ends, places.first)
+                float(of_all[n])
+                for of_all in (places.place, *places.ends, places.first)
             )
             bands = {
                 f"band{end}": "" if math.isnan(x) else self.band(x)
@@ -666,11 +757,17 @@ class CompositeAnalysis(Limited):
             )
             for p in systems.pairs
         ]
-        tests = compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=systems.alpha).table
+        tests = compare.corrected(
+            pairs, {"": 1}, by_interval=("",), alpha=systems.alpha
+        ).table
         tell.table("tests", tests.drop(columns="measure"), p="p", p_holm="p")
         tell.say("places_note", n=systems.n)
         open_ = sum(pair.apart.outcome == "open" for pair in systems.pairs)
-        levels = [pair.claim.estimate.level for pair in systems.pairs if pair.claim is not None]
+        levels = [
+            pair.claim.estimate.level
+            for pair in systems.pairs
+            if pair.claim is not None
+        ]
         tell.say(
             "tests",
             n=len(systems.pairs),
@@ -679,17 +776,26 @@ class CompositeAnalysis(Limited):
         )
         self._tell_bands(tell, judged)
         tell.say("no_truth")
-        forest = columns(ranking, labels="system", estimate="composite", low="low", high="high")
+        forest = columns(
+            ranking, labels="system", estimate="composite", low="low", high="high"
+        )
         tell.draw("ranking", "forest", **forest, x_label="composite")
         draw_heatmap(
-            tell, "pillars", ranking.set_index("system")[[*pillars, "composite"]], "mean_of_cases"
+            tell,
+            "pillars",
+            ranking.set_index("system")[[*pillars, "composite"]],
+            "mean_of_cases",
         )
 
     def _tell_bands(self, tell: Told, judged: RunEvidence) -> None:
         """Say what a bad score of the heaviest pillar alone does to the band: a mean can hide a
         grave error."""
         worst, best = judged.scale[:: -judged.sign]
-        bad = [level for level in judged.rubric.levels if abs(level - worst) < abs(level - best)]
+        bad = [
+            level
+            for level in judged.rubric.levels
+            if abs(level - worst) < abs(level - best)
+        ]
         if not self.bands or best < worst or not bad:
             return
         pillar = max(self.weights, key=lambda one: self.weights[one])
@@ -724,7 +830,12 @@ class CompositeAnalysis(Limited):
             tell.number(kept, "worth_kept", pillar, unit="share")
             columns_of = zip(own.judges, *own.found[:3], strict=True)
             for judge, error, inverse, weight in columns_of:
-                row = {"pillar": pillar, "voice": judge, "n": own.n, "error": math.sqrt(error)}
+                row = {
+                    "pillar": pillar,
+                    "voice": judge,
+                    "n": own.n,
+                    "error": math.sqrt(error),
+                }
                 rows.append(row | {"inverse": inverse, "weight": weight})
                 tell.number(weight, "weight", pillar, judge, unit="share")
         if not rows:
@@ -732,13 +843,20 @@ class CompositeAnalysis(Limited):
         tell.table("worth", pd.DataFrame(rows), inverse="share", weight="share")
         _, equal = self._weighed(scores.voices, self.missing == "renormalise")
         both = {"weighted": scores.composite, "unweighted": equal}
-        tables = {name: crossed(scores.about, values).dropna() for name, values in both.items()}
-        mean = pd.DataFrame({name: table.mean() for name, table in tables.items()}).round(NOISE)
+        tables = {
+            name: crossed(scores.about, values).dropna()
+            for name, values in both.items()
+        }
+        mean = pd.DataFrame(
+            {name: table.mean() for name, table in tables.items()}
+        ).round(NOISE)
         places = (judged.sign * mean).rank(method="min").add_suffix("_place")
         ranking = mean.join(places).sort_values("weighted_place", kind="stable")
         tell.tables["by_weights"] = ranking.rename_axis("system").reset_index()
         moved = int((places["weighted_place"] != places["unweighted_place"]).sum())
-        tell.say("weights_move" if moved else "weights_same", n=moved, systems=len(places))
+        tell.say(
+            "weights_move" if moved else "weights_same", n=moved, systems=len(places)
+        )
 
     def _by_judge(self, tell: Told, judged: RunEvidence, scores: Scores) -> None:
         """Tell the composite of every case, and with each judge alone of pillars with several: of
@@ -774,9 +892,16 @@ class CompositeAnalysis(Limited):
             )
             places = (judged.sign * table.mean()).round(NOISE).rank(method="min")
             for system in table.columns if len(table) else ():
-                row = {"voice": judge, "system": system, "n": len(table), "place": places[system]}
+                row = {
+                    "voice": judge,
+                    "system": system,
+                    "n": len(table),
+                    "place": places[system],
+                }
                 rows.append(
-                    row | pillars.loc[system].to_dict() | {"composite": table[system].mean()}
+                    row
+                    | pillars.loc[system].to_dict()
+                    | {"composite": table[system].mean()}
                 )
                 tell.number(rows[-1]["composite"], "by_judge", judge, system)
         if rows:
@@ -791,9 +916,12 @@ class CompositeAnalysis(Limited):
             else:
                 tell.say("firsts_differ", n=len(first), firsts=first.to_dict())
             if drawn:
-                wide = by_judge.pivot(index="system", columns="voice", values="composite")
+                wide = by_judge.pivot(
+                    index="system", columns="voice", values="composite"
+                )
                 wide = wide.reindex(
-                    index=by_judge["system"].unique(), columns=by_judge["voice"].unique()
+                    index=by_judge["system"].unique(),
+                    columns=by_judge["voice"].unique(),
                 )
                 _draw_dots(tell, "by_judge", wide)
         tell.tables["cases"] = cases.rename_axis(columns=None).reset_index()
@@ -832,7 +960,9 @@ class CompositeAnalysis(Limited):
     ) -> None:
         """Tell of each system now and in earlier runs, over the items that both have."""
         rows = []
-        level = family_level(self.level, len(self.against) * scores.about["system"].nunique())
+        level = family_level(
+            self.level, len(self.against) * scores.about["system"].nunique()
+        )
         for n, typed in enumerate(self.against):
             folder = RunFolder.open(typed, f"`analysis.against[{n}]`", [ITEMS])
             there = folder.table(ITEMS).set_index("item_id")["composite"].astype(float)
@@ -850,7 +980,9 @@ class CompositeAnalysis(Limited):
                 (low, high), beyond = pair.apart.interval, "higher"
                 if pair.left != "now":
                     (low, high), beyond = (-high, -low), "lower"
-                shown = {"within": "equal", "beyond": beyond}.get(pair.apart.outcome, "open")
+                shown = {"within": "equal", "beyond": beyond}.get(
+                    pair.apart.outcome, "open"
+                )
                 row = {
                     "run": name,
                     "system": system,
@@ -868,13 +1000,21 @@ class CompositeAnalysis(Limited):
 
 def _draw_dots(tell: Told, name: str, table: pd.DataFrame) -> None:
     """Add a figure with a row per index and a mark per column."""
-    series = {str(column): values.astype(float).tolist() for column, values in table.items()}
+    series = {
+        str(column): values.astype(float).tolist() for column, values in table.items()
+    }
     tell.draw(
-        name, "dots", labels=[str(row) for row in table.index], series=series, x_label="composite"
+        name,
+        "dots",
+        labels=[str(row) for row in table.index],
+        series=series,
+        x_label="composite",
     )
 
 
-def draw_heatmap(tell: Told, name: str, grid: pd.DataFrame, label: str, **more: Any) -> None:
+def draw_heatmap(
+    tell: Told, name: str, grid: pd.DataFrame, label: str, **more: Any
+) -> None:
     """Add a table as a picture; its colours run over 0-1 where all numbers lie there."""
     limits = (0.0, 1.0) if grid.max().max() <= 1 else None
     matrix, ends = (
@@ -885,5 +1025,7 @@ def draw_heatmap(tell: Told, name: str, grid: pd.DataFrame, label: str, **more: 
         },
     )
     tell.draw(
-        name, "heatmap", **({**ends, "matrix": matrix, "label": label, "limits": limits} | more)
+        name,
+        "heatmap",
+        **({**ends, "matrix": matrix, "label": label, "limits": limits} | more),
     )

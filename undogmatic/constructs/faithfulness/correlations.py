@@ -15,7 +15,11 @@ from pydantic import NonNegativeFloat
 from scipy import stats
 
 from undogmatic.constructs.faithfulness.compared import PAIR, ROUGE, rouge
-from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
+from undogmatic.constructs.faithfulness.composite import (
+    CompositeAnalysis,
+    Scores,
+    draw_heatmap,
+)
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.association import associate, partial
@@ -28,7 +32,15 @@ from undogmatic.examinations.base import (
     family_level,
 )
 from undogmatic.examinations.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
-from undogmatic.examinations.ruling import Rule, Rules, Ruling, Values, always, known, verdict
+from undogmatic.examinations.ruling import (
+    Rule,
+    Rules,
+    Ruling,
+    Values,
+    always,
+    known,
+    verdict,
+)
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import DIGITS
 from undogmatic.examinations.suite import divided, run_each
@@ -77,14 +89,21 @@ def _alpha_bound(facts: AgreementFacts) -> Values:
 AGREEMENT = Rules[AgreementFacts](
     "agreement.verdict_",
     (
-        Rule("none", "undecided", lambda f: f.alpha is None, lambda f: {"judges": f.judges}),
+        Rule(
+            "none",
+            "undecided",
+            lambda f: f.alpha is None,
+            lambda f: {"judges": f.judges},
+        ),
         Rule(
             "few",
             "undecided",
             lambda f: f.groups < f.needed,
             lambda f: _alpha(f) | {"groups": f.groups, "needed": f.needed},
         ),
-        Rule("agree", "supported", lambda f: f.tentative == f.reliable == "above", _alpha),
+        Rule(
+            "agree", "supported", lambda f: f.tentative == f.reliable == "above", _alpha
+        ),
         Rule("roughly", "supported", lambda f: f.tentative == "above", _alpha_bound),
         Rule("missing", "undecided", lambda f: f.tentative == "missing", _alpha),
         Rule("disagree", "refuted", lambda f: f.tentative == "below", _alpha_bound),
@@ -194,7 +213,12 @@ def _bar(facts: BaselinesFacts) -> Values:
 BASELINES = Rules[BaselinesFacts](
     "baselines.verdict_",
     (
-        Rule("follows", "refuted", lambda f: f.above, lambda f: _bar(f) | {"baselines": f.above}),
+        Rule(
+            "follows",
+            "refuted",
+            lambda f: f.above,
+            lambda f: _bar(f) | {"baselines": f.above},
+        ),
         Rule(
             "none",
             "supported",
@@ -226,7 +250,12 @@ def _bound(facts: LengthFacts) -> Values:
 LENGTH = Rules[LengthFacts](
     "length_bias.verdict_",
     (
-        Rule("biased", "refuted", lambda f: f.biased, lambda f: _bound(f) | {"names": f.biased}),
+        Rule(
+            "biased",
+            "refuted",
+            lambda f: f.biased,
+            lambda f: _bound(f) | {"names": f.biased},
+        ),
         Rule(
             "none",
             "supported",
@@ -268,9 +297,15 @@ class OfComposite(Limited):
         self.check(judged)
         tell = Told(self.name)
         found = self.find(tell, judged, self.composite.scores(judged), rng)
-        tell.numbers = {key: value for key, value in tell.metrics.items() if not math.isnan(value)}
-        headline = name if (name := f"{self.name}.{self.headline}") in tell.metrics else None
-        return [tell.result(*found.ruling.decided, headline=headline, items=found.items)]
+        tell.numbers = {
+            key: value for key, value in tell.metrics.items() if not math.isnan(value)
+        }
+        headline = (
+            name if (name := f"{self.name}.{self.headline}") in tell.metrics else None
+        )
+        return [
+            tell.result(*found.ruling.decided, headline=headline, items=found.items)
+        ]
 
     def find(
         self, tell: Told, judged: RunEvidence, scores: Scores, rng: np.random.Generator
@@ -316,14 +351,26 @@ class AgreementAnalysis(OfComposite):
         for judge, n in voices.isna().sum().items():
             if n:
                 tell.say("failed", judge=judge, n=int(n), total=len(voices))
-        rows, taus = [], pd.DataFrame(np.eye(voices.shape[1]), voices.columns, voices.columns)
+        rows, taus = (
+            [],
+            pd.DataFrame(np.eye(voices.shape[1]), voices.columns, voices.columns),
+        )
         for left, right in itertools.combinations(voices.columns, 2):
-            tau, p = associate("kendall", voices[left], voices[right], groups, rng, self.level)
+            tau, p = associate(
+                "kendall", voices[left], voices[right], groups, rng, self.level
+            )
             taus.loc[left, right] = taus.loc[right, left] = tau.value
             both = voices[left].notna() & voices[right].notna()
             rated, units = scores.wide[both], groups[both].tolist()
-            kappas = {c: self._kappa(rated[left, c], rated[right, c], units) for c in criteria}
-            counts = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
+            kappas = {
+                c: self._kappa(rated[left, c], rated[right, c], units) for c in criteria
+            }
+            counts = {
+                "left": left,
+                "right": right,
+                "n": tau.n,
+                "left_out": len(voices) - tau.n,
+            }
             rows.append(counts | tau.metrics("tau") | {"p": p})
             for name, estimate in {
                 "tau": tau,
@@ -331,13 +378,19 @@ class AgreementAnalysis(OfComposite):
             }.items():
                 rows[-1] |= estimate.metrics(name.replace(".", "_", 1))
                 tell.number(estimate, name, f"{left}-{right}")
-            shown = {c: kappa.value for c, kappa in kappas.items() if not math.isnan(kappa.value)}
+            shown = {
+                c: kappa.value
+                for c, kappa in kappas.items()
+                if not math.isnan(kappa.value)
+            }
             tell.say("pair", counts, tau.values("tau"), p=p, kappas=shown)
         tell.table("pairs", pd.DataFrame(rows), p="p")
         rated, alpha = voices.notna().sum(axis=1) >= 2, None
         if rated.any():
             ratings = voices.to_numpy(dtype=np.float64).T
-            alpha = limits.alpha(ratings, judged.scale, groups=groups.tolist(), level=self.level)
+            alpha = limits.alpha(
+                ratings, judged.scale, groups=groups.tolist(), level=self.level
+            )
         tell.number(alpha, "alpha")
         self._weakest(tell, scores, taus, rng)
         draw_heatmap(tell, "matrix", taus, "tau", limits=(-1.0, 1.0))
@@ -364,7 +417,9 @@ class AgreementAnalysis(OfComposite):
         if levels.size and scores.size:
             x, y = (agreement.nearest_level(each, levels) for each in scores)
             if np.abs(np.array([x, y]) - scores).max() <= _NEAR:
-                kappa = agreement.kappa_interval(x, y, levels, level=self.level, groups=groups)
+                kappa = agreement.kappa_interval(
+                    x, y, levels, level=self.level, groups=groups
+                )
         return kappa or unknown()
 
     def _weakest(
@@ -377,7 +432,12 @@ class AgreementAnalysis(OfComposite):
         mean_tau = (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1)
         failed = voices.isna().sum().to_numpy()
         table = pd.DataFrame(
-            {"voice": voices.columns, "mean_tau": mean_tau, "weight": weight, "failed": failed}
+            {
+                "voice": voices.columns,
+                "mean_tau": mean_tau,
+                "weight": weight,
+                "failed": failed,
+            }
         )
         tell.tables["voices"] = table = table.sort_values(
             "mean_tau", kind="stable", ignore_index=True
@@ -405,9 +465,14 @@ class AgreementAnalysis(OfComposite):
         rated_by_all, shown = groups[voices.notna().all(axis=1)].tolist(), False
         if len(set(rated_by_all)) > 1:
             data = voices.dropna().to_numpy(dtype=np.float64)
-            held = jackknife.LeftOut(data, behind, rng, rated_by_all).coefficient(self.level)
+            held = jackknife.LeftOut(data, behind, rng, rated_by_all).coefficient(
+                self.level
+            )
             interval, shown = (2 * held.low, 2 * held.high), held.high < 0
-        (judge, next_judge), (tau, tau_second) = table["voice"][:2], table["mean_tau"][:2]
+        (judge, next_judge), (tau, tau_second) = (
+            table["voice"][:2],
+            table["mean_tau"][:2],
+        )
         values = {
             "judge": judge,
             "tau": tau,
@@ -446,14 +511,20 @@ class ConsistencyAnalysis(OfComposite):
     def find(
         self, tell: Told, judged: RunEvidence, scores: Scores, rng: np.random.Generator
     ) -> Found:
-        margin, firsts = margin_of(judged.rubric, self.margin), pd.concat(scores.voices, axis=1)
+        margin, firsts = (
+            margin_of(judged.rubric, self.margin),
+            pd.concat(scores.voices, axis=1),
+        )
         repeats = judged.repeats
         later = [
             pd.concat(self.composite.scores(judged, repeat).voices, axis=1) - firsts
             for repeat in repeats
         ]
         # By pillar and judge, of every text judged again without a failure on either side.
-        changes = {voice: pd.concat([table[voice] for table in later]).dropna() for voice in firsts}
+        changes = {
+            voice: pd.concat([table[voice] for table in later]).dropna()
+            for voice in firsts
+        }
         changes = {voice: change for voice, change in changes.items() if len(change)}
         alpha = (1 - self.level) / max(1, len(changes))
         rows: list[dict[str, Any]] = []
@@ -466,7 +537,11 @@ class ConsistencyAnalysis(OfComposite):
             ends = (np.nan, np.nan)
             if len(set(groups)) > 1:
                 held = claim(
-                    size, margin.value, alpha=alpha, groups=groups, bounds=(0.0, margin.span)
+                    size,
+                    margin.value,
+                    alpha=alpha,
+                    groups=groups,
+                    bounds=(0.0, margin.span),
                 )
                 claims[pillar, voice], ends = held, held.estimate.interval
             exact = proportion((size == 0).to_numpy(), self.level, groups=groups)
@@ -491,7 +566,9 @@ class ConsistencyAnalysis(OfComposite):
             table = pd.DataFrame(rows)
             tell.table("judges", table, exact_rate="share", close_rate="share")
         all_shown, shown = bool(rows) and len(claims) == len(rows), claims.values()
-        moved = [voice for (_, voice), held in claims.items() if held.outcome == "beyond"]
+        moved = [
+            voice for (_, voice), held in claims.items() if held.outcome == "beyond"
+        ]
         few = not all_shown or any(held.few for held in shown)
         within = all_shown and all(held.outcome == "within" for held in shown)
         least = min(held.estimate.n_groups for held in shown) if all_shown else 0
@@ -533,7 +610,9 @@ class CorrelationsAnalysis(OfComposite):
         rows: list[dict[str, Any]] = []
         for (left, x), (right, y) in itertools.combinations(named.items(), 2):
             rho, p = associate("spearman", x, y, groups, rng, self.level)
-            rows.append({"left": left, "right": right, "n": rho.n, **rho.row("rho"), "p": p})
+            rows.append(
+                {"left": left, "right": right, "n": rho.n, **rho.row("rho"), "p": p}
+            )
             matrix.loc[left, right] = matrix.loc[right, left] = rho.value
             tell.number(rho.value, "rho", f"{left}-{right}")
         pairs = pd.DataFrame(rows, columns="left right n rho low high p".split())
@@ -541,19 +620,30 @@ class CorrelationsAnalysis(OfComposite):
         rows = []
         for pillar in weights.index if len(weights) > 1 else ():
             others = weights.drop(pillar)
-            mean = (scores.pillars[others.index] * others).sum(axis=1, skipna=False).round(DIGITS)
+            mean = (
+                (scores.pillars[others.index] * others)
+                .sum(axis=1, skipna=False)
+                .round(DIGITS)
+            )
             level = family_level(self.level, len(weights))
-            rho, p = associate("spearman", scores.pillars[pillar], mean, groups, rng, level)
+            rho, p = associate(
+                "spearman", scores.pillars[pillar], mean, groups, rng, level
+            )
             rest[pillar], flagged = rho, bool(rho.value < 0)
             about = {"pillar": pillar, "n": rho.n, "weight": float(weights[pillar])}
             rows.append(about | rho.row("rho") | {"p": p, "flagged": flagged})
             tell.number(rho.value, "rest", pillar)
             tell.say("flagged" if flagged else "with_rest", about, rho.values("rho"))
-        with_rest = pd.DataFrame(rows, columns="pillar n rho low high p flagged weight".split())
+        with_rest = pd.DataFrame(
+            rows, columns="pillar n rho low high p flagged weight".split()
+        )
         tell.table("rest", with_rest, p="p")
         tell.table("pairs", pairs, p="p")
         tell.number(
-            min((rho.value for rho in rest.values() if not math.isnan(rho.value)), default=None),
+            min(
+                (rho.value for rho in rest.values() if not math.isnan(rho.value)),
+                default=None,
+            ),
             "lowest",
         )
         draw_heatmap(tell, "matrix", matrix, "rho", limits=(-1.0, 1.0))
@@ -592,7 +682,9 @@ class BaselinesAnalysis(OfComposite):
         """Raises Unsuited where there is no baseline."""
         super().check(judged)
         texts = any(item.inputs.keys() >= PAIR for item in judged.known.values())
-        if not texts and not any(self._stored(judged, name) is not None for name in self.of):
+        if not texts and not any(
+            self._stored(judged, name) is not None for name in self.of
+        ):
             raise Unsuited(
                 "analysis=baselines needs texts with a reference, or one of the columns"
                 f" {', '.join(self.of)}. Give the items `summary` and `reference`, or name your"
@@ -617,8 +709,15 @@ class BaselinesAnalysis(OfComposite):
                 # is ROUGE as computed what was stored, to the decimals it was stored with?
                 if stored is not None:
                     gap = (made[name] - stored.reindex(index)).abs()
-                    off, n = gap > 0.5 * 10**-self.rounding + 1e-9, int(gap.notna().sum())
-                    more = {"off": int(off.sum()), "gap": float(gap.max())} if off.any() else {}
+                    off, n = (
+                        gap > 0.5 * 10**-self.rounding + 1e-9,
+                        int(gap.notna().sum()),
+                    )
+                    more = (
+                        {"off": int(off.sum()), "gap": float(gap.max())}
+                        if off.any()
+                        else {}
+                    )
                     tell.say(
                         "stored_differ" if off.any() else "stored_same",
                         {"baseline": name, "n": n},
@@ -632,15 +731,26 @@ class BaselinesAnalysis(OfComposite):
         correlated = {}
         for name, column in values.items():
             compared = column, scores.composite, groups, rng, level
-            correlated[name] = associate("kendall", *compared), associate("spearman", *compared)
-        holm = pd.Series({name: tau.p for name, (tau, _) in correlated.items()}, dtype=float)
+            correlated[name] = (
+                associate("kendall", *compared),
+                associate("spearman", *compared),
+            )
+        holm = pd.Series(
+            {name: tau.p for name, (tau, _) in correlated.items()}, dtype=float
+        )
         if len(tested := holm.dropna()):
             holm[tested.index] = paired.holm(tested.to_numpy())
         rows = []
         for name, ((tau, p_tau), (rho, p_rho)) in correlated.items():
             p = {"p_tau": p_tau, "p_holm": float(holm[name]), "p_rho": p_rho}
             rows.append(
-                {"baseline": name, "n": tau.n, **tau.metrics("tau"), **rho.metrics("rho"), **p}
+                {
+                    "baseline": name,
+                    "n": tau.n,
+                    **tau.metrics("tau"),
+                    **rho.metrics("rho"),
+                    **p,
+                }
             )
             tell.say("one", tau.values("tau"), p, baseline=name, rho=rho.value, n=tau.n)
             for key, estimate in (("tau", tau), ("rho", rho)):
@@ -654,7 +764,14 @@ class BaselinesAnalysis(OfComposite):
             forest = columns(
                 table, labels="baseline", estimate="tau", low="tau_low", high="tau_high"
             )
-            tell.draw("tau", "forest", **forest, x_label="tau", reference=0.0, limits=(-1.0, 1.0))
+            tell.draw(
+                "tau",
+                "forest",
+                **forest,
+                x_label="tau",
+                reference=0.0,
+                limits=(-1.0, 1.0),
+            )
         above = table.loc[table["tau_low"] > self.order, "baseline"].tolist()
         open_ = table.loc[~(table["tau_high"] < self.order), "baseline"].tolist()
         items = pd.DataFrame(values, index=index).rename_axis("item_id").reset_index()
@@ -714,17 +831,31 @@ class LengthBiasAnalysis(OfComposite):
             score = voices[judge]
             r, p = associate("pearson", words, score, *about)
             plain[judge], flagged = r, bool(abs(r.value) > self.bound)
-            others = {"spearman": associate("spearman", words, score, *about).estimate.value}
+            others = {
+                "spearman": associate("spearman", words, score, *about).estimate.value
+            }
             for criterion in criteria if len(criteria) > 1 else ():
-                r_own = associate("pearson", words, scores.wide[judge, criterion], *about).estimate
+                r_own = associate(
+                    "pearson", words, scores.wide[judge, criterion], *about
+                ).estimate
                 others[f"r_{criterion}"] = r_own.value
             equal = {
                 name: scores.composite if name == "composite" else scores.pillars[name]
                 for name in self.given
             }
-            held = {name: partial(words, score, level, *about) for name, level in equal.items()}
+            held = {
+                name: partial(words, score, level, *about)
+                for name, level in equal.items()
+            }
             rows.append(
-                {"voice": judge, "n": r.n, **r.row("r"), "p": p, "flagged": flagged, **others}
+                {
+                    "voice": judge,
+                    "n": r.n,
+                    **r.row("r"),
+                    "p": p,
+                    "flagged": flagged,
+                    **others,
+                }
             )
             tell.number(r, "r", judge)
             for name, at_equal in held.items():
@@ -744,7 +875,9 @@ class LengthBiasAnalysis(OfComposite):
                 "partials": {name: at_equal.value for name, at_equal in held.items()},
             }
             tell.say(
-                "flagged" if flagged else "one", values, {"bound": self.bound} if flagged else {}
+                "flagged" if flagged else "one",
+                values,
+                {"bound": self.bound} if flagged else {},
             )
         tell.table("judges", pd.DataFrame(rows), p="p")
         there = (r for r in plain.values() if not math.isnan(r.value))
@@ -756,12 +889,23 @@ class LengthBiasAnalysis(OfComposite):
             }
             marks["ids"] = [item for item, _ in shown.index]
             groups = [str(judge) for _, judge in shown.index]
-            tell.draw("words", "scatter", **marks, groups=groups, x_label="words", y_label="score")
+            tell.draw(
+                "words",
+                "scatter",
+                **marks,
+                groups=groups,
+                x_label="words",
+                y_label="score",
+            )
         biased = [
-            judge for judge, r in plain.items() if r.against(self.bound) in ("beyond", "against")
+            judge
+            for judge, r in plain.items()
+            if r.against(self.bound) in ("beyond", "against")
         ]
         open_ = [
-            judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)
+            judge
+            for judge, r in plain.items()
+            if not (r.low > -self.bound and r.high < self.bound)
         ]
         facts = LengthFacts(len(plain), self.bound, self.level, biased, open_)
         return Found(verdict(LENGTH, facts))

@@ -20,12 +20,19 @@ from typing import Any, NamedTuple
 from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.records.records import Item
-from undogmatic.safety.outside import Unreadable, brief, decoded, read_bytes, without_halves
+from undogmatic.safety.outside import (
+    Unreadable,
+    brief,
+    decoded,
+    read_bytes,
+    without_halves,
+)
 
 SUFFIXES = (".pdf", ".txt", ".md")
 LARGEST = 100_000_000  # bytes of a file; a scan of a long record has as many
 NOTES = "----"  # the line that stands between the body and its footnotes
-WRAPPED = 120  # characters: a text file with longer lines does not break its paragraphs into lines
+# characters: a text file with longer lines does not break its paragraphs into lines
+WRAPPED = 120
 FEW_WORDS = 5  # a page with fewer words than that is most likely a picture
 
 
@@ -40,10 +47,12 @@ class DocumentText(NamedTuple):
     """What was read of a file."""
 
     text: (
-        str  # the paragraphs, an empty line between them; footnotes at the end, behind a line NOTES
+        # the paragraphs, an empty line between them; footnotes at the end, behind a line NOTES
+        str
     )
     pages: int  # how many; 1 for a text file without page breaks
-    removed: tuple[Removed, ...]  # headers, footers and page numbers that are not in the text
+    # headers, footers and page numbers that are not in the text
+    removed: tuple[Removed, ...]
     notes: tuple[str, ...]  # the footnotes, each as one text
     warnings: tuple[str, ...]  # what a reader of the text should know, in sentences
     sha256: str  # of the file, in hex
@@ -86,7 +95,9 @@ def read_document(path: str | Path) -> DocumentText:
             return DocumentText(text.strip(), 1, (), (), (), sha256)
     gone = furniture(pages)
     removed = tuple(
-        Removed(n + 1, pages[n][k].text) for n, out in enumerate(gone) for k in sorted(out)
+        Removed(n + 1, pages[n][k].text)
+        for n, out in enumerate(gone)
+        for k in sorted(out)
     )
     kept = [
         [line for k, line in enumerate(page) if k not in out]
@@ -112,13 +123,25 @@ def read_document(path: str | Path) -> DocumentText:
             " pictures."
         )
     if unknown := text.count("\ufffd"):
-        warnings.append(f"{unknown} characters could not be read; they stand as \ufffd.")
-    return DocumentText(text, len(pages), removed, tuple(notes), tuple(warnings), sha256)
+        warnings.append(
+            f"{unknown} characters could not be read; they stand as \ufffd."
+        )
+    return DocumentText(
+        text, len(pages), removed, tuple(notes), tuple(warnings), sha256
+    )
 
 
 PAGES = 3_000
 LETTERS = 10_000_000
-_LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+_LIGATURES = {
+    "ﬀ": "ff",
+    "ﬁ": "fi",
+    "ﬂ": "fl",
+    "ﬃ": "ffi",
+    "ﬄ": "ffl",
+    "ﬅ": "st",
+    "ﬆ": "st",
+}
 _PLAIN = str.maketrans(
     _LIGATURES | {chr(code): "\ufffd" for code in (*range(9), *range(11, 32), 127)}
 )
@@ -152,7 +175,9 @@ def pdf_pages(raw: bytes, path: Path) -> list[list[PageLine]]:
     letters = 0
     try:
         reader = PdfReader(io.BytesIO(raw))
-        locked = reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
+        locked = (
+            reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
+        )
         number = 0 if locked else len(reader.pages)
         for n in range(min(number, PAGES)):
             pages.append(_lines(reader.pages[n]))
@@ -164,14 +189,17 @@ def pdf_pages(raw: bytes, path: Path) -> list[list[PageLine]]:
             f"{path}: encrypted, and to open it the library cryptography is needed: pip install"
             " cryptography."
         ) from None
-    except Exception as error:  # a broken file may be anything, and so may what goes wrong over it
+    # a broken file may be anything, and so may what goes wrong over it
+    except Exception as error:
         said = " ".join(str(error).split())[:200]
         raise DataError(
             f"{path}: not a PDF that can be read"
             f" ({type(error).__name__}{': ' if said else ''}{said}). Fetch it again, or have it"
             " rewritten: qpdf FILE NEW.pdf."
         ) from None
-    fault = "" if number else "a PDF without pages. Fetch it again, or name another file."
+    fault = (
+        "" if number else "a PDF without pages. Fetch it again, or name another file."
+    )
     if locked:
         fault = (
             "protected by a password. Take it off (qpdf --decrypt --password=PASSWORD FILE NEW.pdf)"
@@ -211,7 +239,8 @@ def _lines(page: Any) -> list[PageLine]:
     return joined
 
 
-SMALLER = 0.95  # of the size of the body: what is smaller, at the foot of a page, may be a footnote
+# of the size of the body: what is smaller, at the foot of a page, may be a footnote
+SMALLER = 0.95
 # times the usual distance of lines: so far a footnote stands from the body, if it bears no mark
 APART = 1.2
 PARAGRAPH = 1.3  # times the usual distance of lines: more than that divides paragraphs
@@ -267,9 +296,12 @@ def paragraphs(pages: Sequence[Page]) -> tuple[list[str], list[str]]:
         main.append(page[:start])
         feet.append(page[start:])
     notes: list[list[PageLine]] = []
-    for line in (line for foot in feet for line in foot if not _RULE.fullmatch(line.text)):
+    for line in (
+        line for foot in feet for line in foot if not _RULE.fullmatch(line.text)
+    ):
         if not notes or (
-            _MARK.match(line.text) and not notes[-1][-1].text.endswith((",", "-", "\u00ad"))
+            _MARK.match(line.text)
+            and not notes[-1][-1].text.endswith((",", "-", "\u00ad"))
         ):
             notes.append([])
         notes[-1].append(line)
@@ -286,7 +318,9 @@ def vocabulary(lines: Iterable[str]) -> set[str]:
     cut = False
     for line in lines:
         ends = _CUT.search(line[-2 * LONGEST_WORD :]) is not None
-        whole.update(_WORD.findall(line.lower())[1 if cut else 0 : -1 if ends else None])
+        whole.update(
+            _WORD.findall(line.lower())[1 if cut else 0 : -1 if ends else None]
+        )
         cut = ends
     return whole
 
@@ -309,12 +343,17 @@ def _rejoined(
         return first + second
     own = chained or min(len(first), len(second)) >= 4 or second.lower() in _ENCLITICS
     both = own and {first.lower(), second.lower()} <= whole
-    return f"{first}-{second}" if both or f"{first}-{second}".lower() in whole else first + second
+    return (
+        f"{first}-{second}"
+        if both or f"{first}-{second}".lower() in whole
+        else first + second
+    )
 
 
 def joined(lines: Page, whole: Set[str]) -> str:
     """Lines as one paragraph, without the hyphens that divide words at their ends."""
-    pieces = [""]  # never joined before the end: a text of a million lines would be copied for each
+    # never joined before the end: a text of a million lines would be copied for each
+    pieces = [""]
     for line in lines:
         following = " ".join(line.text.split())
         last = pieces[-1]
@@ -323,7 +362,8 @@ def joined(lines: Page, whole: Set[str]) -> str:
             pieces[-1] = last[: len(last) - len(cut[0])]
             chained = pieces[-1].endswith(("-", "\u2010"))
             following = (
-                _rejoined(cut[1], cut[2], cut[3], head[0], chained, whole) + following[head.end() :]
+                _rejoined(cut[1], cut[2], cut[3], head[0], chained, whole)
+                + following[head.end() :]
             )
         elif last and not (
             last.endswith(("-", "—", "–", "\u2010", "/")) and not last.endswith(" -")
@@ -339,11 +379,17 @@ def _notes_start(page: Page, body: float, after_notes: bool) -> int:
     headnote is set small as well.
     """
     none, margin, usual_gap = len(page), _usual(line.x for line in page), _leading(page)
-    first = next((n + 1 for n in reversed(range(none)) if page[n].size >= SMALLER * body), 0)
+    first = next(
+        (n + 1 for n in reversed(range(none)) if page[n].size >= SMALLER * body), 0
+    )
     for start in range(first, none) if first and usual_gap < inf else ():
         gap = page[start - 1].y - page[start].y
         marked = _MARK.match(page[start].text) is not None
-        apart = start == first and gap > APART * usual_gap and (after_notes or first >= none / 2)
+        apart = (
+            start == first
+            and gap > APART * usual_gap
+            and (after_notes or first >= none / 2)
+        )
         if (
             gap > 0
             and (marked or apart)
@@ -358,7 +404,8 @@ def _blocks(pages: Sequence[Page]) -> list[list[PageLine]]:
     blocks: list[list[PageLine]] = [[]]
     over = False
     for page in pages:
-        gap, margin = _leading(page), _usual(line.x for line in page)  # where most lines begin
+        # where most lines begin
+        gap, margin = _leading(page), _usual(line.x for line in page)
         for n, line in enumerate(page):
             if not line.text.strip():
                 over = over or n > 0
@@ -371,12 +418,16 @@ def _blocks(pages: Sequence[Page]) -> list[list[PageLine]]:
     return [block for block in blocks if block]
 
 
-def _begins(line: PageLine, block: Page, turned: bool, gap: float, margin: float) -> bool:
+def _begins(
+    line: PageLine, block: Page, turned: bool, gap: float, margin: float
+) -> bool:
     """Whether a line begins a paragraph, after the lines of `block`; `turned` if a page begins with
     it."""
     before, indent = block[-1], 0.5 * line.size
     ended = before.text.rstrip().endswith(ENDS)
-    if before.text.endswith((",", "-", "\u00ad")) or (line.text[:1].islower() and not ended):
+    if before.text.endswith((",", "-", "\u00ad")) or (
+        line.text[:1].islower() and not ended
+    ):
         return False
     other_size = abs(line.size - before.size) > 0.12 * (before.size or 1)
     if turned:
@@ -387,7 +438,9 @@ def _begins(line: PageLine, block: Page, turned: bool, gap: float, margin: float
         return line.x > margin + indent
     headed = before.x > margin + CENTRED * line.size and line.x < margin + indent
     return headed or (
-        line.x < before.x - indent and len(block) > 1 and abs(block[-2].x - before.x) < indent
+        line.x < before.x - indent
+        and len(block) > 1
+        and abs(block[-2].x - before.x) < indent
     )
 
 
@@ -406,11 +459,13 @@ def _leading(page: Page) -> float:
 
 EDGE = 4  # lines from the edge of a page among which headers and footers are looked for
 LONGEST = 300  # characters of a header
-ALIKE = 0.85  # how alike the letters of two headers are that differ by what a scanner misread
+# how alike the letters of two headers are that differ by what a scanner misread
+ALIKE = 0.85
 MOST_HEADERS = 20  # different headers with which a misread one is compared
 _NUMBER = re.compile(r"\W*(\d{1,5})\W*")
 _COUNTED = re.compile(
-    r"\b(page|p|pg|página|pagina|pág|fl|fls|folha)\b\W*\d+(\s*(of|de|/)\s*\d+)?", re.IGNORECASE
+    r"\b(page|p|pg|página|pagina|pág|fl|fls|folha)\b\W*\d+(\s*(of|de|/)\s*\d+)?",
+    re.IGNORECASE,
 )
 _OUTER_DIGITS = re.compile(r"^\W*\d*|\d*\W*$")
 NUMBER = "#"
@@ -432,11 +487,19 @@ def furniture(pages: Sequence[Page]) -> list[set[int]]:
     for page in pages:
         # By their place where it is known: many programs set the header after the text.
         filled = sorted(
-            (n for n, line in enumerate(page) if line.text.strip()), key=lambda n: -page[n].y
+            (n for n, line in enumerate(page) if line.text.strip()),
+            key=lambda n: -page[n].y,
         )
         top = filled[:EDGE]
         edges.append(
-            (top, [n for n in reversed(filled[-EDGE:]) if n not in top[: len(filled) // 2]])
+            (
+                top,
+                [
+                    n
+                    for n in reversed(filled[-EDGE:])
+                    if n not in top[: len(filled) // 2]
+                ],
+            )
         )
     numbers: dict[
         int, set[tuple[int, int]]
@@ -456,7 +519,11 @@ def furniture(pages: Sequence[Page]) -> list[set[int]]:
             times.update({letters(page[n].text) for n in edge[side]} - {"", NUMBER})
         for n, page in enumerate(pages):
             gone[n] |= _of_one_page(
-                page, edges[n][side], times, 3 if len(pages) >= 5 else 2, n == 0 and side == 0
+                page,
+                edges[n][side],
+                times,
+                3 if len(pages) >= 5 else 2,
+                n == 0 and side == 0,
             )
     return gone
 
@@ -475,10 +542,17 @@ def _of_one_page(
             continue
         counted = len(text) <= LONGEST and _COUNTED.search(text) is not None
         # It comes again by itself or, if it is long, misread.
-        often = (other for other, number in times.most_common(MOST_HEADERS) if number >= enough)
+        often = (
+            other
+            for other, number in times.most_common(MOST_HEADERS)
+            if number >= enough
+        )
         again = times.get(key, 0) >= enough or (
             len(key) >= 8
-            and any(difflib.SequenceMatcher(None, key, other).ratio() >= ALIKE for other in often)
+            and any(
+                difflib.SequenceMatcher(None, key, other).ratio() >= ALIKE
+                for other in often
+            )
         )
         if not (again and (counted or not titled)) and (key or not counted):
             break
@@ -542,4 +616,8 @@ class ExtractStep(Step):
         inputs = {self.text: read.text} | {
             k: v for k, v in item.inputs.items() if k not in (self.document, self.text)
         }
-        return [item.model_copy(update={"inputs": inputs, "metadata": item.metadata | added})]
+        return [
+            item.model_copy(
+                update={"inputs": inputs, "metadata": item.metadata | added}
+            )
+        ]

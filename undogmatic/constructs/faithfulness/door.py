@@ -13,13 +13,21 @@ from undogmatic.safety.command import say
 
 def add(commands: Any) -> None:
     """Add the command."""
-    extract = commands.add_parser("extract", help="write the text of PDF, text or Markdown files")
-    extract.add_argument("files", nargs="+", metavar="FILE", help="a .pdf, .txt or .md file")
-    extract.add_argument(
-        "--to", metavar="FOLDER", help="write the texts here (default: beside each file)"
+    extract = commands.add_parser(
+        "extract", help="write the text of PDF, text or Markdown files"
     )
     extract.add_argument(
-        "--overwrite", action="store_true", help="take the place of a text that is there already"
+        "files", nargs="+", metavar="FILE", help="a .pdf, .txt or .md file"
+    )
+    extract.add_argument(
+        "--to",
+        metavar="FOLDER",
+        help="write the texts here (default: beside each file)",
+    )
+    extract.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="take the place of a text that is there already",
     )
     extract.set_defaults(run=run, extra="faithfulness")
 
@@ -71,11 +79,18 @@ def _targets(sources: list[Path], folder: str | None) -> dict[Path, Path]:
     onto its source."""
     targets: dict[Path, Path] = {}
     for source in sources:
-        target = (source.parent if folder is None else Path(folder)) / f"{source.stem}.txt"
+        target = (
+            source.parent if folder is None else Path(folder)
+        ) / f"{source.stem}.txt"
         if target.absolute() == source.absolute():
             target = target.with_name(f"{source.stem}.extracted.txt")
         if other := next(
-            (known for known, place in targets.items() if place == target and known != source), None
+            (
+                known
+                for known, place in targets.items()
+                if place == target and known != source
+            ),
+            None,
         ):
             raise ConfigError(
                 f"{other} and {source} would both become {target}. Extract them one after the"

@@ -35,7 +35,11 @@ LABELS = (
 )
 OBVIOUS = (
     ("The judge signed the order.", "The judge signed the order.", "entailment"),
-    ("Two men are playing football in a park.", "People are playing football.", "entailment"),
+    (
+        "Two men are playing football in a park.",
+        "People are playing football.",
+        "entailment",
+    ),
     (
         "The plaintiff won the case and received damages of $500.",
         "The plaintiff won the case.",
@@ -97,7 +101,9 @@ class Entailing(Model):
         order = order_of(names, self.path)
         answers = [
             LABELS[k]
-            for k in _probabilities(logits, order, [pair[:2] for pair in OBVIOUS]).argmax(axis=1)
+            for k in _probabilities(
+                logits, order, [pair[:2] for pair in OBVIOUS]
+            ).argmax(axis=1)
         ]
         if wrong := [
             (*pair, answer)
@@ -122,7 +128,9 @@ def _probabilities(
     order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))
     for start in range(0, len(pairs), AT_ONCE):
         batch = order[start : start + AT_ONCE]
-        odds[batch] = np.asarray(logits([pairs[n] for n in batch]), dtype=np.float64)[:, places]
+        odds[batch] = np.asarray(logits([pairs[n] for n in batch]), dtype=np.float64)[
+            :, places
+        ]
     odds = np.exp(odds - odds.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
@@ -132,7 +140,9 @@ def order_of(names: Mapping[Any, str], path: str) -> list[int]:
     not there."""
     by_name = {str(name).strip().lower(): int(place) for place, name in names.items()}
     starts = ("entail", "neutral", "contradict")
-    places = [[n for name, n in by_name.items() if name.startswith(start)] for start in starts]
+    places = [
+        [n for name, n in by_name.items() if name.startswith(start)] for start in starts
+    ]
     if any(len(several) != 1 for several in places):
         raise ConfigError(
             f"`nli.path` is {path!r}, whose labels are"
@@ -180,7 +190,8 @@ def _from_onnx(folder: Path) -> tuple[Logits, Mapping[Any, str]]:
         raise ConfigError(f"`nli.path` is {str(folder)!r}: {error}") from None
     except (
         Exception
-    ) as error:  # both libraries raise what they like for a file that is not what it should be
+        # both libraries raise what they like for a file that is not what it should be
+    ) as error:
         raise ConfigError(
             f"`nli.path` is {str(folder)!r}, which cannot be loaded:"
             f" {str(error).partition(chr(10))[0]}"
@@ -192,7 +203,8 @@ def _from_onnx(folder: Path) -> tuple[Logits, Mapping[Any, str]]:
         encoded = tokenizer.encode_batch(list(pairs))
         tokens = ("ids", "attention_mask", "type_ids")
         return run(
-            session, *(np.array([getattr(each, name) for each in encoded]) for name in tokens)
+            session,
+            *(np.array([getattr(each, name) for each in encoded]) for name in tokens),
         )
 
     return logits, names
@@ -233,7 +245,9 @@ class DebertaEntailment(Entailment):
                 for row in similarity
             ]
         pairs = [
-            (sides.reference[n], sides.summary[k]) for n, near in enumerate(places) for k in near
+            (sides.reference[n], sides.summary[k])
+            for n, near in enumerate(places)
+            for k in near
         ]
         found = await asyncio.to_thread(self.model.probabilities, pairs)
         findings = []
@@ -241,7 +255,11 @@ class DebertaEntailment(Entailment):
             places, np.split(found, np.cumsum([*map(len, places)])[:-1]), strict=True
         ):
             against = rows.argmax(axis=1) == CONTRADICTION
-            k = int(np.where(against, rows[:, CONTRADICTION], rows[:, CONTRADICTION] - 1).argmax())
+            k = int(
+                np.where(
+                    against, rows[:, CONTRADICTION], rows[:, CONTRADICTION] - 1
+                ).argmax()
+            )
             numbers, contradicted = (
                 dict(zip(LABELS, rows[k].tolist(), strict=True)),
                 bool(against[k]),
@@ -251,7 +269,9 @@ class DebertaEntailment(Entailment):
                 if contradicted
                 else ""
             )
-            findings.append(SentenceFinding(contradicted, near[k], why, numbers=numbers))
+            findings.append(
+                SentenceFinding(contradicted, near[k], why, numbers=numbers)
+            )
         return findings
 
     def readouts(self) -> Sequence[Source]:

@@ -6,7 +6,13 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.compared import Means, Sides, sides, table, uncontradicted
+from undogmatic.constructs.faithfulness.compared import (
+    Means,
+    Sides,
+    sides,
+    table,
+    uncontradicted,
+)
 from undogmatic.constructs.faithfulness.facts.accusations import (
     CONTRADICTED,
     contradictions,
@@ -28,7 +34,8 @@ class SentenceFinding(NamedTuple):
 
     contradicted: bool  # whether any sentence of the summary surely contradicts it
     match: int | None = (
-        None  # the place of the one that does, else of the nearest; None where there is none
+        # the place of the one that does, else of the nearest; None where there is none
+        None
     )
     why: str = ""  # the rule and what it found, or the words of whoever judged
     # date, vote, outcome, ..., where it is known; with a kind but not `contradicted` it is a doubt
@@ -72,7 +79,9 @@ class NliJudge(Judge):
     criteria = ("nli",)
     asks = False
 
-    def __init__(self, nli: Entailment, least: Annotated[int, Field(ge=1, le=1000)] = 10) -> None:
+    def __init__(
+        self, nli: Entailment, least: Annotated[int, Field(ge=1, le=1000)] = 10
+    ) -> None:
         super().__init__()
         self.nli, self.least = nli, least
 
@@ -84,7 +93,11 @@ class NliJudge(Judge):
         for sentence, finding in zip(texts.reference, findings, strict=True):
             match = None if finding.match is None else texts.summary[finding.match]
             label = (
-                "contradiction" if finding.contradicted else "doubt" if finding.doubted else "none"
+                "contradiction"
+                if finding.contradicted
+                else "doubt"
+                if finding.doubted
+                else "none"
             )
             row = {
                 "sentence": sentence,
@@ -94,7 +107,9 @@ class NliJudge(Judge):
                 "why": finding.why,
             }
             rows.append({**row, **finding.numbers})
-        score = self.rubric.units(uncontradicted([finding.contradicted for finding in findings]))
+        score = self.rubric.units(
+            uncontradicted([finding.contradicted for finding in findings])
+        )
         issues = tuple(finding.why for finding in findings if finding.contradicted)
         counts = {
             "contradicted": float(len(issues)),
@@ -161,7 +176,11 @@ class LlmEntailment(Entailment):
             for name, sentences in sides._asdict().items():
                 if not 1 <= (number := getattr(one, name)) <= len(sentences):
                     listed = as_text(
-                        {"contradictions": [named.model_dump() for named in answer.contradictions]}
+                        {
+                            "contradictions": [
+                                named.model_dump() for named in answer.contradictions
+                            ]
+                        }
                     )
                     raise UnparseableAnswer(
                         f"`{name}` is {number}, and there are sentences 1 to {len(sentences)}",
@@ -169,7 +188,9 @@ class LlmEntailment(Entailment):
                     )
             if not findings[one.reference - 1].contradicted:
                 why = f"{one.kind}: {one.why}"
-                findings[one.reference - 1] = SentenceFinding(True, one.summary - 1, why, one.kind)
+                findings[one.reference - 1] = SentenceFinding(
+                    True, one.summary - 1, why, one.kind
+                )
         return findings
 
     def readouts(self) -> Sequence[Source]:
@@ -201,17 +222,29 @@ class RulesEntailment(Entailment):
         sure: Annotated[float, Field(ge=0, le=1)] = 0.9,
     ) -> None:
         super().__init__()
-        self.embeddings, self.prompt, self.aligned, self.sure = embeddings, prompt, aligned, sure
-        self.contents = {"words": digest(lexicon()), "precision": digest(lexicon("precision"))}
+        self.embeddings, self.prompt, self.aligned, self.sure = (
+            embeddings,
+            prompt,
+            aligned,
+            sure,
+        )
+        self.contents = {
+            "words": digest(lexicon()),
+            "precision": digest(lexicon("precision")),
+        }
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the rules find of every sentence of the reference."""
         similarity = await self.embeddings.similarities(*sides)
-        accusations = contradictions(sides.reference, sides.summary, similarity, self.aligned)
+        accusations = contradictions(
+            sides.reference, sides.summary, similarity, self.aligned
+        )
         findings = []
         for cosines, one in zip(similarity, accusations, strict=True):
             place = int(cosines.argmax()) if one is None else one.place
-            finding = SentenceFinding(False, place, numbers={"similarity": float(cosines[place])})
+            finding = SentenceFinding(
+                False, place, numbers={"similarity": float(cosines[place])}
+            )
             if one is not None:
                 why = f"{one.kind}: the reference says {one.expected!r}, the summary {one.said!r}"
                 sure = is_sure(CONTRADICTED, one.kind, self.sure)

@@ -79,7 +79,9 @@ class SummariseStep(Step):
             )
         # without the server, where that tells them apart
         short = [name.partition("@")[0] for name in full]
-        names = [full[n] if short.count(name) > 1 else name for n, name in enumerate(short)]
+        names = [
+            full[n] if short.count(name) > 1 else name for n, name in enumerate(short)
+        ]
         self.text, self.language = text, language
         tokens = max_tokens if max_tokens is not None else 3 * words + 200
         settings = words, tokens, context, temperature, retries
@@ -101,7 +103,10 @@ class SummariseStep(Step):
         """The item with its summary; its metadata tell `word_count`, and `parts`, in how many the
         text was read."""
         made = await self._system(item).acall(text=item.inputs[self.text])
-        about = item.metadata | {"word_count": len(made.summary.split()), "parts": made.parts}
+        about = item.metadata | {
+            "word_count": len(made.summary.split()),
+            "parts": made.parts,
+        }
         inputs = {"summary": made.summary} | {
             k: text for k, text in item.inputs.items() if k != "summary"
         }
@@ -135,7 +140,8 @@ class SystemsStep(Step):
         about = item.metadata | {"case": item.id}
         return [
             item.model_copy(
-                update=shared | {"id": f"{item.id}/{system}", "metadata": about | {SYSTEM: system}}
+                update=shared
+                | {"id": f"{item.id}/{system}", "metadata": about | {SYSTEM: system}}
             )
             for system in self.systems
         ]
@@ -162,7 +168,8 @@ class SummaryWording(Record):
     fence: str
     heading: str  # over the text
     form: str  # how the summary stands in the form that the model fills
-    continued: str  # what follows the text where a base model is to go on with its summary
+    # what follows the text where a base model is to go on with its summary
+    continued: str
 
 
 class Summarizer(dspy.Module):
@@ -192,7 +199,9 @@ class Summarizer(dspy.Module):
         self.words, self.max_tokens = words, max_tokens
         self.rule = model if isinstance(model, Summarises) else None
         self.base = (
-            model if self.rule is None and model.base and isinstance(model, Continues) else None
+            model
+            if self.rule is None and model.base and isinstance(model, Continues)
+            else None
         )
         chats = "structured" in model.readouts and isinstance(model, Chats)
         if self.rule is None and self.base is None and not chats:
@@ -202,7 +211,9 @@ class Summarizer(dspy.Module):
             )
         self.lm = LanguageModel(model)
         self.context = model.context if model.context is not None else context
-        self.adapter = adapter.JudgeAdapter(fixed.model_copy(update={"fence": wording.fence}))
+        self.adapter = adapter.JudgeAdapter(
+            fixed.model_copy(update={"fence": wording.fence})
+        )
         schema = {
             "type": "object",
             "properties": {"summary": {"type": "string"}},
@@ -213,7 +224,10 @@ class Summarizer(dspy.Module):
             "schema": schema | {"additionalProperties": False},
             "strict": True,
         }
-        settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
+        settings: dict[str, Any] = {
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+        }
         settings["response_format"] = {"type": "json_schema", "json_schema": form}
         fields = (
             {"text": adapter.material(wording.heading)},
@@ -221,7 +235,9 @@ class Summarizer(dspy.Module):
         )
         for task in TASKS:
             instruction = getattr(wording, task).strip().format(words=words)
-            signature = adapter.signature(instruction, *fields, helpers=("previous", "problem"))
+            signature = adapter.signature(
+                instruction, *fields, helpers=("previous", "problem")
+            )
             setattr(self, task, dspy.Predict(signature, **settings))
 
     async def aforward(self, text: str) -> dspy.Prediction:
@@ -230,7 +246,9 @@ class Summarizer(dspy.Module):
         otherwise not what was asked for.
         """
         if self.rule is not None:
-            return dspy.Prediction(summary=await self.rule.summarise(text, self.words), parts=1)
+            return dspy.Prediction(
+                summary=await self.rule.summarise(text, self.words), parts=1
+            )
         sent = [self._continued("")]
         if self.base is None:
             formatted = [
@@ -255,10 +273,13 @@ class Summarizer(dspy.Module):
         while self.model.count_tokens(notes) > room:
             pieces = divided(notes, room, self.model.count_tokens)
             # One after the other: how many calls are in flight is the engine's to say.
-            shorter = "\n\n".join([(await self._write("part", piece)).strip() for piece in pieces])
+            shorter = "\n\n".join(
+                [(await self._write("part", piece)).strip() for piece in pieces]
+            )
             if parts and len(shorter) > SHRINKING * len(notes):
                 raise UnparseableAnswer(
-                    "the summaries of the text's parts are as long as the parts", shorter
+                    "the summaries of the text's parts are as long as the parts",
+                    shorter,
                 )
             notes, parts = shorter, parts or len(pieces)
         summary = await self._write("joined" if parts > 1 else "whole", notes)
@@ -268,22 +289,31 @@ class Summarizer(dspy.Module):
         """The summary; of what a base model wrote, all to its first repetition or paragraph's end,
         without a sentence that is cut off."""
         if self.base is not None:
-            went_on = await self.base.continue_text(self._continued(text), self.max_tokens)
+            went_on = await self.base.continue_text(
+                self._continued(text), self.max_tokens
+            )
             written = f"{self.wording.continued.strip()} {went_on.strip()}"
             every = sentences(written.strip().partition("\n\n")[0])
             kept = every[
-                : next((n for n, sentence in enumerate(every) if sentence in every[:n]), None)
+                : next(
+                    (n for n, sentence in enumerate(every) if sentence in every[:n]),
+                    None,
+                )
             ]
             if kept and not kept[-1].rstrip("”\"')]").endswith((".", "!", "?")):
                 kept.pop()
             if not kept:
-                raise UnparseableAnswer("the continuation holds no whole sentence", written)
+                raise UnparseableAnswer(
+                    "the continuation holds no whole sentence", written
+                )
             return " ".join(kept)
 
         async def once(**said: str | None) -> str:
             with dspy.context(lm=self.lm):
                 return str(
-                    (await ask(getattr(self, task), self.adapter, text=text, **said)).summary
+                    (
+                        await ask(getattr(self, task), self.adapter, text=text, **said)
+                    ).summary
                 )
 
         return await insisting(self.retries, once)
@@ -300,7 +330,9 @@ def divided(text: str, room: int, count: Callable[[str], int]) -> list[str]:
     wanted = math.ceil(whole / math.ceil(whole / room))
     pieces: list[list[str]] = [[]]
     for piece in (
-        piece for paragraph in text.split("\n\n") for piece in _fitting(paragraph, room, count)
+        piece
+        for paragraph in text.split("\n\n")
+        for piece in _fitting(paragraph, room, count)
     ):
         size = count(f"{piece}\n\n")
         if pieces[-1] and (taken + size > room or taken >= wanted):
@@ -314,7 +346,11 @@ def divided(text: str, room: int, count: Callable[[str], int]) -> list[str]:
 def _fitting(paragraph: str, room: int, count: Callable[[str], int]) -> list[str]:
     if count(f"{paragraph}\n\n") <= room or not paragraph.strip():
         return [paragraph] if paragraph.strip() else []
-    ways = ((sentences(paragraph), " "), (paragraph.split(), " "), (list(paragraph), ""))
+    ways = (
+        (sentences(paragraph), " "),
+        (paragraph.split(), " "),
+        (list(paragraph), ""),
+    )
     parts, between = next((way for way in ways if len(way[0]) > 1), ways[-1])
     half = len(parts) // 2
     return [
@@ -375,9 +411,9 @@ class CentroidModel(LeadModel):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         try:
-            vectors = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode").fit_transform(
-                sentences
-            )
+            vectors = TfidfVectorizer(
+                sublinear_tf=True, strip_accents="unicode"
+            ).fit_transform(sentences)
         except ValueError:  # no word in any of them has two letters
             return range(len(sentences))
         near = np.asarray(vectors @ np.asarray(vectors.mean(axis=0)).T).ravel()

@@ -80,11 +80,18 @@ class QuoteClasses:
         """The class of a quote; OTHER where no pattern is found."""
         rules = self.by_kind.get(kind, ())
         return next(
-            (name for name, patterns in rules if any(each.search(text) for each in patterns)), OTHER
+            (
+                name
+                for name, patterns in rules
+                if any(each.search(text) for each in patterns)
+            ),
+            OTHER,
         )
 
 
-def quotes(details: Mapping[str, Any], class_fields: Sequence[str] = ()) -> list[Quoted]:
+def quotes(
+    details: Mapping[str, Any], class_fields: Sequence[str] = ()
+) -> list[Quoted]:
     """The quotes in the details of a verdict: `errors` and `omissions`, JSON text of a list of
     texts or objects, of which the fields `class_fields` may hold the class that somebody put a
     quote in."""
@@ -102,7 +109,9 @@ def quotes(details: Mapping[str, Any], class_fields: Sequence[str] = ()) -> list
                 for k, v in entry.items()
                 if isinstance(v, str) and k not in (*_NO_WORDS, *class_fields)
             ]
-            label = next((entry[k] for k in class_fields if isinstance(entry.get(k), str)), None)
+            label = next(
+                (entry[k] for k in class_fields if isinstance(entry.get(k), str)), None
+            )
             severity = None if entry.get("severity") is None else str(entry["severity"])
             read.append(Quoted(kind, " | ".join(words), severity, label))
     return [quote for quote in read if quote.text.strip()]
@@ -117,7 +126,9 @@ class QuotesDataset:
     def __init__(self, path: str, rules: str | None = None) -> None:
         folder = Path(path).expanduser()
         self.path = existing_file(
-            str(folder / JOURNAL) if folder.is_dir() else path, "dataset.path", (".jsonl",)
+            str(folder / JOURNAL) if folder.is_dir() else path,
+            "dataset.path",
+            (".jsonl",),
         )
         self.rules = QuoteClasses(rules, "dataset.rules")
         self.about = str(self.path)
@@ -125,7 +136,8 @@ class QuotesDataset:
     def load(self) -> Sequence[Item]:
         """The quotes in the order of the journal. Raises DataError naming file and line."""
         return unique(
-            self._items(), f"{self.path}: no judgment in it quotes errors or omissions, so it"
+            self._items(),
+            f"{self.path}: no judgment in it quotes errors or omissions, so it",
         )
 
     def _items(self) -> Iterable[tuple[str, Item]]:
@@ -156,7 +168,9 @@ class QuotesDataset:
                     "text": quote.text,
                     "pair": case or about,
                 }
-                fields["labels"] = {OVERALL: {"rules": self.rules.classify(quote.kind, quote.text)}}
+                fields["labels"] = {
+                    OVERALL: {"rules": self.rules.classify(quote.kind, quote.text)}
+                }
                 fields["metadata"] = {
                     "kind": quote.kind,
                     "judge": judge,
@@ -168,7 +182,8 @@ class QuotesDataset:
 
 FEWEST_GROUPS = 10  # fewest independent groups for a verdict on agreement
 SUBSTANTIAL = (
-    0.6  # Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement
+    # Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement
+    0.6
 )
 # the class of the rules, and the detail by which a judge says of a whole summary whether it hedges
 HEDGING = "hedging"
@@ -291,7 +306,11 @@ class TaxonomyAnalysis(Limited):
             return [tell.result()]
         tell.tables["classes"] = classes = _counts(table, "class")
         for name, column in (("judge", "voice"), ("system", "system")):
-            wide = table.groupby(["kind", "class", column]).size().unstack(column, fill_value=0)
+            wide = (
+                table.groupby(["kind", "class", column])
+                .size()
+                .unstack(column, fill_value=0)
+            )
             tell.tables[f"by_{name}"] = wide.rename_axis(columns=None).reset_index()
             tell.tables[f"by_{name}"].attrs["names"] = list(wide.columns)
         _count(tell, table.groupby(["kind", "class"]).size(), "class")
@@ -324,7 +343,11 @@ class TaxonomyAnalysis(Limited):
         """A row per quote: of a judge, where what it keeps beside several criteria counts once; or
         of those that a model was asked for the class of, where one that it did not answer is left
         out."""
-        rules, rows, frame = QuoteClasses(self.rules, "analysis.rules"), [], judged.first()
+        rules, rows, frame = (
+            QuoteClasses(self.rules, "analysis.rules"),
+            [],
+            judged.first(),
+        )
         if "metadata.quoted" in frame:
             frame = judged.scored()
             names = {f"metadata.{name}": name for name in ("kind", "system")} | {
@@ -333,21 +356,32 @@ class TaxonomyAnalysis(Limited):
             asked = frame[frame["criterion"] == OVERALL].rename(
                 columns=names | {"category": "given", "judge": "by"}
             )
-            texts = zip(asked["kind"].astype(str), asked["text"].astype(str), strict=True)
+            texts = zip(
+                asked["kind"].astype(str), asked["text"].astype(str), strict=True
+            )
             return asked.assign(
-                **{"class": [rules.classify(*quote) for quote in texts], "severity": None}
+                **{
+                    "class": [rules.classify(*quote) for quote in texts],
+                    "severity": None,
+                }
             )
         columns = [c for c in _DETAILS if c in frame]
         system = "metadata.system" if "metadata.system" in frame else "item_id"
         for (item, judge), judgments in frame.groupby(["item_id", "judge"], sort=False):
             details = {
-                c.removeprefix("details."): next(iter(judgments[c].dropna()), None) for c in columns
+                c.removeprefix("details."): next(iter(judgments[c].dropna()), None)
+                for c in columns
             }
             about = {"item": item, "voice": judge, "by": "given"}
-            about |= {"system": judgments[system].iloc[0], "group": judgments["group"].iloc[0]}
+            about |= {
+                "system": judgments[system].iloc[0],
+                "group": judgments["group"].iloc[0],
+            }
             for quote in quotes(details, self.given):
                 rows.append(
-                    about | quote._asdict() | {"class": rules.classify(quote.kind, quote.text)}
+                    about
+                    | quote._asdict()
+                    | {"class": rules.classify(quote.kind, quote.text)}
                 )
         return pd.DataFrame(
             rows, columns="item kind class voice system group severity given by".split()
@@ -359,12 +393,20 @@ class TaxonomyAnalysis(Limited):
         intervals over groups.
         """
         _count(tell, classed.groupby(["kind", "given"]).size(), "given")
-        _count(tell, classed.groupby(["kind", "given", "system"]).size(), "given_by_system")
+        _count(
+            tell, classed.groupby(["kind", "given", "system"]).size(), "given_by_system"
+        )
         tell.tables["given"] = _counts(classed, "given")
-        theirs = classed["given"].map(lambda label: self.same.get(str(label), str(label)))
-        codes = {name: float(n) for n, name in enumerate(sorted({*classed["class"], *theirs}))}
+        theirs = classed["given"].map(
+            lambda label: self.same.get(str(label), str(label))
+        )
+        codes = {
+            name: float(n)
+            for n, name in enumerate(sorted({*classed["class"], *theirs}))
+        }
         x, y = (
-            labels.map(codes).to_numpy(dtype=np.float64) for labels in (classed["class"], theirs)
+            labels.map(codes).to_numpy(dtype=np.float64)
+            for labels in (classed["class"], theirs)
         )
         groups, kappa = classed["group"].tolist(), None
         if len(codes) > 1:
@@ -376,7 +418,9 @@ class TaxonomyAnalysis(Limited):
         tell.number(share.value, "agreement", unit="share")
         tell.number(kappa, "kappa")
         tell.tables["crossed"] = (
-            classed.assign(given=theirs)[["given", "class"]].value_counts().reset_index(name="n")
+            classed.assign(given=theirs)[["given", "class"]]
+            .value_counts()
+            .reset_index(name="n")
         )
         return TaxonomyFacts(
             who=str(classed["by"].iloc[0]),
@@ -399,22 +443,32 @@ def _modes(judged: RunEvidence, table: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     by = ["judge", "system"] if "metadata.system" in frame else ["judge"]
     # as tables write a yes
-    said = frame.get(f"details.{HEDGING}", pd.Series(0.0, frame.index)).replace({"true": 1.0})
+    said = frame.get(f"details.{HEDGING}", pd.Series(0.0, frame.index)).replace(
+        {"true": 1.0}
+    )
     own = frame.rename(columns={"metadata.system": "system"}).assign(
         reads=frame[columns].notna().any(axis=1),
         says=pd.to_numeric(said, errors="coerce").fillna(0) > 0.5,
     )
-    read = own.groupby([*by, "item_id"], sort=False)[["reads", "says"]].max().reset_index()
+    read = (
+        own.groupby([*by, "item_id"], sort=False)[["reads", "says"]].max().reset_index()
+    )
     read = read[read["reads"]]
     keys = pd.MultiIndex.from_frame(read[["item_id", "judge"]])
     for name, quoted in [
         *((kind, table["kind"] == kind) for kind in KINDS),
         (HEDGING, table["class"] == HEDGING),
     ]:
-        read[name] = keys.isin(pd.MultiIndex.from_frame(table.loc[quoted, ["item", "voice"]]))
+        read[name] = keys.isin(
+            pd.MultiIndex.from_frame(table.loc[quoted, ["item", "voice"]])
+        )
     read[HEDGING] |= read["says"]
     counts = {name: (name, "sum") for name in (*KINDS, HEDGING)}
-    return read.groupby(by, sort=False).agg(summaries=("item_id", "size"), **counts).reset_index()
+    return (
+        read.groupby(by, sort=False)
+        .agg(summaries=("item_id", "size"), **counts)
+        .reset_index()
+    )
 
 
 def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -427,4 +481,6 @@ def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def _count(tell: Told, counts: pd.Series, name: str) -> None:
     """Add a metric per count, by what it is of."""
     for parts, n in counts.items():
-        tell.number(int(n), name, *map(str, parts if isinstance(parts, tuple) else (parts,)))
+        tell.number(
+            int(n), name, *map(str, parts if isinstance(parts, tuple) else (parts,))
+        )

@@ -28,7 +28,12 @@ from undogmatic.stats.estimate import Estimate
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
 _LIKEWISE = (
-    "precision recall structure_accuracy critical_recall hallucination_rate depth_accuracy".split()
+    "precision",
+    "recall",
+    "structure_accuracy",
+    "critical_recall",
+    "hallucination_rate",
+    "depth_accuracy",
 )
 MEASURED = {"automatic_f1": "f1"} | dict(zip(_LIKEWISE, _LIKEWISE, strict=True))
 """Metadata of the dataset, and what the report calls it."""
@@ -38,7 +43,10 @@ COUNTERPARTS = {
     "completeness": "recall",
     "accuracy": "precision",
 }
-COUNTERPARTS |= {"structure": "structure_accuracy", "critical_recall": "critical_recall"}
+COUNTERPARTS |= {
+    "structure": "structure_accuracy",
+    "critical_recall": "critical_recall",
+}
 """Criterion -> the metric that measures the same, or the nearest to it."""
 
 
@@ -187,23 +195,38 @@ class GatingAnalysis(Limited):
         level = family_level(self.level, max(1, len(judges)))
         known = first[first[F1].notna()]
         rulings = [
-            verdict(JUDGE, self._followed(tell, known, judge, level, rng)) for judge in judges
+            verdict(JUDGE, self._followed(tell, known, judge, level, rng))
+            for judge in judges
         ]
         tell.findings += [ruling.finding for ruling in rulings]
-        if failed := len(known[known["error"].notna()].drop_duplicates(["item_id", "judge"])):
+        if failed := len(
+            known[known["error"].notna()].drop_duplicates(["item_id", "judge"])
+        ):
             tell.say("failed", n=failed)
         self._tell_tracking(tell, judged, known, rng, level)
-        correlations = [ruling.facts.found for ruling in rulings if ruling.facts.found is not None]
-        tell.number(min(correlations, key=lambda each: each.value, default=None), "spearman")
+        correlations = [
+            ruling.facts.found for ruling in rulings if ruling.facts.found is not None
+        ]
+        tell.number(
+            min(correlations, key=lambda each: each.value, default=None), "spearman"
+        )
         facts = GatingFacts(
             order=self.order,
             level=level,
             refuted=[one.facts.judge for one in rulings if one.standing == "refuted"],
-            undecided=[one.facts.judge for one in rulings if one.standing == "undecided"],
-            supported=[one.facts.judge for one in rulings if one.standing == "supported"],
+            undecided=[
+                one.facts.judge for one in rulings if one.standing == "undecided"
+            ],
+            supported=[
+                one.facts.judge for one in rulings if one.standing == "supported"
+            ],
         )
         ruling = verdict(GATING, facts)
-        return [tell.result(*ruling.decided, headline="gating.spearman" if correlations else None)]
+        return [
+            tell.result(
+                *ruling.decided, headline="gating.spearman" if correlations else None
+            )
+        ]
 
     def _tell_predictions(self, tell: Told, items: pd.DataFrame) -> None:
         """What was predicted, before anybody judges it."""
@@ -212,7 +235,10 @@ class GatingAnalysis(Limited):
         tell.number(len(items), "predictions", unit="count")
         tell.number(malformed, "malformed", unit="count")
         tell.say(
-            "predictions", n=len(measured), total=len(items), cases=int(measured["group"].nunique())
+            "predictions",
+            n=len(measured),
+            total=len(items),
+            cases=int(measured["group"].nunique()),
         )
         if malformed:
             tell.say("malformed", n=malformed)
@@ -232,7 +258,10 @@ class GatingAnalysis(Limited):
                 rows.append({"metric": label, "n": len(having), "average": average})
                 if having["group"].nunique() > 1:
                     held = means.interval(
-                        having[column], self.level, groups=units(having), bounds=(0.0, 1.0)
+                        having[column],
+                        self.level,
+                        groups=units(having),
+                        bounds=(0.0, 1.0),
                     )
                     rows[-1] |= {"low": held.low, "high": held.high}
                 tell.number(average, "mean", label)
@@ -242,13 +271,26 @@ class GatingAnalysis(Limited):
             if column in measured and measured[column].notna().any():
                 grouped = measured.rename(columns=columns).groupby(column, sort=False)
                 table = pd.concat(
-                    [grouped.size().rename("n"), grouped[list(columns.values())].mean()], axis=1
+                    [
+                        grouped.size().rename("n"),
+                        grouped[list(columns.values())].mean(),
+                    ],
+                    axis=1,
                 )
-                table = table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
+                table = (
+                    table.sort_values("f1", kind="stable")
+                    .rename_axis(name)
+                    .reset_index()
+                )
                 tell.table(f"by_{name}", table, hallucination_rate="share")
 
     def _followed(
-        self, tell: Told, known: pd.DataFrame, judge: str, level: float, rng: np.random.Generator
+        self,
+        tell: Told,
+        known: pd.DataFrame,
+        judge: str,
+        level: float,
+        rng: np.random.Generator,
     ) -> JudgeFacts:
         """How the overall score of one judge follows F1, failures of it included."""
         rows = known[(known["judge"] == judge) & (known["criterion"] == OVERALL)]
@@ -263,7 +305,8 @@ class GatingAnalysis(Limited):
             order=self.order,
             needed=FEWEST_GROUPS,
             overall=not rows.empty,
-            constant=enough and checks.is_constant(done["score"].to_numpy(dtype=np.float64)),
+            constant=enough
+            and checks.is_constant(done["score"].to_numpy(dtype=np.float64)),
         )
         found = None
         if facts.constant:
@@ -274,16 +317,25 @@ class GatingAnalysis(Limited):
                 needed=limits.fewest_same(self.order, level),
             )
         elif facts.overall and enough:
-            found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level)
+            found = limits.order(
+                rows["score"], rows[F1], rng, groups=units(rows), level=level
+            )
         if found is not None:
             beyond = partial(
-                done["score"].rank(), done[F1].rank(), done[GATES].rank(), done["group"], rng, level
+                done["score"].rank(),
+                done[F1].rank(),
+                done[GATES].rank(),
+                done["group"],
+                rng,
+                level,
             )
             outcome = limits.hold(found, self.order).outcome
             facts = replace(facts, found=found, outcome=outcome, beyond=beyond)
         if facts.n > 2:
             groups = (
-                {"groups": done["condition"].tolist()} if done["condition"].notna().all() else {}
+                {"groups": done["condition"].tolist()}
+                if done["condition"].notna().all()
+                else {}
             )
             groups |= {"ids": done["item_id"].tolist()}
             points = {
@@ -306,7 +358,9 @@ class GatingAnalysis(Limited):
         """A row per judge and criterion that a metric measures: rank correlation, error and bias in
         shares."""
         rows = []
-        for (judge, criterion), both in known.groupby(["judge", "criterion"], sort=False):
+        for (judge, criterion), both in known.groupby(
+            ["judge", "criterion"], sort=False
+        ):
             metric = COUNTERPARTS.get(str(criterion), "")
             if (column := f"metadata.{metric}") not in both:
                 continue
@@ -321,11 +375,16 @@ class GatingAnalysis(Limited):
             held = None
             if whole is not None and done["group"].nunique() >= FEWEST_GROUPS:
                 held = limits.order(
-                    having["score"], having[column], rng, groups=units(having), level=level
+                    having["score"],
+                    having[column],
+                    rng,
+                    groups=units(having),
+                    level=level,
                 )
             numbers = {"spearman": np.nan if whole is None else whole}
             numbers |= {
-                end: np.nan if held is None else getattr(held, end) for end in ("low", "high")
+                end: np.nan if held is None else getattr(held, end)
+                for end in ("low", "high")
             }
             numbers |= {"mae": float(away.abs().mean()), "bias": float(away.mean())}
             rows.append(
@@ -339,7 +398,10 @@ class GatingAnalysis(Limited):
             )
             for name, number in numbers.items():
                 tell.number(
-                    number if np.isfinite(number) else None, name, str(judge), str(criterion)
+                    number if np.isfinite(number) else None,
+                    name,
+                    str(judge),
+                    str(criterion),
                 )
         if rows:
             tell.tables = {"tracking": pd.DataFrame(rows)} | tell.tables

@@ -26,8 +26,16 @@ from undogmatic.safety.outside import brief, without_halves
 from undogmatic.safety.paths import data_folder
 
 TRUTH, PREDICTIONS = "ground_truth.jsonl", "predictions.jsonl"
-UNPARSED = "unparsed"  # the input that stands in the place of a prediction that is no hierarchy
-_ABOUT = ("species", "sample_type", "tissue", "disease_state", "application", "additional_notes")
+# the input that stands in the place of a prediction that is no hierarchy
+UNPARSED = "unparsed"
+_ABOUT = (
+    "species",
+    "sample_type",
+    "tissue",
+    "disease_state",
+    "application",
+    "additional_notes",
+)
 _LICENCE = {
     "en": (
         "The shipped gating hierarchies are part of this project (CC BY 4.0); their faults are"
@@ -77,7 +85,11 @@ class GatingDataset:
                 raise ConfigError(
                     f"`dataset.{key}` is {brief(file)}; it must be JSON Lines (.jsonl)."
                 )
-        self.about = "shipped predictions with planted faults" if path is None else self.path.name
+        self.about = (
+            "shipped predictions with planted faults"
+            if path is None
+            else self.path.name
+        )
 
     def load(self) -> Sequence[Item]:
         """The predictions in file order. Raises DataError naming file and line."""
@@ -85,7 +97,9 @@ class GatingDataset:
         for number, row in json_lines(self.truth):
             place = f"{self.truth}:{number}"
             if (name := _case_name(place, row)) in cases:
-                raise DataError(f"{place}: the case {brief(name)} stands here a second time.")
+                raise DataError(
+                    f"{place}: the case {brief(name)} stands here a second time."
+                )
             cases[name] = _case(place, row)
         return unique(self._items(cases), str(self.path))
 
@@ -104,8 +118,17 @@ class GatingDataset:
                     " id, model."
                 )
             inputs, about = _read(place, row, name, cases[name])
-            known = {key: str(row[key]) for key in ("id", "condition") if row.get(key) is not None}
-            told = {"id": str(number), "inputs": inputs, "pair": name, "metadata": about} | known
+            known = {
+                key: str(row[key])
+                for key in ("id", "condition")
+                if row.get(key) is not None
+            }
+            told = {
+                "id": str(number),
+                "inputs": inputs,
+                "pair": name,
+                "metadata": about,
+            } | known
             yield place, make_item(place, told)
 
 
@@ -113,7 +136,9 @@ def _case_name(place: str, row: Mapping[str, Any]) -> str:
     name = row.get("test_case_id", row.get("case"))
     name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
     if not isinstance(name, str) or not name.strip():
-        raise DataError(f"{place}: `test_case_id` is {brief(name)}; it must name a case.")
+        raise DataError(
+            f"{place}: `test_case_id` is {brief(name)}; it must name a case."
+        )
     return name.strip()
 
 
@@ -121,7 +146,9 @@ def _case(place: str, row: Mapping[str, Any]) -> TrueCase:
     try:
         truth = from_value(row.get("gating_hierarchy", row.get("truth")))
     except Malformed as error:
-        raise DataError(f"{place}: `gating_hierarchy` is not a hierarchy ({error}).") from None
+        raise DataError(
+            f"{place}: `gating_hierarchy` is not a hierarchy ({error})."
+        ) from None
     panel, context = row.get("panel"), row.get("context")
     if not isinstance(panel, list | None):
         raise DataError(
@@ -147,7 +174,9 @@ def _case(place: str, row: Mapping[str, Any]) -> TrueCase:
         # Without the names of the fields, which would make samples of different cases near-copies
         # of one another.
         sample = "; ".join(
-            str(context[key]) for key in _ABOUT if context.get(key) not in (None, "", "unknown")
+            str(context[key])
+            for key in _ABOUT
+            if context.get(key) not in (None, "", "unknown")
         )
     elif context is None or (isinstance(context, str) and context.strip()):
         sample = (context or "").strip()
@@ -158,7 +187,10 @@ def _case(place: str, row: Mapping[str, Any]) -> TrueCase:
         )
     # Without a marker nobody can say what the panel cannot show: such a case has no hallucination
     # rate.
-    about = {"sample": sample or "not stated", "panel": ", ".join(shown) or "not stated"}
+    about = {
+        "sample": sample or "not stated",
+        "panel": ", ".join(shown) or "not stated",
+    }
     return truth, tuple(markers), about
 
 
@@ -171,13 +203,19 @@ def _read(
     inputs, answer = shown | {"truth": outline(truth)}, row["prediction"]
     about: dict[str, Any] = {"case": name, "truth_gates": len(names(truth))}
     about |= {
-        key: row[key] for key in ("model", "note", "bootstrap_run") if row.get(key) is not None
+        key: row[key]
+        for key in ("model", "note", "bootstrap_run")
+        if row.get(key) is not None
     }
     about |= {"system": str(about["model"])} if "model" in about else {}
     try:
         predicted = parse(answer)
     except Malformed as error:
-        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        text = (
+            answer
+            if isinstance(answer, str)
+            else json.dumps(answer, ensure_ascii=False)
+        )
         text = without_halves(text).replace("\0", "\ufffd")
         inputs[UNPARSED] = text if text.strip() else "(empty)"
         return inputs, about | {"defect": error.defect, "defect_message": str(error)}
@@ -186,9 +224,16 @@ def _read(
     inputs["prediction"] = outline(predicted) if predicted.children else alone
     measured = metrics(predicted, truth, markers)._asdict()
     about["automatic_f1"] = measured.pop("f1")
-    gates = {key: ", ".join(measured.pop(key)) for key in ("missing_critical", "hallucinated")}
-    about |= {key: value for key, value in measured.items() if value is not None} | gates
+    gates = {
+        key: ", ".join(measured.pop(key))
+        for key in ("missing_critical", "hallucinated")
+    }
+    about |= {
+        key: value for key, value in measured.items() if value is not None
+    } | gates
     about["gates"] = len(names(predicted))
     if not markers:
-        about["hallucination_unknown"] = f"{place}: the case {name} names no marker in `panel`"
+        about["hallucination_unknown"] = (
+            f"{place}: the case {name} names no marker in `panel`"
+        )
     return inputs, about

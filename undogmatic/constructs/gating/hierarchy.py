@@ -17,7 +17,9 @@ from typing import Any, Literal, NamedTuple
 from undogmatic.records.answers import without_reasoning
 from undogmatic.safety.outside import Unreadable, brief, json_value
 
-Defect = Literal["empty", "truncated", "cyclic", "too_deep", "too_wide", "not_a_hierarchy"]
+Defect = Literal[
+    "empty", "truncated", "cyclic", "too_deep", "too_wide", "not_a_hierarchy"
+]
 
 MOST_LEVELS = 40  # steps from the root to a leaf; published hierarchies have about ten
 MOST_GATES = 1_000
@@ -73,7 +75,14 @@ def outline(root: Gate) -> str:
 
 
 NAME = ("name", "gate", "gate_name", "population", "label")
-CHILDREN = ("children", "gates", "subgates", "sub_gates", "subpopulations", "populations")
+CHILDREN = (
+    "children",
+    "gates",
+    "subgates",
+    "sub_gates",
+    "subpopulations",
+    "populations",
+)
 WRAPPERS = (
     "gating_hierarchy",
     "hierarchy",
@@ -87,7 +96,9 @@ WRAPPERS = (
 PARENT = ("parent", "parent_gate", "parent_name")
 CRITICAL = "is_critical"
 _SIGNS = str.maketrans(
-    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u207b\u208b\ufe58\ufe63\uff0d", "-")
+    dict.fromkeys(
+        "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u207b\u208b\ufe58\ufe63\uff0d", "-"
+    )
     | dict.fromkeys("\u207a\u208a\ufe62\uff0b", "+")
 )
 
@@ -101,10 +112,15 @@ def gate_name(value: Any) -> str:
     """A name on one line, with typographic signs as plain ones ("HLA‐DR" and "HLA-DR" are one
     marker). Raises Malformed where it is none."""
     name = " ".join(plain_signs(value).split()) if isinstance(value, str) else ""
-    faults = {"is": not name, f"has {len(name):,} characters:": len(name) > LONGEST_GATE}
+    faults = {
+        "is": not name,
+        f"has {len(name):,} characters:": len(name) > LONGEST_GATE,
+    }
     faults["holds what cannot be printed:"] = not name.isprintable()
     if fault := next((what for what, holds in faults.items() if holds), None):
-        raise Malformed("not_a_hierarchy", f"a gate's name {fault} {brief(name or value, 60)}")
+        raise Malformed(
+            "not_a_hierarchy", f"a gate's name {fault} {brief(name or value, 60)}"
+        )
     return name
 
 
@@ -117,7 +133,9 @@ class _Node(NamedTuple):
     critical: bool | None = None
 
 
-def _grown(node: _Node, above: tuple[str, ...] = (), gates: Iterator[int] | None = None) -> Gate:
+def _grown(
+    node: _Node, above: tuple[str, ...] = (), gates: Iterator[int] | None = None
+) -> Gate:
     """The gate of a node, the next of `gates`, below those named `above`. Raises Malformed for what
     is absurdly wide or deep, or stands below itself."""
     gates = itertools.count(1) if gates is None else gates
@@ -129,7 +147,9 @@ def _grown(node: _Node, above: tuple[str, ...] = (), gates: Iterator[int] | None
     if name.casefold() in map(str.casefold, above):
         raise Malformed("cyclic", f"{brief(name, 60)} stands below itself")
     return Gate(
-        name, tuple(_grown(each, (*above, name), gates) for each in node.below), node.critical
+        name,
+        tuple(_grown(each, (*above, name), gates) for each in node.below),
+        node.critical,
     )
 
 
@@ -141,21 +161,30 @@ def from_value(value: Any) -> Gate:
     hierarchy.
     """
     while isinstance(value, Mapping) and not _values(value, NAME):  # the wrappers
-        inner = [value[key] for key in WRAPPERS if isinstance(value.get(key), Mapping | list)]
+        inner = [
+            value[key] for key in WRAPPERS if isinstance(value.get(key), Mapping | list)
+        ]
         if not inner and set(value) <= set(CHILDREN):
             inner = [each for each in value.values() if isinstance(each, list)]
         if len(inner) != 1:
             break
         value = inner[0]
     if isinstance(value, Sequence) and not isinstance(value, str):
-        if value and all(isinstance(row, Mapping) and _values(row, PARENT) for row in value):
-            return from_links([(_values(row, PARENT)[0], _object(row).name) for row in value])
+        if value and all(
+            isinstance(row, Mapping) and _values(row, PARENT) for row in value
+        ):
+            return from_links(
+                [(_values(row, PARENT)[0], _object(row).name) for row in value]
+            )
         if len(value) != 1:
-            raise Malformed("not_a_hierarchy", f"a list of {len(value)} and not one root")
+            raise Malformed(
+                "not_a_hierarchy", f"a list of {len(value)} and not one root"
+            )
         value = value[0]
     if not isinstance(value, Mapping):
         raise Malformed(
-            "not_a_hierarchy", f"JSON, but {brief(value, 60)} and not an object of gates"
+            "not_a_hierarchy",
+            f"JSON, but {brief(value, 60)} and not an object of gates",
         )
     if _values(value, NAME):
         return _grown(_object(value))
@@ -167,7 +196,8 @@ def from_value(value: Any) -> Gate:
     ((root, inside),) = value.items()
     if not isinstance(inside, Mapping | list):
         raise Malformed(
-            "not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it"
+            "not_a_hierarchy",
+            f"an object with the key {brief(root, 60)} and nothing below it",
         )
     return _grown(_Node(root, _below(root, inside, keyed=True)))
 
@@ -189,7 +219,11 @@ def _object(node: Any) -> _Node:
         what = "a gate without a name:" if isinstance(node, Mapping) else "a gate is"
         raise Malformed("not_a_hierarchy", f"{what} {brief(node, 60)}")
     critical, below = node.get(CRITICAL), [*_values(node, CHILDREN), ()][0] or ()
-    return _Node(gate[0], _below(gate[0], below), critical if isinstance(critical, bool) else None)
+    return _Node(
+        gate[0],
+        _below(gate[0], below),
+        critical if isinstance(critical, bool) else None,
+    )
 
 
 def _below(name: Any, inside: Any, keyed: bool = False) -> Iterator[_Node]:
@@ -198,20 +232,33 @@ def _below(name: Any, inside: Any, keyed: bool = False) -> Iterator[_Node]:
     name alone, and nothing.
     """
     if keyed and isinstance(inside, Mapping):
-        yield from (_Node(key, _below(key, value, keyed)) for key, value in inside.items())
+        yield from (
+            _Node(key, _below(key, value, keyed)) for key, value in inside.items()
+        )
         return
     if keyed and inside in (None, ""):
         return
     alone = (
-        isinstance(inside, str) if keyed else isinstance(inside, Mapping) and _values(inside, NAME)
+        isinstance(inside, str)
+        if keyed
+        else isinstance(inside, Mapping) and _values(inside, NAME)
     )
     parts = [inside] if alone else inside
     if not isinstance(parts, list | tuple):
         where = f"below {brief(gate_name(name), 60)}"
-        what = f"{where} stands {brief(inside, 60)}" if keyed else f"the gates {where} are no list"
+        what = (
+            f"{where} stands {brief(inside, 60)}"
+            if keyed
+            else f"the gates {where} are no list"
+        )
         raise Malformed("not_a_hierarchy", what)
     for part in parts:
-        if keyed and isinstance(part, Mapping) and not _values(part, NAME) and len(part) == 1:
+        if (
+            keyed
+            and isinstance(part, Mapping)
+            and not _values(part, NAME)
+            and len(part) == 1
+        ):
             yield from _below(name, part, keyed)
         else:
             yield _object(part)
@@ -240,13 +287,18 @@ def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
         TopologicalSorter(above).prepare()
     except CycleError as error:
         ring = " -> ".join(reversed(error.args[1]))
-        raise Malformed("cyclic", f"the gates run in a ring: {brief(ring, 80)}") from None
-    if twice := next((name for name, parents in above.items() if len(parents) > 1), None):
+        raise Malformed(
+            "cyclic", f"the gates run in a ring: {brief(ring, 80)}"
+        ) from None
+    if twice := next(
+        (name for name, parents in above.items() if len(parents) > 1), None
+    ):
         raise Malformed("not_a_hierarchy", f"{brief(twice, 60)} stands below two gates")
     roots = [name for name, parents in above.items() if not parents]
     if len(roots) != 1:
         raise Malformed(
-            "not_a_hierarchy", f"{len(roots)} gates without one above them: {brief(roots, 80)}"
+            "not_a_hierarchy",
+            f"{len(roots)} gates without one above them: {brief(roots, 80)}",
         )
 
     def node(name: str) -> _Node:
@@ -278,9 +330,14 @@ def parse(answer: Any) -> Gate:
     if not text and isinstance(answer, str) and answer.strip():
         raise Malformed("truncated", "the answer ends inside its reasoning")
     if not text:
-        what = "the answer has no words" if isinstance(answer, str) else "there is no answer"
+        what = (
+            "the answer has no words"
+            if isinstance(answer, str)
+            else "there is no answer"
+        )
         raise Malformed(
-            "empty" if answer is None or isinstance(answer, str) else "not_a_hierarchy", what
+            "empty" if answer is None or isinstance(answer, str) else "not_a_hierarchy",
+            what,
         )
     if len(text) > LONGEST_ANSWER:
         raise Malformed(
@@ -321,12 +378,16 @@ def _parse_text(text: str) -> Gate:
                 break
         try:
             if deepest > 2 * MOST_LEVELS + 20:
-                raise Malformed("too_deep", f"brackets within brackets, {deepest} times")
+                raise Malformed(
+                    "too_deep", f"brackets within brackets, {deepest} times"
+                )
             if opened:
                 raise Malformed("truncated", "the answer ends inside its JSON")
             return from_value(_loaded(text[start:end]))
         except Malformed as error:
-            fault = error if fault is None or fault.defect == "not_a_hierarchy" else fault
+            fault = (
+                error if fault is None or fault.defect == "not_a_hierarchy" else fault
+            )
     if fault is not None and (fault.defect != "not_a_hierarchy" or text[0] in "[{"):
         raise fault
     return _arrows(text) if _ARROW.search(text) else _outline(text)
@@ -345,22 +406,31 @@ def _loaded(text: str) -> Any:
 def _arrows(text: str) -> Gate:
     """Lines such as `All Events -> Singlets -> Live`, from the root down or link by link."""
     chains = []
-    for marks in filter(None, map(_MARKS.match, filter(_ARROW.search, text.splitlines()))):
+    for marks in filter(
+        None, map(_MARKS.match, filter(_ARROW.search, text.splitlines()))
+    ):
         names = [part.strip(" .`*") for part in _ARROW.split(marks["name"])]
         if not names[-1]:
-            raise Malformed("truncated", f"a line ends with an arrow: {marks.string[-60:]!r}")
+            raise Malformed(
+                "truncated", f"a line ends with an arrow: {marks.string[-60:]!r}"
+            )
         if any(len(name.split()) > MOST_WORDS for name in names):
             continue
         chains.append([gate_name(name) for name in names if name])
         if len(chains) > MOST_GATES:
             raise Malformed("too_wide", f"more than {MOST_GATES:,} lines")
     if not chains:
-        raise Malformed("not_a_hierarchy", "arrows, but between sentences and not gates")
+        raise Malformed(
+            "not_a_hierarchy", "arrows, but between sentences and not gates"
+        )
     if any(chain[0] != chains[0][0] for chain in chains):
-        return from_links([pair for chain in chains for pair in itertools.pairwise(chain)])
+        return from_links(
+            [pair for chain in chains for pair in itertools.pairwise(chain)]
+        )
     tree: dict[
         str, Any
-    ] = {}  # paths from one root: a gate is known by its whole path, so that two may share a name
+        # paths from one root: a gate is known by its whole path, so that two may share a name
+    ] = {}
     for chain in chains:
         node = tree
         for name in chain:
@@ -390,11 +460,18 @@ def _outline(text: str) -> Gate:
             continue
         # the width of a drawn branch is part of the indentation
         drawn = bulleted and marks["mark"][0] in "├└┣┗╰+`"
-        lines.append((len(marks["indent"]) + (len(marks["mark"]) if drawn else 0), gate_name(name)))
+        lines.append(
+            (
+                len(marks["indent"]) + (len(marks["mark"]) if drawn else 0),
+                gate_name(name),
+            )
+        )
         if len(lines) > MOST_GATES:
             raise Malformed("too_wide", f"more than {MOST_GATES:,} lines")
     if len(lines) < 2 or len({indent for indent, _ in lines}) < 2:
-        raise Malformed("not_a_hierarchy", "neither JSON, nor an indented list, nor arrows")
+        raise Malformed(
+            "not_a_hierarchy", "neither JSON, nor an indented list, nor arrows"
+        )
     while (
         len(lines) > 2
         and lines[0][0] == lines[1][0]

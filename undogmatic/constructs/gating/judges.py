@@ -128,19 +128,30 @@ class GatingJudge(Judge):
             if (
                 asked := prediction.distributions.get(name)
             ) is not None:  # it was read by log-probabilities
-                values = tuple(self.rubric.units((level - low) / span) for level in asked.values)
+                values = tuple(
+                    self.rubric.units((level - low) / span) for level in asked.values
+                )
                 verdicts[name] = entropy_verdict(
                     asked.model_copy(update={"values": values}), score=score
                 )
         del shares[OVERALL]
         issues = [
-            issue for name in ("issues", "errors", "reasons") for issue in words.get(name, ())
+            issue
+            for name in ("issues", "errors", "reasons")
+            for issue in words.get(name, ())
         ]
         issues += [f"missing: {gate}" for gate in words.get("missing", ())]
         summary = next(
-            (words[name] for name in ("summary", "reasoning", "advice") if name in words), None
+            (
+                words[name]
+                for name in ("summary", "reasoning", "advice")
+                if name in words
+            ),
+            None,
         )
-        whole = verdicts[OVERALL].replace(details=shares, issues=tuple(issues), rationale=summary)
+        whole = verdicts[OVERALL].replace(
+            details=shares, issues=tuple(issues), rationale=summary
+        )
         return verdicts | {OVERALL: whole}
 
 
@@ -174,7 +185,9 @@ def hierarchy(item: Item) -> None:
             f"the prediction is no hierarchy; {error}", item.inputs.get(UNPARSED)
         ) from None
     if PREDICTION not in item.inputs:
-        raise UnfitInput(f"there is no {PREDICTION} (the item has: {', '.join(item.inputs)})")
+        raise UnfitInput(
+            f"there is no {PREDICTION} (the item has: {', '.join(item.inputs)})"
+        )
 
 
 class BiologicalIssue(Record):
@@ -225,25 +238,41 @@ class UncertaintyJudge(Judge):
         # All scores of the initial judge: the overall one, and those of its other criteria that its
         # details keep.
         shares = (
-            (name, initial.details.get(name)) for name in self.initial.criteria if name != OVERALL
+            (name, initial.details.get(name))
+            for name in self.initial.criteria
+            if name != OVERALL
         )
         others = {
-            name: rubric.units(share) for name, share in shares if not isinstance(share, str | None)
+            name: rubric.units(share)
+            for name, share in shares
+            if not isinstance(share, str | None)
         }
-        quoted = [f"{name} {rubric.scale.write(score)}" for name, score in others.items()]
+        quoted = [
+            f"{name} {rubric.scale.write(score)}" for name, score in others.items()
+        ]
         quoted.append(
-            f"{OVERALL} {written(initial, rubric)}" if quoted else written(initial, rubric)
+            f"{OVERALL} {written(initial, rubric)}"
+            if quoted
+            else written(initial, rubric)
         )
         doubts: Doubts = (
             await self.critique.acall(item=item, context={"initial": ", ".join(quoted)})
         ).answer
         ends = sorted((first, doubts.revised_overall))
         strength = 1 - doubts.confidence / 100
-        damage, severities = damaged(rubric, first, strength, ends, doubts.biological_issues)
+        damage, severities = damaged(
+            rubric, first, strength, ends, doubts.biological_issues
+        )
         missing, invented = doubts.missing_critical_gates, doubts.invented_gates
         details: dict[str, float | str] = {
-            **{"initial_score": first, "hallucination_risk": doubts.hallucination_risk / 10},
-            **{"stated_confidence": doubts.confidence, "expert_review": doubts.expert_review},
+            **{
+                "initial_score": first,
+                "hallucination_risk": doubts.hallucination_risk / 10,
+            },
+            **{
+                "stated_confidence": doubts.confidence,
+                "expert_review": doubts.expert_review,
+            },
             "level_from": damage.level_from,
         }
         if self.asker.in_words:
@@ -261,7 +290,11 @@ class UncertaintyJudge(Judge):
             "may be invented": invented,
             "marker": doubts.marker_concerns,
         }
-        issues += [f"{what}: {concern}" for what, concerns in named.items() for concern in concerns]
+        issues += [
+            f"{what}: {concern}"
+            for what, concerns in named.items()
+            for concern in concerns
+        ]
         return initial.replace(
             score=doubts.revised_overall,
             distribution=None,

@@ -14,7 +14,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from undogmatic.constructs.gating.hierarchy import Gate, depth, names, places, plain_signs
+from undogmatic.constructs.gating.hierarchy import (
+    Gate,
+    depth,
+    names,
+    places,
+    plain_signs,
+)
 from undogmatic.records.records import Record
 from undogmatic.safety.outside import read_yaml
 
@@ -62,7 +68,11 @@ def overlap(predicted: Gate, truth: Gate) -> tuple[float, float, float]:
     said, true = set(names(predicted)), set(names(truth))
     matched = set(map(normalised, said)) & set(map(normalised, true))
     precision, recall = len(matched) / len(said), len(matched) / len(true)
-    return 0.0 if not matched else 2 * precision * recall / (precision + recall), precision, recall
+    return (
+        0.0 if not matched else 2 * precision * recall / (precision + recall),
+        precision,
+        recall,
+    )
 
 
 def structure_accuracy(predicted: Gate, truth: Gate) -> float | None:
@@ -79,7 +89,9 @@ def structure_accuracy(predicted: Gate, truth: Gate) -> float | None:
         }
         for root in (predicted, truth)
     )
-    agree = [above == below[name] for name, above in predicted_below.items() if name in below]
+    agree = [
+        above == below[name] for name, above in predicted_below.items() if name in below
+    ]
     return sum(agree) / len(agree) if agree else None
 
 
@@ -98,14 +110,22 @@ def critical_recall(
     if not wanted:
         markers = spellings(panel)
         wanted = {name: known.same(name) for name in known.always_critical}
-        shown = (lineage for lineage in known.lineages if markers & spellings(lineage.markers))
+        shown = (
+            lineage
+            for lineage in known.lineages
+            if markers & spellings(lineage.markers)
+        )
         wanted |= {lineage.gate: frozenset(lineage.names) for lineage in shown}
     there = set(map(normalised, names(predicted)))
-    missing = tuple(sorted(name for name, others in wanted.items() if not others & there))
+    missing = tuple(
+        sorted(name for name, others in wanted.items() if not others & there)
+    )
     return 1 - len(missing) / len(wanted), missing
 
 
-def hallucination(predicted: Gate, panel: Sequence[str]) -> tuple[float | None, tuple[str, ...]]:
+def hallucination(
+    predicted: Gate, panel: Sequence[str]
+) -> tuple[float | None, tuple[str, ...]]:
     """The share of different gate names that this panel cannot show, and which they are; None where
     the panel names no marker.
 
@@ -145,8 +165,10 @@ def hallucination(predicted: Gate, panel: Sequence[str]) -> tuple[float | None, 
 
 _SIGN = re.compile(
     r"\+"
-    r"|(?<!\s)-(?=$|[\s/,;:)\]&-])|\s-$"  # CD4-, CD4-/CD8-; in "Monocytes - classical" it is a dash
-    r"|-(?=(?:neg(?:ative)?|pos(?:itive)?|hi(?:gh)?|lo(?:w)?|int|dim|bright)\b)"  # CD4-negative
+    # CD4-, CD4-/CD8-; in "Monocytes - classical" it is a dash
+    r"|(?<!\s)-(?=$|[\s/,;:)\]&-])|\s-$"
+    # CD4-negative
+    r"|-(?=(?:neg(?:ative)?|pos(?:itive)?|hi(?:gh)?|lo(?:w)?|int|dim|bright)\b)"
     r"|(?<=[a-z0-9])-(?=[a-z]{2,}\d)"  # CD3-CD19
 )
 """A + or -, and not the hyphen of a word ("Non-classical", "NKT-like", "Class-switched")."""
@@ -157,7 +179,9 @@ def _names_a_marker(low: str, known: Cells) -> bool:
     """Whether a name in lower case has a sign, or a marker that is written with a hyphen: PD-1,
     IL-17A, HLA-DQ. The stems of populations that are numbered so (ILC-2, Th-17) name none."""
     numbered = {match[1] for match in _NUMBERED.finditer(low)} - set(known.numbered)
-    families = (re.search(rf"(?<![a-z]){stem}-[a-z]", low) for stem in known.marker_families)
+    families = (
+        re.search(rf"(?<![a-z]){stem}-[a-z]", low) for stem in known.marker_families
+    )
     return bool(_SIGN.search(low) or numbered or any(families))
 
 
@@ -174,7 +198,13 @@ def metrics(predicted: Gate, truth: Gate, panel: Sequence[str]) -> Metrics:
     rate, hallucinated = hallucination(predicted, panel)
     common, structure = overlap(predicted, truth), structure_accuracy(predicted, truth)
     return Metrics(
-        *common, structure, recall, rate, depth_accuracy(predicted, truth), missing, hallucinated
+        *common,
+        structure,
+        recall,
+        rate,
+        depth_accuracy(predicted, truth),
+        missing,
+        hallucinated,
     )
 
 
@@ -191,7 +221,9 @@ def spellings(panel: Iterable[str]) -> frozenset[str]:
             *(each for each in others if len(each) > 2 and any(map(str.isdigit, each))),
         }:
             parts = [_compact(part) for part in name.split()]
-            orders = itertools.permutations(parts) if len(parts) <= _MOST_PARTS else [parts]
+            orders = (
+                itertools.permutations(parts) if len(parts) <= _MOST_PARTS else [parts]
+            )
             spelled |= {name.strip(), *map("".join, orders)}
     return frozenset(spelled - {""})
 
@@ -231,7 +263,9 @@ class Cells(Record):
 
     def same(self, name: str) -> frozenset[str]:
         """The names of the gate that is called `name`, itself among them."""
-        return frozenset({name}).union(*(line for line in self.synonyms if name in line))
+        return frozenset({name}).union(
+            *(line for line in self.synonyms if name in line)
+        )
 
 
 @functools.cache

@@ -9,7 +9,12 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.constructs.precedents.describes import SAYINGS, Measured
-from undogmatic.constructs.precedents.table import OUTCOMES, STATUSES, LookedUp, Precedents
+from undogmatic.constructs.precedents.table import (
+    OUTCOMES,
+    STATUSES,
+    LookedUp,
+    Precedents,
+)
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.base import Unsuited
 from undogmatic.examinations.run_evidence import RunEvidence
@@ -46,15 +51,21 @@ class PrecedentsAnalysis:
             raise ConfigError(
                 f"`precedents.describes` is judge, and an analysis asks no judge. {way}."
             )
-        if not self.required and not any(map(self.lookup.look_up, _texts(judged).values())):
+        if not self.required and not any(
+            map(self.lookup.look_up, _texts(judged).values())
+        ):
             raise Unsuited(
                 f"analysis={self.name} looks up what texts cite, and none here cites a precedent."
             )
 
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result without headline."""
-        found = {item: self.lookup.look_up(text) for item, text in _texts(judged).items()}
-        items = pd.DataFrame([{"item_id": item} | counts(cited) for item, cited in found.items()])
+        found = {
+            item: self.lookup.look_up(text) for item, text in _texts(judged).items()
+        }
+        items = pd.DataFrame(
+            [{"item_id": item} | counts(cited) for item, cited in found.items()]
+        )
         tell = told(found, self.lookup.about, self.lookup.reliability, self.redact)
         # Where it alone was asked, the first sentence is the answer, which claims nothing of the
         # scores.
@@ -65,7 +76,9 @@ class PrecedentsAnalysis:
 def _texts(judged: RunEvidence) -> dict[str, str]:
     """What is judged of each item, all inputs together."""
     first = judged.frame.drop_duplicates("item_id")
-    return dict(zip(first["item_id"].astype(str), first["text"].astype(str), strict=True))
+    return dict(
+        zip(first["item_id"].astype(str), first["text"].astype(str), strict=True)
+    )
 
 
 def counts(cited: Sequence[LookedUp]) -> dict[str, int]:
@@ -86,7 +99,10 @@ def told(
 ) -> Told:
     """What is told of the citations of each text; `known`: how often what is said of precedents is
     right, if it is."""
-    tell, citing = Told("precedents"), {item: cited for item, cited in found.items() if cited}
+    tell, citing = (
+        Told("precedents"),
+        {item: cited for item, cited in found.items() if cited},
+    )
     total = {"texts": len(found), "citing": len(citing)} | counts(
         [one for cited in citing.values() for one in cited]
     )
@@ -98,10 +114,14 @@ def told(
         for one in cited
         if one.outcome == "changed"
     ]
-    summary = {name: n for name, n in total.items() if name not in (*SAYINGS, "changed")}
+    summary = {
+        name: n for name, n in total.items() if name not in (*SAYINGS, "changed")
+    }
     summary |= {name: statuses.count(name) for name in STATUSES[1:]}
     tell.say("summary", summary, listed=total["found"] + total["changed"])
-    tell.say(*(("table", about) if about["date"] else ("table_undated", {"n": about["n"]})))
+    tell.say(
+        *(("table", about) if about["date"] else ("table_undated", {"n": about["n"]}))
+    )
     if known is None:
         tell.say("not_examined")
     else:
@@ -127,10 +147,15 @@ def told(
             "status": one.told.values.get("status", ""),
             "note": one.told.values.get("note", "").removeprefix(": "),
         }
-        | ({"said": one.described.saying, "like": one.described.like} if one.described else {})
+        | (
+            {"said": one.described.saying, "like": one.described.like}
+            if one.described
+            else {}
+        )
         for item, cited in citing.items()
         for one in cited
-        if one.outcome != "found" or (one.described and one.described.saying == "otherwise")
+        if one.outcome != "found"
+        or (one.described and one.described.saying == "otherwise")
     ]
     tell.tables |= {
         name: pd.DataFrame(rows).fillna("")

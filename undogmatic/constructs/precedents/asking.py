@@ -31,7 +31,9 @@ def ask(
     for text, cited in found.items():
         for n, one in enumerate(cited):
             if one.decided:
-                decided = "; ".join(dict.fromkeys(entry.cells["holding"] for entry in one.decided))
+                decided = "; ".join(
+                    dict.fromkeys(entry.cells["holding"] for entry in one.decided)
+                )
                 shown = {
                     "passage": "\n\n".join(one.passages),
                     "precedent": one.shown,
@@ -40,9 +42,12 @@ def ask(
                 items.append(Item(id=f"citation {n} {text}", inputs=shown))
     answers = dict[str, Described | None]()
     for judgment in judged(items, config):
-        said = judgment.outcome.category if isinstance(judgment.outcome, Verdict) else None
+        said = (
+            judgment.outcome.category if isinstance(judgment.outcome, Verdict) else None
+        )
         answers.setdefault(
-            judgment.item_id, next((Described(each) for each in SAYINGS if each == said), None)
+            judgment.item_id,
+            next((Described(each) for each in SAYINGS if each == said), None),
         )
     known = measure("judge", lambda row: answers.get(row["id"]))
     if not known.useful:

@@ -43,7 +43,8 @@ class Described(NamedTuple):
     def told(self) -> Finding:
         """It in a sentence."""
         return Finding(
-            f"precedents.{self.saying}{'_like' if self.like else ''}", {"like": self.like}
+            f"precedents.{self.saying}{'_like' if self.like else ''}",
+            {"like": self.like},
         )
 
 
@@ -75,9 +76,14 @@ class Measured(NamedTuple):
         return Finding(key, facts | {"turned": self.turned, "missed": self.missed})
 
 
-def measure(by: By, answer: Callable[[Mapping[str, Any]], Described | None]) -> Measured:
+def measure(
+    by: By, answer: Callable[[Mapping[str, Any]], Described | None]
+) -> Measured:
     """Hold the answers to the passages in MEASURED against what they say. None is never right."""
-    rows = [(row, one.saying if (one := answer(row)) else None) for _, row in json_lines(MEASURED)]
+    rows = [
+        (row, one.saying if (one := answer(row)) else None)
+        for _, row in json_lines(MEASURED)
+    ]
     right = proportion([said == row["label"] for row, said in rows])
     turned = [said for row, said in rows if row.get("reversed")]
     always = max(Counter(row["label"] for row, _ in rows).values()) / len(rows)
@@ -98,9 +104,9 @@ def passages(text: str, cited: Sequence[Citation]) -> list[str]:
             first -= first > 0 and bisect_left(starts, ends[first - 1]) == bisect_left(
                 starts, ends[first]
             )
-            last += last < len(ends) - 1 and bisect_left(starts, ends[last]) == bisect_left(
-                starts, ends[last + 1]
-            )
+            last += last < len(ends) - 1 and bisect_left(
+                starts, ends[last]
+            ) == bisect_left(starts, ends[last + 1])
         found.append(text[ends[first] : ends[last]])
     return found
 
@@ -118,10 +124,12 @@ class Holdings:
         words = {name: stems(holding) for name, holding in holdings.items()}
         often, n = Counter(stem for each in words.values() for stem in each), len(words)
         self._weights = {
-            stem: log((n + 1) / (k + 0.5)) / log((n + 1) / 1.5) for stem, k in often.items()
+            stem: log((n + 1) / (k + 0.5)) / log((n + 1) / 1.5)
+            for stem, k in often.items()
         }
         self._sums = {
-            name: sum(map(self._weights.__getitem__, each)) for name, each in words.items()
+            name: sum(map(self._weights.__getitem__, each))
+            for name, each in words.items()
         }
         self._holding: dict[str, list[str]] = defaultdict(list)
         for name, each in words.items():
@@ -148,7 +156,9 @@ class Holdings:
             for name in self._holding[stem]:
                 shares[name] += self._weights[stem] / self._sums[name] ** 0.5
         right = max(shares.get(name, 0.0) for name in own)
-        like = max(shares.keys() - cited, key=lambda name: (shares[name], name), default=None)
+        like = max(
+            shares.keys() - cited, key=lambda name: (shares[name], name), default=None
+        )
         if right >= RIGHT:
             return Described("describes")
         return (

@@ -14,14 +14,21 @@ from undogmatic.safety.outside import brief
 
 TEXTS = (".txt", ".md")
 COLUMN, DESCRIBES = "columns.", "precedents.describes"
-SETTINGS = ("precedents.path", "precedents.grammar", f"precedents.{COLUMN}NAME", DESCRIBES)
+SETTINGS = (
+    "precedents.path",
+    "precedents.grammar",
+    f"precedents.{COLUMN}NAME",
+    DESCRIBES,
+)
 TRACKING, IMPORT = "tracking=mlflow", "import"
 """Named as they are for a run; nothing is logged without the last."""
 
 
 def add(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("precedents", help="look up the precedents that texts cite")
+    parser = commands.add_parser(
+        "precedents", help="look up the precedents that texts cite"
+    )
     kinds = "a table (CSV, JSON Lines, Parquet, XLSX) or a text (.txt, .md); -: standard input"
     parser.add_argument("file", metavar="FILE", help=kinds)
     own = (
@@ -30,7 +37,10 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=own)
     parser.add_argument(
-        "--text", metavar="C", action="append", help="the column of the texts; several count as one"
+        "--text",
+        metavar="C",
+        action="append",
+        help="the column of the texts; several count as one",
     )
     parser.add_argument("--item", metavar="C", help="the column of the texts' ids")
     parser.add_argument(
@@ -39,20 +49,35 @@ def add(commands: Any) -> None:
         help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)",
     )
     parser.add_argument(
-        "--language", choices=languages(), default="en", help="of what is said (default: en)"
+        "--language",
+        choices=languages(),
+        default="en",
+        help="of what is said (default: en)",
     )
-    parser.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print all that was found as JSON"
+    )
     bring = "`precedents import FILE ...`: read tables as courts publish them into one of yours"
-    parser.add_argument("--court", metavar="NAME", help=f"{bring}; of which court they are")
-    parser.add_argument("--kind", metavar="NAME", help="with import: tema, sumula, adi ...")
-    parser.add_argument("--out", metavar="FILE", help="with import (default: precedents.csv)")
+    parser.add_argument(
+        "--court", metavar="NAME", help=f"{bring}; of which court they are"
+    )
+    parser.add_argument(
+        "--kind", metavar="NAME", help="with import: tema, sumula, adi ..."
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="with import (default: precedents.csv)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(typed: argparse.Namespace) -> None:
     """Print what each text cites and what the table knows of it. The exit status is 0 whatever was
     found."""
-    from undogmatic.constructs.precedents.analysis import PrecedentsAnalysis, counts, told
+    from undogmatic.constructs.precedents.analysis import (
+        PrecedentsAnalysis,
+        counts,
+        told,
+    )
     from undogmatic.constructs.precedents.table import Precedents
     from undogmatic.datasets import table
     from undogmatic.records.wordings import texts_beside
@@ -86,12 +111,16 @@ def run(typed: argparse.Namespace) -> None:
         found, known = ask(found, others)
     words = Words(
         typed.language,
-        [*texts_beside(PrecedentsAnalysis), Path(table.__file__).with_suffix(".texts.yaml")],
+        [
+            *texts_beside(PrecedentsAnalysis),
+            Path(table.__file__).with_suffix(".texts.yaml"),
+        ],
     )
     faults = [words.say(problem) for problem in problems]
     said = {
         item: [
-            " ".join(words.say(each.told) for each in (one, one.described) if each) for one in cited
+            " ".join(words.say(each.told) for each in (one, one.described) if each)
+            for one in cited
         ]
         for item, cited in found.items()
     }
@@ -99,7 +128,11 @@ def run(typed: argparse.Namespace) -> None:
     summary = [*map(words.say, telling.findings), *faults]
     where = None
     if tracker is not None:
-        params = {"file": typed.file, "table": lookup.path.name, "entries": lookup.about["n"]}
+        params = {
+            "file": typed.file,
+            "table": lookup.path.name,
+            "entries": lookup.about["n"],
+        }
         name = f"precedents-{Path(typed.file).name}"
         where = tracker.log_found(
             "precedents", name, params, telling.metrics, summary, telling.tables
@@ -109,7 +142,10 @@ def run(typed: argparse.Namespace) -> None:
         for item, cited in found.items():
             each = [
                 {"cited": one.shown, "outcome": one.outcome, **one.citation._asdict()}
-                | {"described": one.described and one.described._asdict(), "sentence": sentence}
+                | {
+                    "described": one.described and one.described._asdict(),
+                    "sentence": sentence,
+                }
                 | {"entries": [entry.cells for entry in one.entries]}
                 for one, sentence in zip(cited, said[item], strict=True)
             ]
@@ -129,7 +165,9 @@ def run(typed: argparse.Namespace) -> None:
         }
         print(
             json.dumps(
-                result | ({"tracking": where} if where else {}), ensure_ascii=False, indent=2
+                result | ({"tracking": where} if where else {}),
+                ensure_ascii=False,
+                indent=2,
             )
         )
         return
@@ -140,7 +178,15 @@ def run(typed: argparse.Namespace) -> None:
     ]
     read = [*map(words.say, notes), *faults]
     found_of = lines or [words.text("precedents.nothing")]
-    put([*read, *([""] if read else []), *found_of, "", *map(words.say, telling.findings)])
+    put(
+        [
+            *read,
+            *([""] if read else []),
+            *found_of,
+            "",
+            *map(words.say, telling.findings),
+        ]
+    )
     if where is not None:
         print(f"Tracking  {where}")
 
@@ -166,20 +212,28 @@ def bring(typed: argparse.Namespace) -> None:
         )
     kind = typed.kind and shipped.grammar.kind_of(typed.kind)
     if typed.kind and kind is None:
-        kinds = [key for key, spec in shipped.grammar.layout.kinds.items() if not spec.kind]
-        raise ConfigError(f"`--kind` is {brief(typed.kind)}; it may be: {', '.join(kinds)}.")
+        kinds = [
+            key for key, spec in shipped.grammar.layout.kinds.items() if not spec.kind
+        ]
+        raise ConfigError(
+            f"`--kind` is {brief(typed.kind)}; it may be: {', '.join(kinds)}."
+        )
     court = courts[typed.court.casefold()] if typed.court else None
     read = []
     for file in typed.overrides:
         found = read_published(file, shipped, court, kind, typed.sheet)
         read.append(found)
-        roles = ", ".join(f"{role} = {column}" for role, column in found.columns.items())
+        roles = ", ".join(
+            f"{role} = {column}" for role, column in found.columns.items()
+        )
         print(f"{file}: {len(found.rows)} precedents read ({roles}).")
         for why, n in found.left_out.items():
             print(f"  left out: {n} {why}")
     table = write_table(read, shipped, out)
     sizes = ", ".join(f"{n} {name}" for name, n in table.sizes.items())
-    print(f"\n{out}: {table.about['n']} precedents, those that ship among them: {sizes}.")
+    print(
+        f"\n{out}: {table.about['n']} precedents, those that ship among them: {sizes}."
+    )
     print(f"Next: undogmatic precedents FILE precedents.path={out}")
 
 
@@ -190,7 +244,9 @@ def _tracker() -> Any:
 
     needs("mlflow")
     store = os.environ.get("MLFLOW_TRACKING_URI")
-    tracker = build({"_target_": "undogmatic.tracking.MlflowTracker", "uri": store}, "tracking")
+    tracker = build(
+        {"_target_": "undogmatic.tracking.MlflowTracker", "uri": store}, "tracking"
+    )
     tracker.check()
     return tracker
 
@@ -204,7 +260,9 @@ def _settings(typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
         if not (
             mark
             and (
-                key in SETTINGS or name.startswith(COLUMN) if own else f"{DESCRIBES}=judge" in typed
+                key in SETTINGS or name.startswith(COLUMN)
+                if own
+                else f"{DESCRIBES}=judge" in typed
             )
         ):
             there = (
@@ -237,7 +295,11 @@ def _texts(
                 "--text and --item name columns of a table, and this is one text. Leave them out."
             )
         return (
-            {file: read_input() if file == "-" else read_text(existing_file(file, "FILE", TEXTS))},
+            {
+                file: read_input()
+                if file == "-"
+                else read_text(existing_file(file, "FILE", TEXTS))
+            },
             (),
             (),
         )
@@ -246,7 +308,8 @@ def _texts(
     texts: dict[str, str] = {}
     for place, row in zip(frame.places, frame.cells.to_dict("records"), strict=True):
         name = next(
-            (str(row[each]) for each in found.columns["item"] if row[each] is not None), place
+            (str(row[each]) for each in found.columns["item"] if row[each] is not None),
+            place,
         )
         told = (row[each] for each in found.columns["text"])
         texts[name if name not in texts else f"{name} ({place})"] = "\n\n".join(

@@ -29,7 +29,9 @@ STEPS, MARKS, LONGEST, NEAR, WIDEST, EXPANDED = 14, 4, 200, 40, 100, 2000
 are kept; characters between a head and a court before it; numbers that a range names, and all
 ranges of a text."""
 NOTHING = "(?!)"
-_SENTENCE = re.compile(r"(?:(?<=[A-Za-z]{4})|(?<=\d)|(?<=\))|(?<=[A-Z]{3}))[.!?]+(?= [A-Z])|\n")
+_SENTENCE = re.compile(
+    r"(?:(?<=[A-Za-z]{4})|(?<=\d)|(?<=\))|(?<=[A-Z]{3}))[.!?]+(?= [A-Z])|\n"
+)
 _ROMAN = re.compile(
     r"(?=[A-Z]{2})(?:C[DM]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})(?![A-Za-z\d])"
 )
@@ -128,7 +130,9 @@ def _folded(char: str) -> str:
     if category in ("Pi", "Pf") or char in '*`"':  # quotes, and what writes bold
         return "'" if char == "\N{RIGHT SINGLE QUOTATION MARK}" else ""
     parts = unicodedata.normalize("NFKD", char.replace("°", "º"))
-    return "".join(c for c in parts if unicodedata.category(c) not in ("Cc", "Cf", "Mn"))
+    return "".join(
+        c for c in parts if unicodedata.category(c) not in ("Cc", "Cf", "Mn")
+    )
 
 
 class _Shapes(dict[int, str]):
@@ -138,7 +142,8 @@ class _Shapes(dict[int, str]):
     def __missing__(self, code: int) -> str:
         piece = _folded(chr(code))
         return self.setdefault(
-            code, piece if code == 32 or (len(piece) == 1 and piece not in " \n") else "\0"
+            code,
+            piece if code == 32 or (len(piece) == 1 and piece not in " \n") else "\0",
         )
 
 
@@ -148,7 +153,13 @@ _SHAPES, _PLAIN = _Shapes(), re.compile(r"[^\0 ]+(?: [^\0 ]+)*")
 def fold(text: str) -> tuple[str, list[int]]:
     """The text as patterns read it (a line break only between paragraphs), and the place of each
     character of it."""
-    plain, places, breaks, shapes, at = list[str](), list[int](), 0, text.translate(_SHAPES), 0
+    plain, places, breaks, shapes, at = (
+        list[str](),
+        list[int](),
+        0,
+        text.translate(_SHAPES),
+        0,
+    )
     while at < len(text):
         run = _PLAIN.search(shapes, at)
         begin, end = (run.start() + 1, run.end()) if run else (len(text), len(text))
@@ -167,7 +178,8 @@ def fold(text: str) -> tuple[str, list[int]]:
                     and plain[-2:] == ["-", " "]
                     and "".join(plain[-3:-2]).isalpha()
                 ):
-                    del plain[-2:], places[-2:]  # a word that was divided at the end of a line
+                    # a word that was divided at the end of a line
+                    del plain[-2:], places[-2:]
                 breaks = 0
             plain += piece
             places += [place] * len(piece)
@@ -180,7 +192,10 @@ def fold(text: str) -> tuple[str, list[int]]:
 def _any(patterns: Sequence[str]) -> str:
     """One of these, the longest first; behind a letter no further letter."""
     ends = {p: "(?![A-Za-z])" if re.search(r"[\w)?}\]]$", p) else "" for p in patterns}
-    return "|".join(f"(?:{p}){ends[p]}" for p in sorted(patterns, key=len, reverse=True)) or NOTHING
+    return (
+        "|".join(f"(?:{p}){ends[p]}" for p in sorted(patterns, key=len, reverse=True))
+        or NOTHING
+    )
 
 
 def _named(patterns: Sequence[str], firsts: Sequence[str] = ()) -> str:
@@ -262,7 +277,9 @@ class Grammar:
             self.layout = Layout.model_validate(read_yaml(path))
             self._compile(self.layout)
         except ValidationError as error:
-            raise ConfigError(f"{path}: no grammar of citations: {first_problem(error)}.") from None
+            raise ConfigError(
+                f"{path}: no grammar of citations: {first_problem(error)}."
+            ) from None
         except re.error as error:
             raise ConfigError(
                 f"{path}: {error.pattern!r} is no regular expression ({error})."
@@ -276,19 +293,34 @@ class Grammar:
         ]
         heads.sort(key=lambda head: len(head[0]), reverse=True)
         self._of_head = [(key, weak) for _, key, weak in heads]
-        written = [p if p.startswith("(?=") else f"(?:{p})(?![A-Za-z])" for p, _, _ in heads]
+        written = [
+            p if p.startswith("(?=") else f"(?:{p})(?![A-Za-z])" for p, _, _ in heads
+        ]
         self._heads = re.compile(
-            rf"(?<![A-Za-z0-9])(?:{_named(written, [_first(p) for p, *_ in heads])})", FLAGS
+            rf"(?<![A-Za-z0-9])(?:{_named(written, [_first(p) for p, *_ in heads])})",
+            FLAGS,
         )
-        self._court_names, courts = [*layout.courts], [*map(_any, layout.courts.values())]
-        self._courts = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(courts)})(?![A-Za-z0-9])", FLAGS)
+        self._court_names, courts = (
+            [*layout.courts],
+            [*map(_any, layout.courts.values())],
+        )
+        self._courts = re.compile(
+            rf"(?<![A-Za-z0-9])(?:{_named(courts)})(?![A-Za-z0-9])", FLAGS
+        )
         group = layout.thousands or NOTHING
         digits = rf"\d{{1,3}}(?:{group}\d{{3}})+(?!\d)|\d+"
         self._read = {}
         for key, kind in layout.kinds.items():
-            marks = _named([f"(?:{mark.written})(?![A-Za-z0-9])" for mark in kind.marks])
+            marks = _named(
+                [f"(?:{mark.written})(?![A-Za-z0-9])" for mark in kind.marks]
+            )
             refused = f" ?(?:{_any(layout.units)}|{kind.unless})"
-            patterns = (kind.number or f"(?:{digits}){_ENDS}", marks, kind.after, refused)
+            patterns = (
+                kind.number or f"(?:{digits}){_ENDS}",
+                marks,
+                kind.after,
+                refused,
+            )
             self._read[key] = _Read(
                 key, kind, *(re.compile(pattern, FLAGS) for pattern in patterns)
             )
@@ -299,18 +331,27 @@ class Grammar:
         self._glue = re.compile(rf"(?:[ ,/(\[:-]|{_any(layout.links)})*+", FLAGS)
         self._aside = re.compile(r" ?\([^()\n]{1,60}\)", FLAGS)
         self._between = re.compile(
-            rf"(?: ?(?:{_any(layout.between)}) ?)++(?:(?:{_any(layout.before)}) )?", FLAGS
+            rf"(?: ?(?:{_any(layout.between)}) ?)++(?:(?:{_any(layout.before)}) )?",
+            FLAGS,
         )
         self._to = re.compile(rf" ?(?:{_any(layout.to)}) ?", FLAGS)
         self._items = re.compile(layout.items, FLAGS)
-        self._masks = re.compile(rf"(?<!\d)(?:{'|'.join(layout.masks) or NOTHING})(?!\d)", FLAGS)
-        self._values = {word: value for level in layout.words for word, value in level.items()}
+        self._masks = re.compile(
+            rf"(?<!\d)(?:{'|'.join(layout.masks) or NOTHING})(?!\d)", FLAGS
+        )
+        self._values = {
+            word: value for level in layout.words for word, value in level.items()
+        }
         self._words = re.compile(rf"(?:{_in_words(layout)})(?![A-Za-z])", FLAGS)
 
         self._nicknames, self._of_nickname = re.compile(NOTHING), []
-        self._of_nickname = [self._meant(written) for written in layout.nicknames.values()]
+        self._of_nickname = [
+            self._meant(written) for written in layout.nicknames.values()
+        ]
         named = _named([*layout.nicknames])
-        self._nicknames = re.compile(rf"(?<![A-Za-z0-9])(?:{named})(?![A-Za-z0-9])", FLAGS)
+        self._nicknames = re.compile(
+            rf"(?<![A-Za-z0-9])(?:{named})(?![A-Za-z0-9])", FLAGS
+        )
 
     def _meant(self, written: str) -> Citation:
         """What a nickname stands for. Raises ConfigError."""
@@ -323,10 +364,17 @@ class Grammar:
 
     def kind_of(self, written: str) -> str | None:
         """The kind that a table names, by its key or one of its other names."""
-        own = [(key, kind) for key, kind in self.layout.kinds.items() if kind.kind is None]
+        own = [
+            (key, kind) for key, kind in self.layout.kinds.items() if kind.kind is None
+        ]
         wanted = written.strip().casefold()
         return next(
-            (k for k, spec in own if wanted in map(str.casefold, (k, spec.name, *spec.also))), None
+            (
+                k
+                for k, spec in own
+                if wanted in map(str.casefold, (k, spec.name, *spec.also))
+            ),
+            None,
         )
 
     def number_of(self, kind: str, written: str) -> str | None:
@@ -336,10 +384,14 @@ class Grammar:
         found = self._number(self._read[kind], plain, 0)
         return found.value if found is not None and found.end == len(plain) else None
 
-    def shown(self, court: str | None, kind: str, number: str, series: str | None = None) -> str:
+    def shown(
+        self, court: str | None, kind: str, number: str, series: str | None = None
+    ) -> str:
         """A citation in a few words."""
         name = self.layout.kinds[kind].name or kind
-        return " ".join(filter(None, (name, number, series))) + (f" ({court})" if court else "")
+        return " ".join(filter(None, (name, number, series))) + (
+            f" ({court})" if court else ""
+        )
 
     def citations(self, text: str) -> list[Citation]:
         """What a text cites, in its order; a number that is named twice is there twice."""
@@ -351,7 +403,8 @@ class Grammar:
             cited, end, own = list[Citation](), 0, ""
             if self._read[key].spec.unaccented:
                 own = unicodedata.normalize(
-                    "NFD", text[places[head.start()] : places[max(head.end() - 1, 0)] + 2]
+                    "NFD",
+                    text[places[head.start()] : places[max(head.end() - 1, 0)] + 2],
                 )
             if not any(map(unicodedata.combining, own)):
                 cited, end = self._phrase(plain, head, self._read[key], weak, left)
@@ -366,14 +419,18 @@ class Grammar:
             for one in self._in_context(plain, found)
         )
         return [
-            one._replace(words=text[start : min(end, start + LONGEST)], start=start, end=end)
+            one._replace(
+                words=text[start : min(end, start + LONGEST)], start=start, end=end
+            )
             for one, start, end in spans
         ]
 
     def _nicknamed(self, plain: str) -> list[Citation]:
         """What a text names by the name that everybody calls it by, as if it were cited."""
         return [
-            self._of_nickname[_which(named)]._replace(start=named.start(), end=named.end())
+            self._of_nickname[_which(named)]._replace(
+                start=named.start(), end=named.end()
+            )
             for named in self._nicknames.finditer(plain)
         ]
 
@@ -382,7 +439,13 @@ class Grammar:
     ) -> tuple[list[Citation], int]:
         """The citations that begin with a head, and where they end; a doubtful one only with a
         court or mark beside."""
-        before, at, number, doubtful, signed = list[Mark](), head.end(), None, False, False
+        before, at, number, doubtful, signed = (
+            list[Mark](),
+            head.end(),
+            None,
+            False,
+            False,
+        )
         for _ in range(STEPS):
             if plain.startswith(" ", at):
                 at += 1
@@ -407,11 +470,17 @@ class Grammar:
             beside, at = self._beside(read, plain, end, len(values))
             marks = [*beside, *before]
             if (cited and not beside) or (
-                doubtful and not marks and self._court_before(plain, head.start()) is None
+                doubtful
+                and not marks
+                and self._court_before(plain, head.start()) is None
             ):
                 break
             cited += self._made(
-                read, marks, values, [m.court for m in beside if not m.written], (head.start(), at)
+                read,
+                marks,
+                values,
+                [m.court for m in beside if not m.written],
+                (head.start(), at),
             )
             if not beside or (more := self._next(read, plain, at, heads=False)) is None:
                 break
@@ -431,14 +500,17 @@ class Grammar:
 
         def first(name: str) -> str | None:
             return next(
-                (value for mark in marks if (value := getattr(mark, name)) is not None), None
+                (value for mark in marks if (value := getattr(mark, name)) is not None),
+                None,
             )
 
         kind, series = (
             first("kind") or read.spec.kind or read.key,
             read.spec.series or first("series"),
         )
-        named = next((mark.court for mark in marks if not mark.written), None) or first("court")
+        named = next((mark.court for mark in marks if not mark.written), None) or first(
+            "court"
+        )
         fixed = read.spec.court or self.layout.kinds[kind].court
         stated: Stated = (
             "beside"
@@ -455,45 +527,73 @@ class Grammar:
             for v, c in zip(values, each, strict=True)
         ]
 
-    def _number(self, read: _Read, plain: str, at: int, joined: bool = True) -> _Number | None:
+    def _number(
+        self, read: _Read, plain: str, at: int, joined: bool = True
+    ) -> _Number | None:
         """The number at a place, if one stands there; one that is `joined` by a mere comma may not
         be a year."""
         spec, doubtful = read.spec, False
         if found := read.number.match(plain, at):
             value = (found[1] if found.re.groups else found[0]).upper()
             if spec.number is None:
-                dotted, value = not value.isdigit(), re.sub(r"\D", "", value).lstrip("0")
+                dotted, value = (
+                    not value.isdigit(),
+                    re.sub(r"\D", "", value).lstrip("0"),
+                )
                 if not spec.digits[0] <= len(value) <= spec.digits[1]:
                     return None
-                if not (spec.years and joined) and not dotted and 1900 <= int(value) < 2100:
+                if (
+                    not (spec.years and joined)
+                    and not dotted
+                    and 1900 <= int(value) < 2100
+                ):
                     return None
         elif spec.number is None and (found := self._words.match(plain, at)):
-            total = sum(self._values.get(word, 0) for word in found[0].casefold().split())
+            total = sum(
+                self._values.get(word, 0) for word in found[0].casefold().split()
+            )
             value, doubtful = str(total), total < self.layout.least
         elif spec.roman and (found := _ROMAN.match(plain, at)):
             each = [_ROMAN_DIGITS[letter] for letter in found[0]]
-            value = str(sum(-a if a < b else a for a, b in zip(each, [*each[1:], 0], strict=True)))
+            value = str(
+                sum(
+                    -a if a < b else a
+                    for a, b in zip(each, [*each[1:], 0], strict=True)
+                )
+            )
             doubtful = spec.court is None
         else:
             return None
         refused = read.refused.match(plain, found.end())
-        return None if refused else _Number(value, found.end(), doubtful, found.re is _ROMAN)
+        return (
+            None
+            if refused
+            else _Number(value, found.end(), doubtful, found.re is _ROMAN)
+        )
 
-    def _list(self, read: _Read, plain: str, number: _Number, left: int) -> tuple[list[str], int]:
+    def _list(
+        self, read: _Read, plain: str, number: _Number, left: int
+    ) -> tuple[list[str], int]:
         """A number and those that follow it in a list, and where the list ends."""
         values, at = [number.value], number.end
         while True:
             for skipped in (read.after, self._items)[: 1 if number.roman else 2]:
                 at = found.end() if (found := skipped.match(plain, at)) else at
             last = (
-                self._number(read, plain, to.end()) if (to := self._to.match(plain, at)) else None
+                self._number(read, plain, to.end())
+                if (to := self._to.match(plain, at))
+                else None
             )
             if (
                 last is not None
                 and not read.spec.number
                 and 0 < int(last.value) - int(values[-1]) <= WIDEST
             ):
-                inner = range(int(values[-1]) + 1, int(last.value)) if len(values) < left else ()
+                inner = (
+                    range(int(values[-1]) + 1, int(last.value))
+                    if len(values) < left
+                    else ()
+                )
                 values += map(str, inner)
                 following = last
             elif (more := self._next(read, plain, at, roman=number.roman)) is not None:
@@ -510,7 +610,10 @@ class Grammar:
         is false. A doubtful one is none, unless those before it are Roman numerals, too."""
         if (between := self._between.match(plain, at)) is None:
             return None
-        start, head = between.end(), self._heads.match(plain, between.end()) if heads else None
+        start, head = (
+            between.end(),
+            self._heads.match(plain, between.end()) if heads else None,
+        )
         # "Súmula 5 e Súmula 7 do STJ"
         if head is not None and self._of_head[_which(head)][0] == read.key:
             start = head.end() + plain.startswith(" ", head.end())
@@ -520,7 +623,9 @@ class Grammar:
             read, plain, start, joined=re.search("[A-Za-z]", between[0]) is not None
         )
         return (
-            None if number is None or (number.doubtful and not (roman and number.roman)) else number
+            None
+            if number is None or (number.doubtful and not (roman and number.roman))
+            else number
         )
 
     def _mark(self, read: _Read, plain: str, at: int) -> tuple[Mark, int] | None:
@@ -531,7 +636,9 @@ class Grammar:
             return Mark(written="", court=self._court_names[_which(found)]), found.end()
         return None
 
-    def _beside(self, read: _Read, plain: str, at: int, count: int) -> tuple[list[Mark], int]:
+    def _beside(
+        self, read: _Read, plain: str, at: int, count: int
+    ) -> tuple[list[Mark], int]:
         """Marks and then a court behind `count` numbers, or a court for each of them ("of the STF
         and of the STJ")."""
         marks = list[Mark]()
@@ -541,7 +648,9 @@ class Grammar:
             if is_court and (between is None or not re.search("[A-Za-z]", between[0])):
                 break
             found = self._linked(read, plain, at if between is None else between.end())
-            aside = self._aside.match(plain, at) if found is None and not marks else None
+            aside = (
+                self._aside.match(plain, at) if found is None and not marks else None
+            )
             if aside is not None and not self._heads.search(plain, at, aside.end()):
                 found = self._linked(read, plain, aside.end())
             if found is None or (is_court and found[0].written):
@@ -553,7 +662,9 @@ class Grammar:
     def _linked(self, read: _Read, plain: str, at: int) -> tuple[Mark, int] | None:
         """The mark or court behind words that link it."""
         return (
-            self._mark(read, plain, glue.end()) if (glue := self._glue.match(plain, at)) else None
+            self._mark(read, plain, glue.end())
+            if (glue := self._glue.match(plain, at))
+            else None
         )
 
     def _court_before(self, plain: str, start: int) -> str | None:
@@ -565,7 +676,9 @@ class Grammar:
 
     def _in_context(self, plain: str, found: list[Citation]) -> list[Citation]:
         """The citations with courts from what surrounds those that have none beside them."""
-        own = [(one.start, one.end, one.court) for one in found if one.court is not None]
+        own = [
+            (one.start, one.end, one.court) for one in found if one.court is not None
+        ]
         ends, done = (
             [-1, *(m.start() for m in _SENTENCE.finditer(plain)), len(plain)],
             list[Citation](),
@@ -577,22 +690,34 @@ class Grammar:
             beside = near = None
             if one.court is None and one.stated != "here":
                 beside = self._court_before(plain, one.start)
-                part = ends[bisect_left(ends, one.start) - 1], ends[bisect_left(ends, one.end)]
+                part = (
+                    ends[bisect_left(ends, one.start) - 1],
+                    ends[bisect_left(ends, one.end)],
+                )
                 if not beside and part not in courts:
                     named = [
                         (m.start(), m.end(), self._court_names[_which(m)])
                         for m in self._courts.finditer(plain, part[0] + 1, part[1])
                     ]
                     courts[part] = sorted(
-                        named + own[bisect_left(own, (part[0] + 1,)) : bisect_left(own, (part[1],))]
+                        named
+                        + own[
+                            bisect_left(own, (part[0] + 1,)) : bisect_left(
+                                own, (part[1],)
+                            )
+                        ]
                     )
                 near = beside or self._near(plain, one, courts[part])
             done.append(
-                one._replace(court=near, stated="beside" if beside else "nearby") if near else one
+                one._replace(court=near, stated="beside" if beside else "nearby")
+                if near
+                else one
             )
         return done
 
-    def _near(self, plain: str, one: Citation, named: list[tuple[int, int, str]]) -> str | None:
+    def _near(
+        self, plain: str, one: Citation, named: list[tuple[int, int, str]]
+    ) -> str | None:
         """The court of the nearest mention in the sentence: right behind, before, or else one that
         acted ("by it")."""
         n, allowed = (
@@ -601,7 +726,9 @@ class Grammar:
         )
         before = [m[2] for m in named[max(0, n - 8) : n] if m[2] in allowed]
         behind = [
-            m for m in named[n : n + 8] if one.end <= m[0] < one.end + 2 * NEAR and m[2] in allowed
+            m
+            for m in named[n : n + 8]
+            if one.end <= m[0] < one.end + 2 * NEAR and m[2] in allowed
         ]
         gap = plain[one.end : behind[0][0]] if behind else ""
         if before and not (behind and self._glue.fullmatch(gap)):

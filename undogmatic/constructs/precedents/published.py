@@ -31,19 +31,53 @@ NAMES: Mapping[str, tuple[str, ...]] = {
             "ntema",
             "nrtema",
         ),
-        *("numerodasumula", "numerosumula", "numerodoenunciado", "numero", "nr", "n", "number"),
-        *("tema", "sumulavinculante", "sumula", "precedente", "processo", "classeenumero"),
+        *(
+            "numerodasumula",
+            "numerosumula",
+            "numerodoenunciado",
+            "numero",
+            "nr",
+            "n",
+            "number",
+        ),
+        *(
+            "tema",
+            "sumulavinculante",
+            "sumula",
+            "precedente",
+            "processo",
+            "classeenumero",
+        ),
     ),
     "court": ("tribunal", "corte", "orgao", "court"),
-    "leading_case": ("leadingcase", "processoparadigma", "paradigma", "casoparadigma", "processos"),
+    "leading_case": (
+        "leadingcase",
+        "processoparadigma",
+        "paradigma",
+        "casoparadigma",
+        "processos",
+    ),
     "status": ("situacao", "situacaodotema", "situacaodoprecedente", "status"),
     "holding": (
-        *("tesefirmada", "textodatese", "tese", "tesejuridica", "textodasumula", "enunciado"),
+        *(
+            "tesefirmada",
+            "textodatese",
+            "tese",
+            "tesejuridica",
+            "textodasumula",
+            "enunciado",
+        ),
         *("textodoenunciado", "verbete", "texto", "holding"),
     ),
     "date": (
         *("datajulgamento", "datadojulgamento", "datadaaprovacao", "dataaprovacao"),
-        *("datapublicacaoacordao", "datadapublicacao", "datadotransitoemjulgado", "data", "date"),
+        *(
+            "datapublicacaoacordao",
+            "datadapublicacao",
+            "datadotransitoemjulgado",
+            "data",
+            "date",
+        ),
     ),
 }
 """The names of the columns by their role, the likeliest first, as `_plain` writes them."""
@@ -116,20 +150,25 @@ def read_published(
             f"{path}: no column holds the numbers of precedents. There are:"
             f" {listed([*map(str, frame.cells)])}. Call it `numero`, `tema` or `súmula`."
         )
-    of_column = grammar.grammar.kind_of(columns["number"]) or KINDS.get(_plain(columns["number"]))
+    of_column = grammar.grammar.kind_of(columns["number"]) or KINDS.get(
+        _plain(columns["number"])
+    )
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     left_out: Counter[str] = Counter()
     for cells in frame.cells.to_dict("records"):
         said = {
             role: re.sub(r"\s+", " ", str(cells[column])).strip()
             for role, column in columns.items()
-            if cells[column] is not None and str(cells[column]).strip() not in ("", "nan", "-")
+            if cells[column] is not None
+            and str(cells[column]).strip() not in ("", "nan", "-")
         }
         row = _row(said, grammar, court, kind or of_column, Path(path).name)
         if isinstance(row, str):
             left_out[row] += 1
             continue
-        rows[tuple(row.get(key, "") for key in ("court", "kind", "number", "series"))] = row
+        rows[
+            tuple(row.get(key, "") for key in ("court", "kind", "number", "series"))
+        ] = row
     if missing := left_out.pop("court", 0) or left_out.pop("kind", 0):
         what = "court" if not court and missing else "kind"
         raise ConfigError(
@@ -137,12 +176,19 @@ def read_published(
             f" --court STF, and where no column and no number names the kind, --kind tema."
         )
     return Published(
-        [*rows.values()], columns, left_out, Counter(row["kind"] for row in rows.values())
+        [*rows.values()],
+        columns,
+        left_out,
+        Counter(row["kind"] for row in rows.values()),
     )
 
 
 def _row(
-    said: Mapping[str, str], table: Precedents, court: str | None, kind: str | None, source: str
+    said: Mapping[str, str],
+    table: Precedents,
+    court: str | None,
+    kind: str | None,
+    source: str,
 ) -> dict[str, str] | str:
     """A row of the table of precedents, or why there is none."""
     grammar, written = table.grammar, said.get("number", "")
@@ -163,7 +209,9 @@ def _row(
     spec = grammar.layout.kinds[kind]
     kind, fixed = spec.kind or kind, spec.court
     where = fixed or court or said.get("court", "")
-    found = next((c for c in grammar.layout.courts if c.casefold() == where.casefold()), None)
+    found = next(
+        (c for c in grammar.layout.courts if c.casefold() == where.casefold()), None
+    )
     if found is None:
         return "court"
     status = _status(said)
@@ -189,10 +237,14 @@ def _status(said: Mapping[str, str]) -> str | None:
     for words, ours in STATES:
         if re.search(words, state):
             return ours
-    return None if OPEN.search(state) or (state and "holding" not in said) else "in_force"
+    return (
+        None if OPEN.search(state) or (state and "holding" not in said) else "in_force"
+    )
 
 
-def _kind_of(said: Mapping[str, str], grammar: Grammar, otherwise: str | None) -> str | None:
+def _kind_of(
+    said: Mapping[str, str], grammar: Grammar, otherwise: str | None
+) -> str | None:
     if "kind" not in said:
         return otherwise
     return grammar.kind_of(said["kind"]) or KINDS.get(_plain(said["kind"]))
@@ -206,21 +258,34 @@ def _date(written: str) -> str:
     return found[0] if found else ""
 
 
-def write_table(published: Sequence[Published], shipped: Precedents, out: Path) -> Precedents:
+def write_table(
+    published: Sequence[Published], shipped: Precedents, out: Path
+) -> Precedents:
     """Write the rows that ship and those that were read into one table, of two rows of one
     precedent the one read last; the table, read back."""
     rows: dict[tuple[str, ...], Mapping[str, str]] = {}
     entries = (entry for entries in shipped.entries.items() for entry in entries[1])
-    ours = [dict(entry.cells) | {"source": entry.cells.get("source", "")} for entry in entries]
+    ours = [
+        dict(entry.cells) | {"source": entry.cells.get("source", "")}
+        for entry in entries
+    ]
     for row in (*ours, *(row for each in published for row in each.rows)):
         kind = shipped.grammar.kind_of(row["kind"]) or row["kind"]
         key = (row["court"], kind, row["number"], row.get("series", ""))
-        before, new = rows.get(key, {}), {name: cell for name, cell in row.items() if cell}
-        if before.get("status", "in_force") != "in_force" and new["status"] == "in_force":
+        before, new = (
+            rows.get(key, {}),
+            {name: cell for name, cell in row.items() if cell},
+        )
+        if (
+            before.get("status", "in_force") != "in_force"
+            and new["status"] == "in_force"
+        ):
             del new["status"]  # lists of theses do not say that one was modulated since
         rows[key] = {**before, **new}
     text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, restval="", extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(
+        text, FIELDS, restval="", extrasaction="ignore", lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(rows.values())
     files.write(out, text.getvalue())

@@ -104,7 +104,9 @@ class Precedents:
 
     def look_up(self, text: str) -> list[LookedUp]:
         """Every precedent that a text cites, once, in the order in which they come."""
-        once: dict[tuple[str, str, str | None, str | None], list[int]] = defaultdict(list)
+        once: dict[tuple[str, str, str | None, str | None], list[int]] = defaultdict(
+            list
+        )
         cited = self.grammar.citations(text)
         for n, one in enumerate(cited):
             once[(one.kind, one.number, one.series, one.court)].append(n)
@@ -115,9 +117,15 @@ class Precedents:
             describing.passages(text, cited),
             {entry.shown for one in found for entry in one.entries},
         )
-        names, told = describing.stems(" ".join(one.words for one in cited)), list[LookedUp]()
+        names, told = (
+            describing.stems(" ".join(one.words for one in cited)),
+            list[LookedUp](),
+        )
         for its, mentions in zip(found, once.values(), strict=True):
-            texts, own = tuple(around[n] for n in mentions), {entry.shown for entry in its.decided}
+            texts, own = (
+                tuple(around[n] for n in mentions),
+                {entry.shown for entry in its.decided},
+            )
             said = (
                 self.holdings.said(texts, own, known, names)
                 if own and self.describes == "words"
@@ -142,21 +150,31 @@ class Precedents:
         """What the entries decided, to compare texts with."""
         entries = (entry for entries in self.entries.values() for entry in entries)
         return describing.Holdings(
-            {entry.shown: entry.cells["holding"] for entry in entries if "holding" in entry.cells}
+            {
+                entry.shown: entry.cells["holding"]
+                for entry in entries
+                if "holding" in entry.cells
+            }
         )
 
     @cached_property
     def entries(self) -> dict[tuple[str, str], list[Entry]]:
         """The table's rows by kind and number. Raises DataError naming file and line."""
         rows: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-        for line, row in table_rows(self.path, [self.columns["kind"], self.columns["number"]]):
+        for line, row in table_rows(
+            self.path, [self.columns["kind"], self.columns["number"]]
+        ):
             cells = {
                 k: str(row[column]).strip()
                 for k, column in self.columns.items()
                 if not empty(row.get(column))
             }
             key, entry = self._entry(line, cells)
-            if same := [e for e in rows[key] if (e.court, e.series) == (entry.court, entry.series)]:
+            if same := [
+                e
+                for e in rows[key]
+                if (e.court, e.series) == (entry.court, entry.series)
+            ]:
                 twice = (
                     f"{entry.shown} stands in this table already, at line {same[0].line}. Keep one"
                     " of the rows."
@@ -174,7 +192,9 @@ class Precedents:
 
         def wrong(field: str, allowed: str) -> DataError:
             said = f"is {brief(cells[field])}" if field in cells else "is empty"
-            return DataError(f"{self.path}:{line}: `{self.columns[field]}` {said}; {allowed}.")
+            return DataError(
+                f"{self.path}:{line}: `{self.columns[field]}` {said}; {allowed}."
+            )
 
         if (kind := self.grammar.kind_of(cells.get("kind", ""))) is None:
             raise wrong(
@@ -186,7 +206,9 @@ class Precedents:
             raise wrong("number", f"it must be a number of the kind {kind}")
         written = cells.get("court", layout.kinds[kind].court or "").casefold()
         if (
-            court := next((name for name in layout.courts if name.casefold() == written), None)
+            court := next(
+                (name for name in layout.courts if name.casefold() == written), None
+            )
         ) is None:
             raise wrong("court", f"it may be: {listed([*layout.courts])}")
         known = {
@@ -212,7 +234,9 @@ class Precedents:
         return cases
 
     def _case(self, citation: Citation) -> tuple[str, str]:
-        return self.grammar.layout.kinds[citation.kind].series_of or citation.kind, citation.number
+        return self.grammar.layout.kinds[
+            citation.kind
+        ].series_of or citation.kind, citation.number
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -240,7 +264,9 @@ class Precedents:
         spec, shown = self.grammar.layout.kinds[cited.kind], self.grammar.shown
         there = self.entries.get((cited.kind, cited.number), [])
         there = [
-            entry for entry in there if cited.series is None or entry.series in (None, cited.series)
+            entry
+            for entry in there
+            if cited.series is None or entry.series in (None, cited.series)
         ]
         own, how = [entry for entry in there if entry.court == cited.court], ""
         if spec.case and not own:
@@ -249,22 +275,34 @@ class Precedents:
         elif not own and there and cited.stated not in ("beside", "kind"):
             own, how, sole = there, "_unnamed", len(there) == 1
             cited = cited._replace(
-                court=there[0].court if sole else None, stated="table" if sole else cited.stated
+                court=there[0].court if sole else None,
+                stated="table" if sole else cited.stated,
             )
         named = shown(
-            None if how == "_unnamed" else cited.court, cited.kind, cited.number, cited.series
+            None if how == "_unnamed" else cited.court,
+            cited.kind,
+            cited.number,
+            cited.series,
         )
-        values: dict[str, Any] = {"cited": named, "entries": [entry.shown for entry in there]}
+        values: dict[str, Any] = {
+            "cited": named,
+            "entries": [entry.shown for entry in there],
+        }
         altered = [entry.shown for entry in own if entry.cells["status"] != STATUSES[0]]
         outcome: Outcome = "found" if own else "other_court" if there else "not_listed"
         if own and len(altered) == len(own):
             note = own[0].cells.get("note")
             outcome, how = "changed", how.replace("_unnamed", "")
-            values |= {"status": own[0].cells["status"], "note": f": {note}" if note else ""}
+            values |= {
+                "status": own[0].cells["status"],
+                "note": f": {note}" if note else "",
+            }
         elif altered:
             how, values = f"{how}_some", values | {"altered": altered}
         elif outcome == "not_listed":
-            no_kind = not spec.case and all(kind != cited.kind for kind, _ in self.entries)
+            no_kind = not spec.case and all(
+                kind != cited.kind for kind, _ in self.entries
+            )
             how = "_kind" if no_kind else "" if self.about["date"] else "_undated"
             values |= self.about | {"kind": spec.name or cited.kind}
         return LookedUp(

@@ -37,7 +37,10 @@ LABEL_SCALE = (
 Part = Literal["pairs", "theses", "controls", "adversarial", "labelled", "injected"]
 INJECTED = 8  # texts of either class that are shown with every family of injected text
 FOLDER = data_folder() / "curated"
-_FILES = {part: part for part in get_args(Part)} | {"theses": "ab_pairs", "injected": "labelled"}
+_FILES = {part: part for part in get_args(Part)} | {
+    "theses": "ab_pairs",
+    "injected": "labelled",
+}
 _LICENCE = {
     "en": (
         "The curated texts are part of this project (CC BY 4.0). They tell real precedents in the"
@@ -83,7 +86,11 @@ class CuratedDataset:
         self.parts, self.split, self.conditions = parts, split, conditions
         self.name = "+".join(parts) if len(parts) < len(_FILES) else "curated"
         self.about = f"{self.name}, {split} split"
-        self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
+        self.path = (
+            existing_file(path, "dataset.path", (".jsonl",))
+            if path is not None
+            else None
+        )
         # none is known of a file of the user's
         self.licence: Licence | None = _LICENCE if path is None else None
 
@@ -108,7 +115,9 @@ class CuratedDataset:
 
     def _part(self, part: Part) -> Iterator[tuple[str, Item]]:
         if part == "injected":
-            labelled = {item.id: (place, item) for place, item in self._part("labelled")}
+            labelled = {
+                item.id: (place, item) for place, item in self._part("labelled")
+            }
             for item in injected([item for _, item in labelled.values()], self.split):
                 origin = item.metadata.get("original")
                 if origin is not None or "labelled" not in self.parts:
@@ -119,12 +128,15 @@ class CuratedDataset:
         if part == "labelled" and self.path is None:
             again = json_lines(FOLDER / "second_labels.jsonl")
             second = {
-                str(row["id"]): {"second_label": float(row["second_label"])} for _, row in again
+                str(row["id"]): {"second_label": float(row["second_label"])}
+                for _, row in again
             }
         for number, row in json_lines(path):
             if self.split in ("all", row.get("split", "test")):
                 items = _pair if part in ("pairs", "theses") else _single
-                yield from items(f"{path}:{number}", part, row | second.get(str(row.get("id")), {}))
+                yield from items(
+                    f"{path}:{number}", part, row | second.get(str(row.get("id")), {})
+                )
 
 
 # The curated pairs carry no gold of their own; the class centres of data/curated/LABELLING.md stand
@@ -138,14 +150,17 @@ class DevelopmentDataset(CuratedDataset):
 
     def __init__(self) -> None:
         super().__init__(
-            parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="development"
+            parts=["labelled", "adversarial", "controls", "theses", "pairs"],
+            split="development",
         )
 
     def load(self) -> Sequence[Item]:
         """The items, each with a label."""
         items = super().load()
         return [
-            item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)])
+            item
+            if item.label is not None
+            else item.with_label(PAIR_GOLD[str(item.condition)])
             for item in items
         ]
 
@@ -170,9 +185,10 @@ def development_texts() -> tuple[list[str], list[float]]:
 
 def _single(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, Item]]:
     """The item of a row with one text."""
-    prefix, key = {"adversarial": ("attack:", "condition"), "labelled": ("gold:", "level")}.get(
-        part, ("", "condition")
-    )
+    prefix, key = {
+        "adversarial": ("attack:", "condition"),
+        "labelled": ("gold:", "level"),
+    }.get(part, ("", "condition"))
     if not row.get(key):
         raise DataError(f"{place}: `{key}` is missing.")
     extra = {
@@ -186,7 +202,10 @@ def _single(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, 
     }
     yield (
         place,
-        make_item(place, fields | {"label_scale": LABEL_SCALE, "metadata": {"part": part} | extra}),
+        make_item(
+            place,
+            fields | {"label_scale": LABEL_SCALE, "metadata": {"part": part} | extra},
+        ),
     )
 
 
@@ -208,8 +227,15 @@ def _pair(place: str, part: Part, row: dict[str, Any]) -> Iterator[tuple[str, It
             continue
         if not isinstance(text, str) or not text.strip():
             what = "missing" if text is None else "empty"
-            raise DataError(f"{place}: `{variant}` is {what}; every pair needs both texts.")
-        fields = {"id": f"{pair}:{variant}", "text": text, "pair": pair, "condition": variant}
+            raise DataError(
+                f"{place}: `{variant}` is {what}; every pair needs both texts."
+            )
+        fields = {
+            "id": f"{pair}:{variant}",
+            "text": text,
+            "pair": pair,
+            "condition": variant,
+        }
         yield place, make_item(place, fields | {"metadata": {"part": part} | extra})
 
 
@@ -217,7 +243,11 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
     """Theses file -> rows of the pairs file: checks every thesis (fields, all sides, ids, one split
     per precedent). Raises DataError naming file and line."""
     needed = ("id", "precedent", "court", "area", "authority_form", "split", *THESIS)
-    rows, ids, splits = list[dict[str, Any]](), dict[str, int](), dict[str, tuple[str, int]]()
+    rows, ids, splits = (
+        list[dict[str, Any]](),
+        dict[str, int](),
+        dict[str, tuple[str, int]](),
+    )
     for number, row in json_lines(theses):
         place = f"{theses}:{number}"
         for key in needed:

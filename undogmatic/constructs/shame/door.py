@@ -9,9 +9,13 @@ from typing import Any
 def add(commands: Any) -> None:
     """Add the command."""
     pairs = commands.add_parser("pairs", help="make the pairs file from a theses file")
-    pairs.add_argument("theses", nargs="?", help="theses file (default: the shipped one)")
     pairs.add_argument(
-        "--out", default="ab_pairs.jsonl", help="pairs file to write (default: ab_pairs.jsonl)"
+        "theses", nargs="?", help="theses file (default: the shipped one)"
+    )
+    pairs.add_argument(
+        "--out",
+        default="ab_pairs.jsonl",
+        help="pairs file to write (default: ab_pairs.jsonl)",
     )
     pairs.set_defaults(run=run)
 
@@ -24,7 +28,14 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.safety.paths import data_folder
 
     default = data_folder() / "curated" / "theses.jsonl"
-    theses = default if typed.theses is None else existing_file(typed.theses, "theses", (".jsonl",))
+    theses = (
+        default
+        if typed.theses is None
+        else existing_file(typed.theses, "theses", (".jsonl",))
+    )
     rows = make_pairs(theses)
-    write(Path(typed.out), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write(
+        Path(typed.out),
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+    )
     print(f"{len(rows)} pairs written to {typed.out}")

@@ -32,9 +32,11 @@ _PATTERNS = {
         r"\bsv\s*\d+",
         r"\b(?:re|are|resp|earesp|aresp|rr|adi|adpf|adc|hc|rms)\s*(?:n[.ºo°]*\s*)?\d[\d.]{2,}",
         r"\boj\s*\d+",
-        r"\b(?:stf|stj|tst|supremo|excelso\s+pretorio|pretorio\s+excelso|tribunais\s+superiores|corte\s+superior)\b",
+        r"\b(?:stf|stj|tst|supremo|excelso\s+pretorio|pretorio\s+excelso"
+        r"|tribunais\s+superiores|corte\s+superior)\b",
         r"\brepercussao\s+geral\b|\brecursos?\s+repetitivos?\b|\bjurisprudencia\b|\bprecedentes?\b",
-        r"\b(?:entendimento|orientacao)\s+(?:consolidad[oa]|pacific[oa]|dominante|firmad[oa]|assente)",
+        r"\b(?:entendimento|orientacao)\s+(?:consolidad[oa]|pacific[oa]|dominante"
+        r"|firmad[oa]|assente)",
         r"\bdoutrina\b|\befeito\s+vinculante\b|\bart\.?\s*927\b",
     ],
     "boosters": [
@@ -72,7 +74,10 @@ def count(text: str) -> Counts:
     """Occurrences per family, of the words however they were typed (`plain`)."""
     text, families = plain(text), _PATTERNS.items()
     return Counts(
-        **{name: sum(len(re.findall(p, text)) for p in family) for name, family in families}
+        **{
+            name: sum(len(re.findall(p, text)) for p in family)
+            for name, family in families
+        }
     )
 
 
@@ -120,7 +125,9 @@ class TfidfModel(Model):
     rubric = "shame"
     licence = of_this_project("tfidf")
 
-    def __init__(self, alpha: Annotated[float, Field(gt=0, le=1_000_000)] = 1.0) -> None:
+    def __init__(
+        self, alpha: Annotated[float, Field(gt=0, le=1_000_000)] = 1.0
+    ) -> None:
         self.alpha = alpha
         texts, labels = development_texts()
         self.name = f"tfidf-2-{digest([texts, labels, alpha])[:12]}"
@@ -150,6 +157,10 @@ def tfidf_ridge(alpha: float, reading: Callable[[str], str] | None = None) -> Pi
     from sklearn.pipeline import make_pipeline
 
     grams = TfidfVectorizer(
-        preprocessor=reading, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2
+        preprocessor=reading,
+        analyzer="char_wb",
+        ngram_range=(2, 5),
+        sublinear_tf=True,
+        min_df=2,
     )
     return make_pipeline(grams, Ridge(alpha=alpha))

@@ -40,9 +40,17 @@ def check_guide(rubric: Rubric) -> None:
         "`guide: {kind: bands, bands: [{name: LOW, low: 0, high: 30}, {name: MID, ...}, {name:"
         " HIGH, ...}]}`"
     )
-    if not isinstance(rubric.scale, NumericScale) or not isinstance(rubric.guide, Bands):
-        what = "has none" if rubric.guide is None else f"has a guide of {rubric.guide.kind}"
-        raise ConfigError(f"{opening} {what}. Write {form} and its meanings, or use judge=score.")
+    if not isinstance(rubric.scale, NumericScale) or not isinstance(
+        rubric.guide, Bands
+    ):
+        what = (
+            "has none"
+            if rubric.guide is None
+            else f"has a guide of {rubric.guide.kind}"
+        )
+        raise ConfigError(
+            f"{opening} {what}. Write {form} and its meanings, or use judge=score."
+        )
     names = [band.name.upper() for band in rubric.guide.bands]
     if lacking := [name for name in ("HIGH", "LOW") if name not in names]:
         raise ConfigError(
@@ -121,13 +129,18 @@ class CoherenceJudge(Judge):
     async def judge(self, item: Item) -> Verdict:
         """The structure, capped where the response is off the topic."""
         text, broken_off = (
-            whole_part(item.inputs[RESPONSE]) if RESPONSE in item.inputs else (item.text, False)
+            whole_part(item.inputs[RESPONSE])
+            if RESPONSE in item.inputs
+            else (item.text, False)
         )
         alone = item.model_copy(update={"inputs": {RESPONSE: text}})
         verdict: Verdict = (await self.readout.acall(item=alone)).verdict
         structure = verdict.score
         assert structure is not None
-        details = verdict.details | {"structure": structure, "cut_off": float(broken_off)}
+        details = verdict.details | {
+            "structure": structure,
+            "cut_off": float(broken_off),
+        }
         if QUESTION not in item.inputs:
             return verdict.replace(details=details)
         asked: float = (await self.relevance.acall(item=item)).answer.off_topic
@@ -136,8 +149,12 @@ class CoherenceJudge(Judge):
             content_free = item.model_copy(
                 update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}}
             )
-            idle: float = (await self.relevance.acall(item=content_free)).answer.off_topic
-            clipped = [min(max(probability, 1e-4), 1 - 1e-4) for probability in (asked, idle)]
+            idle: float = (
+                await self.relevance.acall(item=content_free)
+            ).answer.off_topic
+            clipped = [
+                min(max(probability, 1e-4), 1 - 1e-4) for probability in (asked, idle)
+            ]
             odds = clipped[0] / (1 - clipped[0]) * (1 - clipped[1]) / clipped[1]
             off_topic = odds / (1 + odds)
         verdict = verdict.replace(
@@ -148,7 +165,11 @@ class CoherenceJudge(Judge):
             # The distribution is that of the structure, and its expectation no longer the score.
             return verdict.replace(score=cap, distribution=None, interval=None)
         unsure = f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped"
-        issues = (unsure,) if structure > cap and off_topic > 1 - self.sure + ROUNDING else ()
+        issues = (
+            (unsure,)
+            if structure > cap and off_topic > 1 - self.sure + ROUNDING
+            else ()
+        )
         return verdict.replace(issues=(*verdict.issues, *issues))
 
 

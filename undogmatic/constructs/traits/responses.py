@@ -47,7 +47,12 @@ class ResponsesDataset(TextsDataset):
         sheet: str | None = None,
     ) -> None:
         super().__init__(
-            path, (RESPONSE,), label_scale, optional=INPUTS[:2], columns=columns, sheet=sheet
+            path,
+            (RESPONSE,),
+            label_scale,
+            optional=INPUTS[:2],
+            columns=columns,
+            sheet=sheet,
         )
 
     def load(self) -> Sequence[Item]:
@@ -57,7 +62,10 @@ class ResponsesDataset(TextsDataset):
             (item, {name: item.inputs[name] for name in INPUTS if name in item.inputs})
             for item in super().load()
         )
-        return [item.model_copy(update={"inputs": inputs | item.inputs}) for item, inputs in kept]
+        return [
+            item.model_copy(update={"inputs": inputs | item.inputs})
+            for item, inputs in kept
+        ]
 
 
 class LabelledResponsesDataset:
@@ -93,9 +101,15 @@ class LabelledResponsesDataset:
         # none is known of a file of the user's
         self.licence: Licence | None = _LICENCE if path is None else None
         shipped = data_folder() / part / "items.jsonl"
-        self.path = shipped if path is None else existing_file(path, "dataset.path", (".jsonl",))
+        self.path = (
+            shipped
+            if path is None
+            else existing_file(path, "dataset.path", (".jsonl",))
+        )
         self.name = "coherence" if trait is None else f"traits-{trait}"
-        self.about = f"{trait or part}, {split} split" + (f", {language}" if language else "")
+        self.about = f"{trait or part}, {split} split" + (
+            f", {language}" if language else ""
+        )
 
     def load(self) -> Sequence[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError for a trait
@@ -114,7 +128,9 @@ class LabelledResponsesDataset:
         kept = [
             row
             for row in rows
-            if all(value in (None, "all", row[1].get(key)) for key, value in wanted.items())
+            if all(
+                value in (None, "all", row[1].get(key)) for key, value in wanted.items()
+            )
         ]
         places = [(f"{self.path}:{number}", row) for number, row in kept]
         return unique(
@@ -134,20 +150,28 @@ class LabelledResponsesDataset:
                 f"{place}: `label` is {brief(label)}; it must be a number from 0 to {high:g}."
             )
         if not row.get("group"):
-            raise DataError(f"{place}: `group` is missing: the prompt that the response answers.")
+            raise DataError(
+                f"{place}: `group` is missing: the prompt that the response answers."
+            )
         band = "high" if label >= 70 else "mid" if label >= 30 else "low"
         if not (kind := row.get("kind") if self.part == "coherence" else band):
             raise DataError(f"{place}: `kind` is missing, e.g. good or cut_off.")
         given = {"overall": label, "structure": row.get("structure")}
         labels = {
-            name: {UNNAMED: each} for name, each in given.items() if isinstance(each, int | float)
+            name: {UNNAMED: each}
+            for name, each in given.items()
+            if isinstance(each, int | float)
         }
         about = ("group", "split", "language", "trait", "engages", "second_label")
         fields = {
             "id": row.get("id"),
             "inputs": {name: row[name] for name in INPUTS if row.get(name) is not None},
         }
-        fields |= {"condition": f"gold:{kind}", "labels": labels, "label_scale": LABEL_SCALE}
+        fields |= {
+            "condition": f"gold:{kind}",
+            "labels": labels,
+            "label_scale": LABEL_SCALE,
+        }
         return make_item(
             place, fields | {"metadata": {key: row[key] for key in about if key in row}}
         )

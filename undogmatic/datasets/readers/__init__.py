@@ -14,7 +14,13 @@ import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.datasets.readers.log import DEEP_BYTES, HEAD_BYTES, Reader, head_of, of_columns
+from undogmatic.datasets.readers.log import (
+    DEEP_BYTES,
+    HEAD_BYTES,
+    Reader,
+    head_of,
+    of_columns,
+)
 from undogmatic.records.added import added
 
 __all__ = ["Reader", "every", "find", "head_of", "of_columns", "page"]
@@ -37,7 +43,9 @@ def installed() -> tuple[Reader, ...]:
 
 def _ours() -> Iterator[Reader]:
     for module in pkgutil.iter_modules(__path__):
-        found = getattr(importlib.import_module(f"{__name__}.{module.name}"), "READER", None)
+        found = getattr(
+            importlib.import_module(f"{__name__}.{module.name}"), "READER", None
+        )
         if found is not None:
             yield found
 
@@ -49,7 +57,10 @@ def page() -> str:
         "|---|---|---|---|---|",
     ]
     told = [reader.about for reader in _ours() if reader.about is not None]
-    lines += [f"| {' | '.join(about)} |" for about in sorted(told, key=lambda a: a.tool.lower())]
+    lines += [
+        f"| {' | '.join(about)} |"
+        for about in sorted(told, key=lambda a: a.tool.lower())
+    ]
     return "\n".join(lines)
 
 

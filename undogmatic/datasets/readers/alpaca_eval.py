@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, joined
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    joined,
+)
 from undogmatic.records.records import as_number
 
 _NEEDED = {"instruction", "output_1", "output_2", "preference"}
@@ -22,7 +30,9 @@ MIDDLE = 1.5
 def _claims(head: Head) -> bool:
     first = log.first_of(head.value)
     names = set(head.columns or (first if isinstance(first, Mapping) else ()))
-    return names >= _NEEDED and bool(names & {"generator_1", "annotator", "annotator_index"})
+    return names >= _NEEDED and bool(
+        names & {"generator_1", "annotator", "annotator_index"}
+    )
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -30,7 +40,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     for place, one in given:
         texts = [str(one.get(name)) for name in ("instruction", "output_1", "output_2")]
         asked = hashlib.sha256(texts[0].encode("utf-8", "replace")).hexdigest()[:8]
-        whole = hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).hexdigest()[:8]
+        whole = hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).hexdigest()[
+            :8
+        ]
         systems = [cell(one.get(f"generator_{n}")) for n in (1, 2)]
         row: Row = {
             "item": f"{whole} ({systems[0]} / {systems[1]})",
@@ -50,9 +62,17 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             labels.append(row | {"label": choice, "rater": person})
             continue
         raw = one.get("preference_raw_completion") or one.get("raw_completion")
-        lack = f"the annotator gave no preference: {raw}" if cell(raw) else "no preference"
-        said = {"reason": lack} if choice is None else {"verdict": choice, "confidence": sure}
-        verdicts.append(row | {"judge": str(one.get("annotator") or "alpaca_eval")} | said)
+        lack = (
+            f"the annotator gave no preference: {raw}" if cell(raw) else "no preference"
+        )
+        said = (
+            {"reason": lack}
+            if choice is None
+            else {"verdict": choice, "confidence": sure}
+        )
+        verdicts.append(
+            row | {"judge": str(one.get("annotator") or "alpaca_eval")} | said
+        )
     yield from joined(verdicts, labels, source, problems)
 
 
@@ -77,7 +97,9 @@ def _choice(value: Any) -> tuple[str | None, float | None]:
     if not 1 <= number <= 2:
         return None, None
     whole = number in (1, 2)
-    return "first" if number < MIDDLE else "second", None if whole else 0.5 + abs(number - MIDDLE)
+    return "first" if number < MIDDLE else "second", None if whole else 0.5 + abs(
+        number - MIDDLE
+    )
 
 
 READER = Reader(

@@ -33,7 +33,9 @@ def _claims(head: Head) -> bool:
     first = log.first_of(head.value)
     names = set(head.columns or (first if isinstance(first, Mapping) else ()))
     nested = names >= {"fields", "suggestions", "responses"}
-    flat = any(f"{name}.users" in names for name in names if name.endswith(".responses"))
+    flat = any(
+        f"{name}.users" in names for name in names if name.endswith(".responses")
+    )
     hub = any(name.endswith("-suggestion-metadata") for name in names)
     return nested or flat or hub or names >= _OLD
 
@@ -58,7 +60,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             score = one.get("score")
             sure = score if isinstance(score, int | float) and 0 <= score <= 1 else None
             told = {"reason": "no suggestion"} if value is None else {"verdict": value}
-            verdicts.append(row | {"judge": judge, "criterion": name, "confidence": sure} | told)
+            verdicts.append(
+                row | {"judge": judge, "criterion": name, "confidence": sure} | told
+            )
         for name, several in responses.items():
             for one in several:
                 if one.get("status") in _PENDING:
@@ -66,9 +70,13 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
                     continue
                 value = _said(one.get("value"))
                 who = str(one.get("user_id") or "annotator")
-                labels.append(row | {"criterion": name, "label": cell(value), "rater": who})
+                labels.append(
+                    row | {"criterion": name, "label": cell(value), "rater": who}
+                )
     for status, n in left.items():
-        problems.append(f"{source}: {n} responses with the status {status} were left out.")
+        problems.append(
+            f"{source}: {n} responses with the status {status} were left out."
+        )
     yield from joined(verdicts, labels, source, problems)
 
 
@@ -90,15 +98,20 @@ def _nested(one: Mapping[str, Any]) -> Parts:
     given, answered = one.get("suggestions") or {}, one.get("responses") or {}
     if isinstance(given, list):
         given = {str(each.get("question_name")): each for each in given}
-    suggestions = {str(name): each for name, each in given.items() if isinstance(each, Mapping)}
+    suggestions = {
+        str(name): each for name, each in given.items() if isinstance(each, Mapping)
+    }
     responses: dict[str, list[Mapping[str, Any]]] = {}
-    if isinstance(answered, list):  # one for each user, with the values of all questions
+    # one for each user, with the values of all questions
+    if isinstance(answered, list):
         for each in answered:
             for name, value in (each.get("values") or {}).items():
                 held = value.get("value") if isinstance(value, Mapping) else value
                 responses.setdefault(str(name), []).append(dict(each) | {"value": held})
     else:
-        responses = {str(name): list(several or ()) for name, several in answered.items()}
+        responses = {
+            str(name): list(several or ()) for name, several in answered.items()
+        }
     return about, suggestions, responses
 
 
@@ -125,7 +138,9 @@ def _flat(one: Mapping[str, Any]) -> Parts:
         elif name.endswith("-suggestion-metadata"):
             question = name.removesuffix("-suggestion-metadata")
             held = one[name] or {}
-            suggestions[question] = dict(held) | {"value": one.get(f"{question}-suggestion")}
+            suggestions[question] = dict(held) | {
+                "value": one.get(f"{question}-suggestion")
+            }
             responses[question] = list(one.get(question) or ())
             own |= {name, f"{question}-suggestion", question}
     rest = {name: value for name, value in one.items() if name not in own}
@@ -149,7 +164,11 @@ def _before(one: Mapping[str, Any]) -> Parts:
     agent = one.get("prediction_agent") or "prediction"
     annotated = one.get("annotation")
     status = "discarded" if str(one.get("status")).lower() == "discarded" else None
-    person = {"value": annotated, "user_id": one.get("annotation_agent"), "status": status}
+    person = {
+        "value": annotated,
+        "user_id": one.get("annotation_agent"),
+        "status": status,
+    }
     return (
         about,
         {"label": {"value": label, "score": score, "agent": agent}},
@@ -163,7 +182,9 @@ def _about(fields: Mapping[str, Any], metadata: Any) -> Row:
     shown = named or max(texts, key=lambda name: len(texts[name]), default=None)
     own = {"id", "status", "external_id", "metadata"}
     rest = {k: v for k, v in fields.items() if k not in own and k != shown}
-    return facts(rest, metadata) | {"text": text_of(fields.get(shown)) if shown else None}
+    return facts(rest, metadata) | {
+        "text": text_of(fields.get(shown)) if shown else None
+    }
 
 
 def _said(value: Any) -> Any:

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    text_of,
+)
 from undogmatic.safety.outside import Unreadable, json_value
 
 JUDGE = "braintrust"
@@ -28,14 +37,18 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     roots = [(place, one) for place, one in given if one.get("is_root") is not False]
     if len(roots) < len(given):
         n = len(given) - len(roots)
-        problems.append(f"{source}: {n} rows of inner spans are no results and were left out.")
+        problems.append(
+            f"{source}: {n} rows of inner spans are no results and were left out."
+        )
     scores = [_held(one.get("scores")) for _, one in roots]
     names = dict.fromkeys(name for one in scores for name in one)
     for _, one in roots:
         names |= dict.fromkeys(_held(one.get("metadata")).get("scorer_errors") or {})
     people = [name for name in names if log.is_person(name)]
     criteria = [name for name in names if name not in people]
-    for count, ((place, one), given_scores) in enumerate(zip(roots, scores, strict=True), 1):
+    for count, ((place, one), given_scores) in enumerate(
+        zip(roots, scores, strict=True), 1
+    ):
         metadata = _held(one.get("metadata"))
         errors = metadata.get("scorer_errors") or {}
         about = facts({k: v for k, v in metadata.items() if k != "scorer_errors"}) | {

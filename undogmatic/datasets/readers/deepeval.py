@@ -45,7 +45,9 @@ def _cases(path: Path, problems: list[str]) -> Given:
     for name in _LISTS:
         cases = whole(value.get(name), half and name == last, path, problems)
         kind = "conversation" if name.startswith("conv") else "test case"
-        found += [(f"{path}#{kind} {number}", case) for number, case in enumerate(cases, 1)]
+        found += [
+            (f"{path}#{kind} {number}", case) for number, case in enumerate(cases, 1)
+        ]
     return found
 
 
@@ -71,11 +73,19 @@ def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
         )
         model = metric.get("evaluation_model")
         name = metric["name"] if "name" in metric else metric["metric"]
-        said = {"judge": model or "deepeval", "criterion": name, "settings.model": model}
+        said = {
+            "judge": model or "deepeval",
+            "criterion": name,
+            "settings.model": model,
+        }
         yield (
             row
             | said
-            | ({"reason": str(why)} if score is None or metric.get("error") else {"verdict": score})
+            | (
+                {"reason": str(why)}
+                if score is None or metric.get("error")
+                else {"verdict": score}
+            )
         )
 
 

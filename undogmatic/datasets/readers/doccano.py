@@ -13,7 +13,17 @@ from undogmatic.datasets.readers import log
 from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts
 
 _SHARED = ("all", "unknown", "export", "admin")
-_OWN = {"id", "text", "data", "label", "labels", "annotations", "Comments", "comments", "meta"}
+_OWN = {
+    "id",
+    "text",
+    "data",
+    "label",
+    "labels",
+    "annotations",
+    "Comments",
+    "comments",
+    "meta",
+}
 
 
 def _claims(head: Head) -> bool:
@@ -31,13 +41,16 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     rater = "doccano" if stem in _SHARED else stem
     spans = none = 0
     for place, one in given:
-        about = facts({k: v for k, v in one.items() if k not in _OWN}, one.get("meta")) | {
+        about = facts(
+            {k: v for k, v in one.items() if k not in _OWN}, one.get("meta")
+        ) | {
             "item": str(one.get("id")),
             "text": one.get("text") or one.get("data"),
             "place": place,
         }
         told: list[tuple[str, Any]] = [
-            (f"user {each.get('user')}", each.get("label")) for each in one.get("annotations") or ()
+            (f"user {each.get('user')}", each.get("label"))
+            for each in one.get("annotations") or ()
         ]
         labels = one.get("label", one.get("labels")) or ()
         if any(isinstance(each, list | Mapping) for each in labels):
@@ -48,7 +61,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         for who, label in told:
             yield about | {"label": cell(label), "rater": who}
     if spans:
-        problems.append(f"{source}: {spans} texts hold marks on parts, which are no labels of it.")
+        problems.append(
+            f"{source}: {spans} texts hold marks on parts, which are no labels of it."
+        )
     if none:
         problems.append(f"{source}: {none} texts have no label and were left out.")
 

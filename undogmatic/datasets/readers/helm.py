@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    text_of,
+)
 from undogmatic.errors import DataError
 
 JUDGE = "helm"
@@ -29,9 +38,11 @@ def _claims(head: Head) -> bool:
     first = log.first_of(head.value)
     if head.has("adapter_spec", "request_states"):
         return True
-    return isinstance(first, Mapping) and {"instance_id", "stats", "train_trial_index"} <= set(
-        first
-    )
+    return isinstance(first, Mapping) and {
+        "instance_id",
+        "stats",
+        "train_trial_index",
+    } <= set(first)
 
 
 def _records(path: Path, problems: list[str]) -> Given:
@@ -52,7 +63,10 @@ def _records(path: Path, problems: list[str]) -> Given:
             instance = one.get("instance") or {}
             states.setdefault(_key(instance.get("id"), one, instance), one)
     return [
-        (f"{stats}#{number}", (one, states.get(_key(one.get("instance_id"), one, one)) or {}))
+        (
+            f"{stats}#{number}",
+            (one, states.get(_key(one.get("instance_id"), one, one)) or {}),
+        )
         for number, one in enumerate(found, 1)
     ]
 
@@ -62,13 +76,18 @@ def _of_state(path: Path, problems: list[str]) -> Given:
     found: Given = []
     for number, one in enumerate(log.entries(path, problems, "request_states"), 1):
         instance = one.get("instance") or {}
-        about = {"instance_id": instance.get("id"), "perturbation": instance.get("perturbation")}
+        about = {
+            "instance_id": instance.get("id"),
+            "perturbation": instance.get("perturbation"),
+        }
         about |= {"train_trial_index": one.get("train_trial_index"), "stats": []}
         found.append((f"{path}#{number}", (about, one)))
     return found
 
 
-def _key(item: Any, trial: Mapping[str, Any], held: Mapping[str, Any]) -> tuple[str, Any, str]:
+def _key(
+    item: Any, trial: Mapping[str, Any], held: Mapping[str, Any]
+) -> tuple[str, Any, str]:
     change = held.get("perturbation") or {}
     return str(item), trial.get("train_trial_index") or 0, str(change.get("name") or "")
 
@@ -80,7 +99,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         for stat in one.get("stats") or ():
             name = str((stat.get("name") or {}).get("name"))
             (counted if _COUNTED.match(name) else names)[name] = None
-    annotated = dict.fromkeys(voice for _, (_, state) in given for voice in _annotations(state))
+    annotated = dict.fromkeys(
+        voice for _, (_, state) in given for voice in _annotations(state)
+    )
     for place, (one, state) in given:
         item, trial, change = _key(one.get("instance_id"), one, one)
         instance = state.get("instance") or {}
@@ -88,7 +109,11 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         about = facts(instance.get("extra_data") or {}) | {
             # The system answered anew, with other examples or on another form of the question.
             "item": " ".join(
-                [item, *([change] if change else []), *([f"trial {trial}"] * bool(trial))]
+                [
+                    item,
+                    *([change] if change else []),
+                    *([f"trial {trial}"] * bool(trial)),
+                ]
             ),
             "group": item,
             "text": text_of(log.at(completions, "text")),
@@ -102,12 +127,20 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         }
         for name in names:
             value = values.get(name)
-            said = {"reason": "the statistic is missing"} if value is None else {"verdict": value}
+            said = (
+                {"reason": "the statistic is missing"}
+                if value is None
+                else {"verdict": value}
+            )
             yield about | {"judge": JUDGE, "criterion": name} | said
         told = _annotations(state)
         for judge, name in annotated if state else ():
             value = told.get((judge, name))
-            said = {"reason": "the annotator gave none"} if value is None else {"verdict": value}
+            said = (
+                {"reason": "the annotator gave none"}
+                if value is None
+                else {"verdict": value}
+            )
             yield about | {"judge": judge, "criterion": name} | said
     if counted:
         shown = ", ".join(list(counted)[:4])

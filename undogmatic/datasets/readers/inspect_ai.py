@@ -61,7 +61,9 @@ class _Member(NamedTuple):
 def _claims(head: Head) -> bool:
     if head.raw.startswith(LOCAL):
         return b"_journal/start.json" in head.raw[:200] or head.path.suffix == ".eval"
-    return head.has("version", "status", "eval") and isinstance(head.first("eval"), Mapping)
+    return head.has("version", "status", "eval") and isinstance(
+        head.first("eval"), Mapping
+    )
 
 
 def _records(path: Path, problems: list[str]) -> Given:
@@ -77,7 +79,10 @@ def _records(path: Path, problems: list[str]) -> Given:
         )
     about = {**about, "scorer": only_scorer(log)}
     return [
-        (f"{path}#sample {sample.get('id')}, epoch {sample.get('epoch')}", (sample, about))
+        (
+            f"{path}#sample {sample.get('id')}, epoch {sample.get('epoch')}",
+            (sample, about),
+        )
         for sample in map(_slim, samples)
     ]
 
@@ -106,7 +111,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     criteria: dict[str, dict[str | None, None]] = {}
     for _, (sample, about) in given:
         for judge, score in _of_sample(sample, about).items():
-            criteria.setdefault(judge, {}).update(dict.fromkeys(_values(score.get("value"))))
+            criteria.setdefault(judge, {}).update(
+                dict.fromkeys(_values(score.get("value")))
+            )
     for names in criteria.values():
         # A scorer of several criteria gives one NaN for all where it fails.
         if len(names) > 1:
@@ -114,11 +121,16 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     times: dict[tuple[str, str | None], int] = {}
     verdicts, labels = list[Row](), list[Row]()
     for place, (sample, about) in given:
-        sample_id, text, own = str(sample.get("id")), _output(sample), kept(sample.get("metadata"))
+        sample_id, text, own = (
+            str(sample.get("id")),
+            _output(sample),
+            kept(sample.get("metadata")),
+        )
         anew = list(dict.fromkeys(outputs[sample_id])).index(text)
         repeat = times[sample_id, text] = times.get((sample_id, text), -1) + 1
         row = {
-            key: WORDS.get(value, value) for key, value in facts(sample.get("metadata")).items()
+            key: WORDS.get(value, value)
+            for key, value in facts(sample.get("metadata")).items()
         } | {
             "item": f"{sample_id} ({anew + 1})" if anew else sample_id,
             "group": sample_id,
@@ -144,7 +156,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             else:
                 verdicts.append(row | said | own.of(said["judge"], said["criterion"]))
         if not own.kind:
-            why = (sample.get("error") or {}).get("message") or "the sample was not scored"
+            why = (sample.get("error") or {}).get(
+                "message"
+            ) or "the sample was not scored"
             scored = _of_sample(sample, about)
             verdicts += [
                 row | {"judge": judge, "criterion": criterion, "reason": why}
@@ -155,7 +169,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     yield from joined(verdicts, labels, source, problems)
 
 
-def _of_sample(sample: Mapping[str, Any], about: Mapping[str, Any]) -> Mapping[str, Any]:
+def _of_sample(
+    sample: Mapping[str, Any], about: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """The scores of a sample by scorer; in logs of the first version it has one."""
     scores = sample.get("scores") or {}
     if not scores and isinstance(sample.get("score"), Mapping):
@@ -171,7 +187,9 @@ def scores_of(
     """What each scorer gave a sample; of a score that was edited the first value, and the last as
     the label. Of a criterion that a scorer names elsewhere and not here the verdict is missing."""
     for judge, score in _of_sample(sample, about).items():
-        history = [each for each in score.get("history") or () if isinstance(each, Mapping)]
+        history = [
+            each for each in score.get("history") or () if isinstance(each, Mapping)
+        ]
         edits = [each for each in history if each.get("provenance")]
         first = (
             score
@@ -188,7 +206,9 @@ def scores_of(
             if verdict is None:
                 told["reason"] = first.get("explanation") or "the scorer gave no value"
             named = {"judge": judge, "criterion": criterion} | _settings(about, judge)
-            yield named | {key: value for key, value in told.items() if value is not None}
+            yield named | {
+                key: value for key, value in told.items() if value is not None
+            }
 
 
 def _values(value: Any) -> dict[str | None, Any]:
@@ -202,7 +222,11 @@ def _values(value: Any) -> dict[str | None, Any]:
 
 def _word(value: Any) -> Any:
     return (
-        None if value == "N" else WORDS.get(value, value) if isinstance(value, str) else cell(value)
+        None
+        if value == "N"
+        else WORDS.get(value, value)
+        if isinstance(value, str)
+        else cell(value)
     )
 
 
@@ -218,7 +242,12 @@ def _settings(about: Mapping[str, Any], judge: str) -> Row:
     """The judge's model and prompt, where the log says them: a scorer's own model, the role of a
     grader, or for a scorer that asks a model and names none the evaluated one."""
     scorer: Mapping[str, Any] = next(
-        (each for each in about.get("scorers") or () if str(each.get("name")).endswith(judge)), {}
+        (
+            each
+            for each in about.get("scorers") or ()
+            if str(each.get("name")).endswith(judge)
+        ),
+        {},
     )
     options = scorer.get("options") or {}
     model = options.get("model") or (about.get("model_roles") or {}).get("grader")
@@ -257,7 +286,9 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
                 value = json_with_doubled(text)
             except (Unreadable, ValueError, zlib.error, OSError) as error:
                 rows = int(member.name.startswith("samples/"))
-                problems.append(Unread(f"{path}#{member.name}: {error}; it was left out.", rows))
+                problems.append(
+                    Unread(f"{path}#{member.name}: {error}; it was left out.", rows)
+                )
                 continue
             if not is_record(value, f"{path}#{member.name}", problems):
                 continue
@@ -268,9 +299,14 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
     if not is_whole:
         # The log tells how many samples there were to be; of each that is not there nobody knows
         # what it was.
-        planned, epochs = at(log, "eval", "dataset", "samples"), at(log, "eval", "config", "epochs")
+        planned, epochs = (
+            at(log, "eval", "dataset", "samples"),
+            at(log, "eval", "config", "epochs"),
+        )
         wanted = (
-            planned * (epochs if isinstance(epochs, int) else 1) if isinstance(planned, int) else 0
+            planned * (epochs if isinstance(epochs, int) else 1)
+            if isinstance(planned, int)
+            else 0
         )
         what = (
             f"breaks off (a run that crashed, or half a copy); {len(members)} whole parts of it"
@@ -303,7 +339,13 @@ def members_of(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
         if sign != LOCAL or end > size:
             break
         found.append(
-            _Member(file.read(named).decode("utf-8", "replace"), start, method, packed, unpacked)
+            _Member(
+                file.read(named).decode("utf-8", "replace"),
+                start,
+                method,
+                packed,
+                unpacked,
+            )
         )
         start = end
     if not found:

@@ -12,13 +12,39 @@ from typing import Any
 
 from undogmatic.datasets.names import side_of
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, joined
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    joined,
+)
 from undogmatic.errors import DataError
 from undogmatic.safety.outside import Unreadable, json_value
 
-_ABOUT = {"annotation_id", "annotator", "created_at", "updated_at", "lead_time", "id", "meta"}
+_ABOUT = {
+    "annotation_id",
+    "annotator",
+    "created_at",
+    "updated_at",
+    "lead_time",
+    "id",
+    "meta",
+}
 _NEEDED = {"annotator", "annotation_id", "lead_time"}
-_TEXTS = ("text", "response", "answer", "output", "completion", "document", "content", "prompt")
+_TEXTS = (
+    "text",
+    "response",
+    "answer",
+    "output",
+    "completion",
+    "document",
+    "content",
+    "prompt",
+)
 _MOST_CLASSES = 20
 _SIDES = {"left": "first", "right": "second"}
 
@@ -28,7 +54,8 @@ def _claims(head: Head) -> bool:
     names = set(head.columns or (first if isinstance(first, Mapping) else ()))
     tasks = isinstance(first, Mapping) and isinstance(first.get("data"), Mapping)
     full = tasks and any(
-        isinstance(first.get(name), list) for name in ("annotations", "completions", "predictions")
+        isinstance(first.get(name), list)
+        for name in ("annotations", "completions", "predictions")
     )
     return full or names >= _NEEDED
 
@@ -49,11 +76,17 @@ def _of_tasks(given: Given, source: Path | str, problems: list[str]) -> Iterator
             names = [name for name, _ in _values(one, Counter())]
             said_by.setdefault(_model(one), {}).update(dict.fromkeys(names))
     # Without predictions the judge's verdicts may have been imported beside the texts.
-    columns = dict.fromkeys(name for _, task in given for name in task.get("data") or {})
-    beside = [name for name in columns if side_of(str(name)) == 1] if not said_by else []
+    columns = dict.fromkeys(
+        name for _, task in given for name in task.get("data") or {}
+    )
+    beside = (
+        [name for name in columns if side_of(str(name)) == 1] if not said_by else []
+    )
     for place, task in given:
         data = task.get("data") or {}
-        shown = _text({name: value for name, value in data.items() if name not in beside})
+        shown = _text(
+            {name: value for name, value in data.items() if name not in beside}
+        )
         kept = {k: v for k, v in data.items() if k != shown and k not in beside}
         about = facts(kept) | {
             "item": str(task.get("id")),
@@ -67,7 +100,9 @@ def _of_tasks(given: Given, source: Path | str, problems: list[str]) -> Iterator
             for name in list(said_by[judge]) or [""]:
                 value = told.get(name)
                 lack = {"reason": "the prediction is empty"}
-                verdicts.append(row | {"criterion": name} | ({"verdict": value} if value else lack))
+                verdicts.append(
+                    row | {"criterion": name} | ({"verdict": value} if value else lack)
+                )
         for name in beside:
             value = cell(data.get(name))
             lack = {"reason": "the task has none"}
@@ -79,13 +114,17 @@ def _of_tasks(given: Given, source: Path | str, problems: list[str]) -> Iterator
                 continue
             told = dict(_values(one, left))
             who = one.get("completed_by")
-            who = (who.get("email") or who.get("id")) if isinstance(who, Mapping) else who
+            who = (
+                (who.get("email") or who.get("id")) if isinstance(who, Mapping) else who
+            )
             labels += [
-                about | {"criterion": name, "label": value, "rater": str(who or "annotator")}
+                about
+                | {"criterion": name, "label": value, "rater": str(who or "annotator")}
                 for name, value in told.items()
             ]
     problems += [
-        f"{source}: {n} {what} are no labels and were left out." for what, n in left.items()
+        f"{source}: {n} {what} are no labels and were left out."
+        for what, n in left.items()
     ]
     _drop_only_name([*verdicts, *labels])
     yield from joined(verdicts, labels, source, problems)
@@ -134,7 +173,11 @@ def _value(value: Mapping[str, Any]) -> Any:
 
 def _joined(several: Any) -> Any:
     """One choice as it is, several with bars between them."""
-    return cell("|".join(map(str, several))) if isinstance(several, list) else cell(several)
+    return (
+        cell("|".join(map(str, several)))
+        if isinstance(several, list)
+        else cell(several)
+    )
 
 
 def _of_table(given: Given, source: Path | str) -> Iterator[Row]:
@@ -142,7 +185,9 @@ def _of_table(given: Given, source: Path | str) -> Iterator[Row]:
     for place, one in given:
         data = {k: v for k, v in one.items() if k not in _ABOUT and k not in controls}
         shown = _text(data)
-        about = facts({name: value for name, value in data.items() if name != shown}) | {
+        about = facts(
+            {name: value for name, value in data.items() if name != shown}
+        ) | {
             "item": str(one.get("id")),
             "text": data.get(shown) if shown else None,
             "rater": str(one.get("annotator")),
@@ -175,7 +220,9 @@ def _controls(given: Given, source: Path | str) -> list[str]:
         for name in names:
             if cell(one.get(name)) is not None:
                 held[name].setdefault(one.get("id"), set()).add(str(one[name]))
-    varying = [name for name in names if any(len(told) > 1 for told in held[name].values())]
+    varying = [
+        name for name in names if any(len(told) > 1 for told in held[name].values())
+    ]
     if varying:
         return varying
     few = []
@@ -186,7 +233,11 @@ def _controls(given: Given, source: Path | str) -> list[str]:
     if len(few) > 1:
         # In the short export what people said stands between the id and its author.
         order = list(columns)
-        between = order[order.index("id") + 1 : order.index("annotator")] if "id" in order else []
+        between = (
+            order[order.index("id") + 1 : order.index("annotator")]
+            if "id" in order
+            else []
+        )
         told_apart = [name for name in few if name in between and order.index("id") > 0]
         people = [name for name in few if side_of(name) in (0, -1)]
         few = told_apart or people or few

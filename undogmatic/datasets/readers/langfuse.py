@@ -32,10 +32,15 @@ _SOURCES = {*_JUDGES, *_PEOPLE}
 
 def _claims(head: Head) -> bool:
     first = first_of(head.value.get("data") if head.has("data") else head.value)
-    names = {snake(name) for name in head.columns or (first if isinstance(first, Mapping) else ())}
+    names = {
+        snake(name)
+        for name in head.columns or (first if isinstance(first, Mapping) else ())
+    }
     scores = names >= _NEEDED and bool(names & {"trace_id", "subject", "session_id"})
     if scores and "data_type" not in names:  # before 2024 scores were numbers
-        known = isinstance(first, Mapping) and str(first.get("source")).upper() in _SOURCES
+        known = (
+            isinstance(first, Mapping) and str(first.get("source")).upper() in _SOURCES
+        )
         scores = known or "observation_id" in names
     listed = first.get("scores") if isinstance(first, Mapping) else None
     inside = first_of(listed) if isinstance(listed, list) else None
@@ -55,14 +60,24 @@ def _rows(found: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         row: Row = about | {"item": _item(score), "criterion": str(score.get("name"))}
         row["place"] = place
         row |= {
-            name: cell(score.get(name)) for name in ("trace_name", "environment") if score.get(name)
+            name: cell(score.get(name))
+            for name in ("trace_name", "environment")
+            if score.get(name)
         }
         origin = str(score.get("source")).upper()
         if origin in _PEOPLE:
-            who = score.get("author_user_name") or score.get("author_user_id") or "annotation"
+            who = (
+                score.get("author_user_name")
+                or score.get("author_user_id")
+                or "annotation"
+            )
             labels.append(row | {"label": value, "rater": str(who)})
         else:
-            said = {"verdict": value} if value is not None else {"reason": "the score has no value"}
+            said = (
+                {"verdict": value}
+                if value is not None
+                else {"reason": "the score has no value"}
+            )
             noted = score.get("metadata")
             named = noted.get("judge") if isinstance(noted, Mapping) else None
             judge = named or _JUDGES.get(origin, origin.lower())
@@ -76,10 +91,17 @@ def _scores(found: Given) -> Iterator[tuple[str, dict[str, Any], Row]]:
         if not isinstance(given.get("scores"), list):
             yield place, {snake(name): value for name, value in given.items()}, {}
             continue
-        about: Row = {"text": text_of(given.get("output")), "input": text_of(given.get("input"))}
+        about: Row = {
+            "text": text_of(given.get("output")),
+            "input": text_of(given.get("input")),
+        }
         for number, one in enumerate(given["scores"], 1):
             score = {snake(name): value for name, value in one.items()}
-            yield f"{place}, score {number}", {"trace_id": given.get("id")} | score, about
+            yield (
+                f"{place}, score {number}",
+                {"trace_id": given.get("id")} | score,
+                about,
+            )
 
 
 def _value(score: Mapping[str, Any]) -> Any:
@@ -88,7 +110,9 @@ def _value(score: Mapping[str, Any]) -> Any:
         return cell(words or value)
     if score.get("data_type") == "BOOLEAN":
         said = str(words if words not in (None, "") else value).lower()
-        return {"1": "true", "1.0": "true", "0": "false", "0.0": "false"}.get(said, said)
+        return {"1": "true", "1.0": "true", "0": "false", "0.0": "false"}.get(
+            said, said
+        )
     return cell(as_number(value))
 
 
@@ -99,7 +123,11 @@ def _item(score: Mapping[str, Any]) -> str:
         parts = [subject.get("traceId") or subject.get("trace_id"), subject.get("id")]
     else:
         parts = [score.get("trace_id"), score.get("observation_id")]
-        parts = parts if any(parts) else [score.get("session_id") or score.get("dataset_run_id")]
+        parts = (
+            parts
+            if any(parts)
+            else [score.get("session_id") or score.get("dataset_run_id")]
+        )
     return "/".join(str(part) for part in parts if part) or str(score.get("id"))
 
 

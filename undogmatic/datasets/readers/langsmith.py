@@ -12,11 +12,28 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, joined, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    joined,
+    text_of,
+)
 from undogmatic.records.records import as_number
 
 _FEEDBACK = "feedback."
-_NO_FACTS = {"id", "example_id", "error", "execution_time", "status", "start_time", "end_time"}
+_NO_FACTS = {
+    "id",
+    "example_id",
+    "error",
+    "execution_time",
+    "status",
+    "start_time",
+    "end_time",
+}
 _RECORD = {"run_id", "key", "score", "feedback_source"}
 
 
@@ -24,7 +41,9 @@ def _claims(head: Head) -> bool:
     first = log.first_of(head.value)
     names = set(head.columns or (first if isinstance(first, Mapping) else ()))
     table = any(name.startswith(_FEEDBACK) for name in names)
-    return names >= _RECORD or (table and any(name.startswith("inputs.") for name in names))
+    return names >= _RECORD or (
+        table and any(name.startswith("inputs.") for name in names)
+    )
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -63,7 +82,9 @@ def _of_table(given: Given) -> Iterator[Row]:
             value = cell(as_number(record.get(_FEEDBACK + criterion)))
             why = record.get("error") or "no feedback of this name"
             said = {"reason": str(why)} if value is None else {"verdict": value}
-            yield about | {"judge": _FEEDBACK + criterion, "criterion": criterion} | said
+            yield (
+                about | {"judge": _FEEDBACK + criterion, "criterion": criterion} | said
+            )
 
 
 def _part(record: Mapping[str, Any], prefix: str) -> str | None:
@@ -73,10 +94,14 @@ def _part(record: Mapping[str, Any], prefix: str) -> str | None:
         for name, value in record.items()
         if name.startswith(prefix) and value not in (None, "")
     }
-    return text_of(next(iter(held.values()))) if len(held) == 1 else text_of(held or None)
+    return (
+        text_of(next(iter(held.values()))) if len(held) == 1 else text_of(held or None)
+    )
 
 
-def _of_feedback(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
+def _of_feedback(
+    given: Given, source: Path | str, problems: list[str]
+) -> Iterator[Row]:
     verdicts, labels = list[Row](), list[Row]()
     for place, one in given:
         origin = one.get("feedback_source") or {}
@@ -94,7 +119,8 @@ def _of_feedback(given: Given, source: Path | str, problems: list[str]) -> Itera
             continue
         lack = str(one.get("comment") or "the feedback has no score")
         said = {"reason": lack} if value is None else {"verdict": value}
-        named = (origin.get("metadata") or {}).get("judge")  # where `undogmatic export` wrote it
+        # where `undogmatic export` wrote it
+        named = (origin.get("metadata") or {}).get("judge")
         verdicts.append(row | {"judge": str(named or f"langsmith {kind}")} | said)
     yield from joined(verdicts, labels, source, problems)
 

@@ -45,13 +45,18 @@ def _records(path: Path, problems: list[str]) -> Given:
     if head is None or not head.has("dataset", "evaluations"):
         return log.records(path, problems)
     value, half = log.load(path)
-    entries = {one.get("index"): one for one in value.get("dataset") or () if "index" in one}
+    entries = {
+        one.get("index"): one for one in value.get("dataset") or () if "index" in one
+    }
     found = log.whole(value.get("evaluations"), half, path, problems)
     by_index: dict[Any, list[Any]] = {index: [] for index in entries}
     for one in found:
         by_index.setdefault(one.get("index"), []).append(one)
     return [
-        (f"{path}#entry {index}", dict(entries.get(index) or {}) | {"evaluations": several})
+        (
+            f"{path}#entry {index}",
+            dict(entries.get(index) or {}) | {"evaluations": several},
+        )
         for index, several in by_index.items()
     ]
 
@@ -68,22 +73,36 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         made = one.get("predicted") or {}
         made = made if isinstance(made, Mapping) else {"output": made}
         shown = {**entry, **made}
-        asked = next((shown[name] for name in _INPUTS if shown.get(name)), one.get("input"))
+        asked = next(
+            (shown[name] for name in _INPUTS if shown.get(name)), one.get("input")
+        )
         said = next((made[name] for name in _OUTPUTS if made.get(name)), None)
         said = said or next((entry[name] for name in _OUTPUTS if entry.get(name)), None)
         texts = {*_INPUTS, *_OUTPUTS, *_CONTEXTS}
-        about = facts({name: value for name, value in entry.items() if name not in texts}) | {
-            "item": str(entry.get("id") or one.get("trace_id") or one.get("index", f"row {count}")),
+        about = facts(
+            {name: value for name, value in entry.items() if name not in texts}
+        ) | {
+            "item": str(
+                entry.get("id")
+                or one.get("trace_id")
+                or one.get("index", f"row {count}")
+            ),
             "text": text_of(said or one.get("output")),
             "input": text_of(asked),
-            "context": text_of(next((entry[n] for n in _CONTEXTS if entry.get(n)), None)),
+            "context": text_of(
+                next((entry[n] for n in _CONTEXTS if entry.get(n)), None)
+            ),
             "place": place,
         }
         given_voices = set()
         for each in several:
             voice = _voice(each)
             given_voices.add(voice)
-            yield about | {"judge": voice[0], "criterion": voice[1]} | _verdict(each, words)
+            yield (
+                about
+                | {"judge": voice[0], "criterion": voice[1]}
+                | _verdict(each, words)
+            )
         if one.get("error"):
             for judge, name in voices:
                 if (judge, name) not in given_voices:
@@ -107,7 +126,10 @@ def _in_words(several: Iterator[Mapping[str, Any]]) -> set[tuple[str, str]]:
     for each in several:
         if each.get("status") == "processed":
             voice = _voice(each)
-            plain[voice] = plain.get(voice, True) and each.get("label") not in (None, "")
+            plain[voice] = plain.get(voice, True) and each.get("label") not in (
+                None,
+                "",
+            )
     return {voice for voice, fits in plain.items() if fits}
 
 
@@ -122,7 +144,11 @@ def _verdict(each: Mapping[str, Any], words: set[tuple[str, str]]) -> Row:
     value = cell(each.get("score"))
     if value is None and isinstance(each.get("passed"), bool):
         value = "pass" if each["passed"] else "fail"
-    return {"reason": "the evaluator gave no score"} if value is None else {"verdict": value}
+    return (
+        {"reason": "the evaluator gave no score"}
+        if value is None
+        else {"verdict": value}
+    )
 
 
 READER = Reader(

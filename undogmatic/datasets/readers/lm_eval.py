@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    text_of,
+)
 
 JUDGE = "lm-eval"
 _OWN = set(
@@ -36,7 +45,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     computed = [name for name in metrics if name not in by_judges]
     if by_judges and computed:
         left_out = ", ".join(computed)
-        problems.append(f"{source}: metrics that no judge gave were left out: {left_out}")
+        problems.append(
+            f"{source}: metrics that no judge gave were left out: {left_out}"
+        )
     for place, one in given:
         made = one.get("filtered_resps") or one.get("resps")
         document = one.get("doc")
@@ -50,7 +61,11 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         judge = JUDGE if len(filters) == 1 else f"{JUDGE} ({one.get('filter')})"
         for name in by_judges or metrics:
             value = _number(one.get(name))
-            said = {"reason": "the metric has no value"} if value is None else {"verdict": value}
+            said = (
+                {"reason": "the metric has no value"}
+                if value is None
+                else {"verdict": value}
+            )
             who = name if by_judges else judge
             yield about | {"judge": who, "criterion": name} | said
 
@@ -65,7 +80,11 @@ def _number(value: Any) -> Any:
 
 def _asked(arguments: Any) -> str | None:
     """The prompt of a document; earlier versions wrote lists."""
-    first = next(iter(arguments.values()), None) if isinstance(arguments, Mapping) else arguments
+    first = (
+        next(iter(arguments.values()), None)
+        if isinstance(arguments, Mapping)
+        else arguments
+    )
     if isinstance(first, list):
         first = log.first_of(log.first_of(first))
     return text_of(first.get("arg_0") if isinstance(first, Mapping) else first)

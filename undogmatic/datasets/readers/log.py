@@ -56,7 +56,9 @@ class Head(NamedTuple):
 
     def has(self, *keys: str) -> bool:
         """Whether it begins with an object that has all these keys."""
-        return isinstance(self.value, Mapping) and all(key in self.value for key in keys)
+        return isinstance(self.value, Mapping) and all(
+            key in self.value for key in keys
+        )
 
     def first(self, *keys: str) -> Any:
         """What lies at the end of these keys; of a list its first entry."""
@@ -65,8 +67,16 @@ class Head(NamedTuple):
     @property
     def columns(self) -> list[str]:
         """The cells of its first line, if it is a table."""
-        line = self.raw.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", "replace")
-        return [cell.strip().strip('"') for cell in line.split(",")] if self.value is None else []
+        line = (
+            self.raw.removeprefix(b"\xef\xbb\xbf")
+            .split(b"\n", 1)[0]
+            .decode("utf-8", "replace")
+        )
+        return (
+            [cell.strip().strip('"') for cell in line.split(",")]
+            if self.value is None
+            else []
+        )
 
 
 def at(value: Any, *keys: str) -> Any:
@@ -99,7 +109,9 @@ def head_of(path: Path, most: int = HEAD_BYTES) -> Head | None:
     # The shorter, where a later part is damaged
     for part in (whole, whole.split("\n", 1)[0], whole[:2000], whole[:500]):
         try:
-            return Head(path, raw, json_value(part, infinite=True, partial=True, most=LOG_PARTS))
+            return Head(
+                path, raw, json_value(part, infinite=True, partial=True, most=LOG_PARTS)
+            )
         except Unreadable:
             continue
     return Head(path, raw, None)
@@ -118,7 +130,14 @@ class Unread(str):
 
 Given = list[tuple[str, Any]]
 """Records of a file, such as its samples, with their places."""
-SHAPE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+SHAPE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What is raised where a record is built otherwise than its tool builds it."""
 
 
@@ -168,7 +187,9 @@ class Reader:
             ) from None
         return self.frame(given, path, problems)
 
-    def frame(self, given: Given, source: Path | str, problems: list[str]) -> pd.DataFrame:
+    def frame(
+        self, given: Given, source: Path | str, problems: list[str]
+    ) -> pd.DataFrame:
         """The table of records in hand, as `read` returns it; one that is built otherwise is a
         problem."""
         more: list[str] = []
@@ -179,7 +200,9 @@ class Reader:
             rows, more = list(self.rows(sound, source, [])), []
         return framed(rows, [*problems, *more], str(source), self.name)
 
-    def _sound(self, one: tuple[str, Any], source: Path | str, problems: list[str]) -> bool:
+    def _sound(
+        self, one: tuple[str, Any], source: Path | str, problems: list[str]
+    ) -> bool:
         try:
             list(self.rows([one], source, []))
         except SHAPE as error:
@@ -209,13 +232,21 @@ def of_columns(name: str, keys: Sequence[str], columns: Mapping[str, str]) -> Re
 
     def claims(head: Head) -> bool:
         first = first_of(head.value)
-        seen = head.columns if first is None else first if isinstance(first, Mapping) else ()
+        seen = (
+            head.columns
+            if first is None
+            else first
+            if isinstance(first, Mapping)
+            else ()
+        )
         return all(key in seen for key in keys)
 
     def rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
         for place, record in given:
             row = {
-                column: where[1:] if where[:1] == "=" else cell(at(record, *where.split(".")))
+                column: where[1:]
+                if where[:1] == "="
+                else cell(at(record, *where.split(".")))
                 for column, where in columns.items()
             }
             if "label" in row and row["label"] is None:
@@ -225,13 +256,18 @@ def of_columns(name: str, keys: Sequence[str], columns: Mapping[str, str]) -> Re
     return Reader(name, claims, records, rows)
 
 
-def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.DataFrame:
+def framed(
+    rows: list[Row], problems: list[str], source: str, name: str
+) -> pd.DataFrame:
     """Rows as the table that `Reader.read` returns. Raises DataError where there are none."""
     import pandas as pd
 
     rows = _with_people(rows, source, problems)
     # Without a number of the repeat a verdict beside two labels would be taken for two.
-    rows = [{"repeat": 0} | {k: _plain(k, value) for k, value in row.items()} for row in rows]
+    rows = [
+        {"repeat": 0} | {k: _plain(k, value) for k, value in row.items()}
+        for row in rows
+    ]
     if not rows:
         left = f" {problems[0]}" if problems else ""
         raise DataError(f"{source}: {name} without a single verdict or label.{left}")
@@ -243,9 +279,17 @@ def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.D
     for setting in settings:
         _settle(rows, setting)
     frame = pd.DataFrame(
-        {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order}
+        {
+            name: pd.Series([row.get(name) for row in rows], dtype=object)
+            for name in order
+        }
     )
-    frame.attrs |= {"problems": problems, "reader": name, "source": source, "stated": stated}
+    frame.attrs |= {
+        "problems": problems,
+        "reader": name,
+        "source": source,
+        "stated": stated,
+    }
     return frame
 
 
@@ -256,7 +300,9 @@ def _stated(rows: list[Row]) -> dict[str, dict[Any, Any]]:
         for name in [name for name in row if name.startswith(STATED)]:
             value = row.pop(name)
             if value is not None:
-                stated.setdefault(name.removeprefix(STATED), {})[row.get("criterion")] = value
+                stated.setdefault(name.removeprefix(STATED), {})[
+                    row.get("criterion")
+                ] = value
     return stated
 
 
@@ -284,7 +330,9 @@ def people_among(names: Iterable[str], criteria: Iterable[Any]) -> dict[str, lis
     that is named, else the only one or the overall one."""
     known, found = list(criteria), dict[str, list[Any]]()
     for name in names:
-        named = [each for each in known if each and name.lower().endswith(f"_{each}".lower())]
+        named = [
+            each for each in known if each and name.lower().endswith(f"_{each}".lower())
+        ]
         bare = name[: -len(str(named[0])) - 1] if named else name
         if name not in COLUMNS and _PEOPLE.fullmatch(bare):
             overall = [each for each in known if each in (None, OVERALL)]
@@ -317,7 +365,8 @@ def _with_people(rows: list[Row], source: str, problems: list[str]) -> list[Row]
         }
         bare = {key: value for key, value in row.items() if key not in people}
         found += [
-            bare | {"label": as_number(value), "rater": name} for name, value in told.items()
+            bare | {"label": as_number(value), "rater": name}
+            for name, value in told.items()
         ] or [bare]
     return found
 
@@ -343,7 +392,9 @@ def load(path: Path) -> tuple[Any, bool]:
             return _single(json_with_doubled(text), path), False
         except Unreadable as error:
             try:
-                return json_value(text, infinite=True, most=LOG_PARTS, partial=True), True
+                return json_value(
+                    text, infinite=True, most=LOG_PARTS, partial=True
+                ), True
             except Unreadable:
                 raise error from None
     except Unreadable as error:
@@ -384,7 +435,11 @@ def whole(found: Any, half: bool, path: Path, problems: list[str]) -> list[Any]:
                 " left out."
             )
         )
-    return [value for n, value in enumerate(kept, 1) if is_record(value, f"{path}#{n}", problems)]
+    return [
+        value
+        for n, value in enumerate(kept, 1)
+        if is_record(value, f"{path}#{n}", problems)
+    ]
 
 
 def records(path: Path, problems: list[str], *keys: str) -> Given:
@@ -396,23 +451,30 @@ def records(path: Path, problems: list[str], *keys: str) -> Given:
     elif isinstance(head.value, list) or any(head.has(key) for key in keys):
         inside = keys if isinstance(head.value, Mapping) else ()
         found = [
-            (f"{path}#{n}", value) for n, value in enumerate(entries(path, problems, *inside), 1)
+            (f"{path}#{n}", value)
+            for n, value in enumerate(entries(path, problems, *inside), 1)
         ]
     else:
         found = [(f"{path}:{n}", value) for n, value in lines(path, problems)]
-    return [(place, value) for place, value in found if is_record(value, place, problems)]
+    return [
+        (place, value) for place, value in found if is_record(value, place, problems)
+    ]
 
 
 def is_record(value: Any, place: str, problems: list[str]) -> bool:
     """Whether a value is an object in which no key stands twice; else it is a problem."""
     if not isinstance(value, Mapping):
         problems.append(
-            Unread(f"{place}: {brief(value)}, where an object was expected; it was left out.")
+            Unread(
+                f"{place}: {brief(value)}, where an object was expected; it was left out."
+            )
         )
         return False
     if (twice := doubled_key(value)) is not None:
         problems.append(
-            Unread(f"{place}: the key {brief(twice)} stands in it a second time; it was left out.")
+            Unread(
+                f"{place}: the key {brief(twice)} stands in it a second time; it was left out."
+            )
         )
         return False
     return True
@@ -430,7 +492,9 @@ def _cells(path: Path, problems: list[str]) -> Iterator[tuple[str, Mapping[str, 
             yield f"{path}:{row.first}", dict(zip(header, row.cells, strict=True))
         else:
             what = f"{len(row.cells)} cells under {len(header)} columns"
-            problems.append(Unread(f"{path}:{row.first}: {what}; the row was left out."))
+            problems.append(
+                Unread(f"{path}:{row.first}: {what}; the row was left out.")
+            )
     for one in quotes:
         where, n = one.values.get("place", path), one.values["rows"]
         what = (
@@ -497,7 +561,9 @@ def kept(metadata: Any) -> Kept:
     held = at(metadata, OURS)
     held = held if isinstance(held, Mapping) else {}
     named = {
-        key: value for key, value in held.items() if key in COLUMNS or key.startswith("system_")
+        key: value
+        for key, value in held.items()
+        if key in COLUMNS or key.startswith("system_")
     }
     row = {key: value for key, value in named.items() if key != "confidence"}
     labels = [
@@ -518,10 +584,14 @@ def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:
             value = json_with_doubled(text)
         except Unreadable as error:
             problems.append(
-                Unread(f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out.")
+                Unread(
+                    f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out."
+                )
             )
             continue
-        if not isinstance(value, Mapping) or is_record(value, f"{path}:{number}", problems):
+        if not isinstance(value, Mapping) or is_record(
+            value, f"{path}:{number}", problems
+        ):
             yield number, value
 
 
@@ -549,7 +619,10 @@ def text_of(value: Any) -> str | None:
         for key in ("content", "text", "output", "response", "answer", "completion"):
             if key in value:
                 return text_of(value[key])
-        return "\n".join(f"{key}: {text_of(inner)}" for key, inner in value.items()) or None
+        return (
+            "\n".join(f"{key}: {text_of(inner)}" for key, inner in value.items())
+            or None
+        )
     if isinstance(value, list):
         return "\n".join(filter(None, map(text_of, value))) or None
     return str(value)
@@ -569,7 +642,11 @@ def facts(*mappings: Any) -> Row:
         for key, value in pairs
         if isinstance(value, int | float | str) and not key.startswith("_")
     }
-    return {key: cell(value) for key, value in plain.items() if key not in COLUMNS or key in TOLD}
+    return {
+        key: cell(value)
+        for key, value in plain.items()
+        if key not in COLUMNS or key in TOLD
+    }
 
 
 TOLD = ("label", "rater", "system", "group")

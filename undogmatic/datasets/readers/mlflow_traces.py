@@ -46,7 +46,9 @@ def frame_of(traces: Sequence[Mapping[str, Any]], source: str) -> pd.DataFrame:
     """The table of traces in hand (each as `Trace.to_dict()`), as `Reader.read` returns it. Raises
     DataError."""
     return READER.frame(
-        [(f"{source}#{number}", trace) for number, trace in enumerate(traces, 1)], source, []
+        [(f"{source}#{number}", trace) for number, trace in enumerate(traces, 1)],
+        source,
+        [],
     )
 
 
@@ -57,7 +59,11 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     judged = judged or {
         _name(one) for one in every if _source(one) != "HUMAN" and one.get("feedback")
     }
-    others = {_name(one) for one in every if _gives_label(one, judged) and _name(one) not in judged}
+    others = {
+        _name(one)
+        for one in every
+        if _gives_label(one, judged) and _name(one) not in judged
+    }
     renamed = dict.fromkeys(others, *judged) if len(judged) == len(others) == 1 else {}
     verdicts, labels, times = list[Row](), list[Row](), Counter[tuple[Any, ...]]()
     for place, about, assessments in traces:
@@ -72,16 +78,29 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             name, value, stands = _name(one), _value(one), one.get("valid") is not False
             if _gives_label(one, judged) and stands:
                 labels.append(
-                    row | {"criterion": renamed.get(name, name), "label": value, "rater": _who(one)}
+                    row
+                    | {
+                        "criterion": renamed.get(name, name),
+                        "label": value,
+                        "rater": _who(one),
+                    }
                 )
-            elif _source(one) != "HUMAN" and (stands or one.get("assessment_id") in replaced):
+            elif _source(one) != "HUMAN" and (
+                stands or one.get("assessment_id") in replaced
+            ):
                 said: Row = {"judge": _who(one), "criterion": name} | _noted(one)
-                said["repeat"] = times[key := (row["item"], said["judge"], name, said.get("order"))]
+                said["repeat"] = times[
+                    key := (row["item"], said["judge"], name, said.get("order"))
+                ]
                 times[key] += 1
                 verdicts.append(
                     row
                     | said
-                    | ({"verdict": value} if value is not None else {"reason": _error(one)})
+                    | (
+                        {"verdict": value}
+                        if value is not None
+                        else {"reason": _error(one)}
+                    )
                 )
     yield from joined(verdicts, labels, source, problems)
 
@@ -89,7 +108,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
 def _gives_label(one: Mapping[str, Any], judged: set[str]) -> bool:
     """Whether a person's assessment is a label: all feedback is, and an expectation with the name
     of what judges say or that with which labels are logged."""
-    return _source(one) == "HUMAN" and (bool(one.get("feedback")) or _name(one) in {*judged, HUMAN})
+    return _source(one) == "HUMAN" and (
+        bool(one.get("feedback")) or _name(one) in {*judged, HUMAN}
+    )
 
 
 def _trace(given: Mapping[str, Any]) -> tuple[Row, list[Mapping[str, Any]]]:
@@ -97,7 +118,12 @@ def _trace(given: Mapping[str, Any]) -> tuple[Row, list[Mapping[str, Any]]]:
     info = given.get("info") or given
     spans = (given.get("data") or {}).get("spans") or given.get("spans") or ()
     root: Mapping[str, Any] = next(
-        (span for span in spans if not (span.get("parent_span_id") or span.get("parent_id"))), {}
+        (
+            span
+            for span in spans
+            if not (span.get("parent_span_id") or span.get("parent_id"))
+        ),
+        {},
     )
     attributes, noted = root.get("attributes") or {}, info.get("trace_metadata") or {}
     asked = (
@@ -152,23 +178,35 @@ def _who(one: Mapping[str, Any]) -> str:
 def _value(one: Mapping[str, Any]) -> Any:
     held = (one.get("feedback") or one.get("expectation") or {}).get("value")
     return cell(
-        _plain(held.get("value")) if isinstance(held, Mapping) and "value" in held else held
+        _plain(held.get("value"))
+        if isinstance(held, Mapping) and "value" in held
+        else held
     )
 
 
 def _error(one: Mapping[str, Any]) -> str:
     error = (one.get("feedback") or {}).get("error") or one.get("error") or {}
-    return str(error.get("error_message") or error.get("error_code") or "the feedback has no value")
+    return str(
+        error.get("error_message")
+        or error.get("error_code")
+        or "the feedback has no value"
+    )
 
 
 def _noted(one: Mapping[str, Any]) -> Row:
     """What is noted of the judge, and of this verdict."""
     noted = one.get("metadata") or {}
     own: Row = {"order": noted["order"]} if noted.get("order") else {}
-    own |= {"confidence": cell(as_number(noted["confidence"]))} if noted.get("confidence") else {}
+    own |= (
+        {"confidence": cell(as_number(noted["confidence"]))}
+        if noted.get("confidence")
+        else {}
+    )
     known = ("model", "prompt", "temperature", "mlflow.assessment.judgeModel")
     return own | {
-        f"settings.{key.rpartition('.')[2]}": str(noted[key]) for key in known if noted.get(key)
+        f"settings.{key.rpartition('.')[2]}": str(noted[key])
+        for key in known
+        if noted.get(key)
     }
 
 

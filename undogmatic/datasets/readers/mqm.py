@@ -30,16 +30,25 @@ _MARKS = re.compile(r"</?v>")
 
 def _claims(head: Head) -> bool:
     first = log.first_of(head.value)
-    line = head.raw.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", "replace")
+    line = (
+        head.raw.removeprefix(b"\xef\xbb\xbf")
+        .split(b"\n", 1)[0]
+        .decode("utf-8", "replace")
+    )
     split = line.split("\t") if "\t" in line else line.split(",")
-    names = set(first) if isinstance(first, dict) else {name.strip().strip('"') for name in split}
+    names = (
+        set(first)
+        if isinstance(first, dict)
+        else {name.strip().strip('"') for name in split}
+    )
     return names >= _KEYS and bool(names & {*_SEGMENT})
 
 
 def _weight(error: dict[str, Any]) -> float | None:
     """The weight of an error; None for a severity that is not known."""
     category, severity = (
-        fold(str(error.get(name) or "")).replace("-", " ") for name in ("category", "severity")
+        fold(str(error.get(name) or "")).replace("-", " ")
+        for name in ("category", "severity")
     )
     if category.startswith("non translation"):
         return _NOTHING_RIGHT
@@ -52,8 +61,15 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     rated: dict[tuple[str, ...], Row] = {}
     unknown = Counter[str]()
     for place, error in given:
-        segment = next(str(error[name]) for name in _SEGMENT if error.get(name) is not None)
-        key = (str(error["system"]), str(error.get("doc")), segment, str(error["rater"]))
+        segment = next(
+            str(error[name]) for name in _SEGMENT if error.get(name) is not None
+        )
+        key = (
+            str(error["system"]),
+            str(error.get("doc")),
+            segment,
+            str(error["rater"]),
+        )
         row = rated.setdefault(
             key,
             {

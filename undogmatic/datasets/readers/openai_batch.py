@@ -33,7 +33,8 @@ def _claims(head: Head) -> bool:
         return False
     response = head.value["response"]
     return response is None or (
-        isinstance(response, Mapping) and ("body" in response or "status_code" in response)
+        isinstance(response, Mapping)
+        and ("body" in response or "status_code" in response)
     )
 
 
@@ -42,7 +43,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     names = [name for *_, values, _ in found for name in values if name is not None]
     criteria: dict[str | None, None] = {name: None for name in names} or {None: None}
     models = dict.fromkeys(
-        model for _, line, *_ in found if (model := at(line, "response", "body", "model"))
+        model
+        for _, line, *_ in found
+        if (model := at(line, "response", "body", "model"))
     )
     # a request that failed names none
     judge = str(next(iter(models))) if len(models) == 1 else JUDGE
@@ -60,9 +63,14 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         row |= {key: str(value) for key, value in told.items() if value is not None}
         named_all = None not in values
         for name in criteria if named_all else values:
-            row |= {"criterion": name, "confidence": _confidence(body, values.get(name))}
+            row |= {
+                "criterion": name,
+                "confidence": _confidence(body, values.get(name)),
+            }
             lack = why or "the answer does not name this criterion"
-            yield row | ({"verdict": cell(values[name])} if name in values else {"reason": lack})
+            yield row | (
+                {"verdict": cell(values[name])} if name in values else {"reason": lack}
+            )
 
 
 def _said(line: Mapping[str, Any]) -> tuple[dict[str | None, Any], str | None]:
@@ -87,7 +95,9 @@ def _said(line: Mapping[str, Any]) -> tuple[dict[str | None, Any], str | None]:
     if values and not (cut and None in values):
         return values, None
     return {}, (
-        "the answer was cut" if cut else f"the answer holds no verdict: {brief(text or '', 80)}"
+        "the answer was cut"
+        if cut
+        else f"the answer holds no verdict: {brief(text or '', 80)}"
     )
 
 
@@ -95,7 +105,9 @@ def _confidence(body: Mapping[str, Any], verdict: Any) -> float | None:
     """The probability of the token that is the verdict, where the answer has log-probabilities."""
     choice = first_of(body.get("choices")) or {}
     tokens = (choice.get("logprobs") or {}).get("content") or ()
-    same = [token for token in tokens if str(token.get("token")).strip() == str(verdict)]
+    same = [
+        token for token in tokens if str(token.get("token")).strip() == str(verdict)
+    ]
     return math.exp(min(0.0, float(same[-1]["logprob"]))) if same else None
 
 

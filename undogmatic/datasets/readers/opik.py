@@ -32,14 +32,26 @@ _WORDS = ("category_name", "categoryName")
 def _claims(head: Head) -> bool:
     if head.path.is_dir():
         return any(head.path.glob("trace_*.json"))
-    first = log.first_of(head.value.get("content") if head.has("content") else head.value)
+    first = log.first_of(
+        head.value.get("content") if head.has("content") else head.value
+    )
     names = set(head.columns or (first if isinstance(first, Mapping) else ()))
     if _exported(head.value) is not None:
         return True
     table = any(name.startswith(_COLUMN) for name in names)
-    listed = isinstance(first, Mapping) and isinstance(first.get("feedback_scores"), list)
-    about = {"project_id", "project_name", "experiment_id", "dataset_item_id", "span_count"}
-    return (listed and bool(names & {*about, "start_time"})) or (table and "id" in names)
+    listed = isinstance(first, Mapping) and isinstance(
+        first.get("feedback_scores"), list
+    )
+    about = {
+        "project_id",
+        "project_name",
+        "experiment_id",
+        "dataset_item_id",
+        "span_count",
+    }
+    return (listed and bool(names & {*about, "start_time"})) or (
+        table and "id" in names
+    )
 
 
 def _exported(value: Any) -> Mapping[str, Any] | None:
@@ -51,7 +63,9 @@ def _exported(value: Any) -> Mapping[str, Any] | None:
 
 def _records(path: Path, problems: list[str]) -> Given:
     files = sorted(path.glob("trace_*.json")) if path.is_dir() else [path]
-    return list(itertools.chain.from_iterable(_of_file(file, problems) for file in files))
+    return list(
+        itertools.chain.from_iterable(_of_file(file, problems) for file in files)
+    )
 
 
 def _of_file(path: Path, problems: list[str]) -> Given:
@@ -60,7 +74,10 @@ def _of_file(path: Path, problems: list[str]) -> Given:
         value, half = log.load(path)
         if half:
             problems.append(log.Unread(f"{path}: breaks off; what is whole was read."))
-            if list(value) == ["trace"] and list(value["trace"])[-1] == "feedback_scores":
+            if (
+                list(value) == ["trace"]
+                and list(value["trace"])[-1] == "feedback_scores"
+            ):
                 value["trace"]["feedback_scores"].pop()  # which is cut
         return [(f"{path}#trace", value["trace"])]
     return log.records(path, problems, "content")
@@ -86,11 +103,19 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             if not judge:
                 labels.append(row | {"label": value, "rater": who})
             else:
-                told = {"reason": "the score has no value"} if value is None else {"verdict": value}
+                told = (
+                    {"reason": "the score has no value"}
+                    if value is None
+                    else {"verdict": value}
+                )
                 verdicts.append(row | {"judge": judge} | told)
         error = one.get("error_info") or {}
         if error:
-            why = str(error.get("message") or error.get("exception_type") or "the trace failed")
+            why = str(
+                error.get("message")
+                or error.get("exception_type")
+                or "the trace failed"
+            )
             verdicts += [
                 about | {"judge": judge, "criterion": name, "reason": why}
                 for judge, name in known
@@ -111,7 +136,12 @@ def _scores(one: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, str]]:
             for author, own in several.items():
                 yield "", name, cell(own.get("value")), str(author)
         else:
-            yield "" if origin == "ui" else _JUDGES.get(origin, f"opik {origin}"), name, value, who
+            yield (
+                "" if origin == "ui" else _JUDGES.get(origin, f"opik {origin}"),
+                name,
+                value,
+                who,
+            )
     for column in [name for name in one if name.startswith(_COLUMN)]:
         name = column.removeprefix(_COLUMN)
         if "." in name or name.endswith("_reason"):
@@ -131,7 +161,9 @@ READER = Reader(
     _rows,
     About(
         tool="Opik",
-        file=("traces with feedback scores (JSON, JSON Lines), a file or folder of `opik export`"),
+        file=(
+            "traces with feedback scores (JSON, JSON Lines), a file or folder of `opik export`"
+        ),
         verdict="a score of the SDK or of an online rule",
         label='a score of the source "ui"',
         fixture="from what is known of its format, not seen with a file of its own",

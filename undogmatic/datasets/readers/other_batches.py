@@ -30,9 +30,14 @@ def _of_gemini(head: Head) -> bool:
     return answered or (head.has("key", "error") and not head.has("custom_id"))
 
 
-def _line(item: str, model: Any, text: str | None, cut: bool, error: Any = None) -> dict[str, Any]:
+def _line(
+    item: str, model: Any, text: str | None, cut: bool, error: Any = None
+) -> dict[str, Any]:
     """A line in the form of OpenAI."""
-    choice = {"message": {"content": text}, "finish_reason": "length" if cut else "stop"}
+    choice = {
+        "message": {"content": text},
+        "finish_reason": "length" if cut else "stop",
+    }
     return {
         "custom_id": item,
         "response": {"status_code": 200, "body": {"model": model, "choices": [choice]}},
@@ -59,12 +64,18 @@ def _gemini(line: Mapping[str, Any], number: int) -> dict[str, Any]:
     candidate = first_of(response.get("candidates")) or {}
     # What the model thought before it answered is no answer.
     parts = (candidate.get("content") or {}).get("parts") or ()
-    told = "".join(str(one.get("text") or "") for one in parts if not one.get("thought"))
+    told = "".join(
+        str(one.get("text") or "") for one in parts if not one.get("thought")
+    )
     error = line.get("error")
     if error is None and not candidate:
         blocked = (response.get("promptFeedback") or {}).get("blockReason")
-        error = {"message": f"no answer ({blocked or line.get('status') or 'no candidate'})"}
-    return _line(item, model, told or None, candidate.get("finishReason") in _CUT, error)
+        error = {
+            "message": f"no answer ({blocked or line.get('status') or 'no candidate'})"
+        }
+    return _line(
+        item, model, told or None, candidate.get("finishReason") in _CUT, error
+    )
 
 
 def _claims(head: Head) -> bool:

@@ -37,12 +37,23 @@ REVIEWED, LABELS, WITH_LABELS = "labels.jsonl", "labels.csv", "with_labels.jsonl
 CHOICES = ("tie", "first", "second")
 """The categories of rubric=preference, where the run's config does not name others."""
 _CONFIG, _START = ".hydra/config.yaml", ".hydra/hydra.yaml"
-_NOT_FACTS = ("id", "text", "inputs", "pair", "maker", "label_count", "label_spread", "parent")
+_NOT_FACTS = (
+    "id",
+    "text",
+    "inputs",
+    "pair",
+    "maker",
+    "label_count",
+    "label_spread",
+    "parent",
+)
 
 
 def _claims(head: Head) -> bool:
     return (
-        head.path.is_dir() and (head.path / MANIFEST).is_file() and (head.path / JOURNAL).is_file()
+        head.path.is_dir()
+        and (head.path / MANIFEST).is_file()
+        and (head.path / JOURNAL).is_file()
     )
 
 
@@ -50,7 +61,8 @@ def _journal(path: Path, problems: list[str]) -> Given:
     if (path / EVIDENCE).is_file():
         return records(path / EVIDENCE, problems)
     return [
-        (f"{path / JOURNAL}:{number}", given) for number, given in lines(path / JOURNAL, problems)
+        (f"{path / JOURNAL}:{number}", given)
+        for number, given in lines(path / JOURNAL, problems)
     ]
 
 
@@ -68,7 +80,9 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
     last = {_key(given): (place, given) for place, given in records}
     known = _items(path, problems)
     groups = {
-        r["item_id"]: r["group"] for _, r in _table(path / SCORES, problems) if r.get("group")
+        r["item_id"]: r["group"]
+        for _, r in _table(path / SCORES, problems)
+        if r.get("group")
     }
     verdicts, scored = list[Row](), list[Row]()
     for place, given in last.values():
@@ -78,7 +92,9 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
             str(given["item_id"]),
         )
         row: Row = (
-            {"item": item, "group": groups.get(item)} | known.get(item, {}) | _settings(origin)
+            {"item": item, "group": groups.get(item)}
+            | known.get(item, {})
+            | _settings(origin)
         )
         row |= {
             "judge": given["judge"],
@@ -88,7 +104,11 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
         row |= {"place": place}
         if outcome.get("kind") == "verdict":
             category, score = outcome.get("category"), outcome.get("score")
-            confidence = None if outcome.get("confidence") is None else outcome["confidence"] / 100
+            confidence = (
+                None
+                if outcome.get("confidence") is None
+                else outcome["confidence"] / 100
+            )
             row |= {
                 "verdict": cell(score if category is None else category),
                 "confidence": confidence,
@@ -99,18 +119,31 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
         verdicts.append(row)
     criteria = dict.fromkeys(row["criterion"] for row in verdicts)
     labels, own = list(_labels(path, criteria, problems)), _own_scale(path, criteria)
-    if own is not None and len(scored) == len([row for row in verdicts if "verdict" in row]):
+    if own is not None and len(scored) == len(
+        [row for row in verdicts if "verdict" in row]
+    ):
         for row in scored:
             row["verdict"] = cell(own.score(float(row["verdict"])))
-    if AS_GIVEN in criteria:  # judge=compare: what was said in each order, in the given numbering
+    # judge=compare: what was said in each order, in the given numbering
+    if AS_GIVEN in criteria:
         both = (row for row in verdicts if row["criterion"] in (AS_GIVEN, SWAPPED))
-        verdicts = [row | {"criterion": OVERALL, "order": row["criterion"]} for row in both]
-        named, overall = _choices(path), [row for row in labels if row["criterion"] == OVERALL]
-        labels = [row | {"label": named.get(str(row["label"]), row["label"])} for row in overall]
+        verdicts = [
+            row | {"criterion": OVERALL, "order": row["criterion"]} for row in both
+        ]
+        named, overall = (
+            _choices(path),
+            [row for row in labels if row["criterion"] == OVERALL],
+        )
+        labels = [
+            row | {"label": named.get(str(row["label"]), row["label"])}
+            for row in overall
+        ]
     yield from joined(verdicts, labels, path, problems)
 
 
-def settings_of_judges(judged: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Row]:
+def settings_of_judges(
+    judged: Iterable[tuple[str, Mapping[str, Any]]],
+) -> dict[str, Row]:
     """What each judge of a run was set to (`settings.NAME`), by its name; where it was asked in
     several ways, all of them. `judged`: of each judgment the judge and the provenance."""
     ways: dict[str, dict[str, set[str]]] = {}
@@ -132,10 +165,14 @@ def _labelled_since(rows: list[Row], path: Path, problems: list[str]) -> Iterato
         return
     verdicts: dict[tuple[Any, ...], Row] = {}
     for row in rows:
-        key = tuple(row.get(name) for name in ("item", "judge", "criterion", "repeat", "order"))
+        key = tuple(
+            row.get(name) for name in ("item", "judge", "criterion", "repeat", "order")
+        )
         verdicts.setdefault(key, row | {"label": None, "rater": None})
     criteria = dict.fromkeys(row["criterion"] for row in rows)
-    yield from joined([*verdicts.values()], [*_labels(path, criteria, problems)], path, problems)
+    yield from joined(
+        [*verdicts.values()], [*_labels(path, criteria, problems)], path, problems
+    )
 
 
 def _choices(path: Path) -> dict[str, str]:
@@ -143,12 +180,19 @@ def _choices(path: Path) -> dict[str, str]:
     order."""
     named = None
     with contextlib.suppress(DataError):
-        named = (at(read_yaml(path / _CONFIG), "rubric", "scale") or {}).get("categories")
+        named = (at(read_yaml(path / _CONFIG), "rubric", "scale") or {}).get(
+            "categories"
+        )
     return {str(float(place)): str(name) for place, name in enumerate(named or CHOICES)}
 
 
 def _key(given: Mapping[str, Any]) -> tuple[Any, ...]:
-    return given["item_id"], given["judge"], given.get("criterion"), given.get("repeat", 0)
+    return (
+        given["item_id"],
+        given["judge"],
+        given.get("criterion"),
+        given.get("repeat", 0),
+    )
 
 
 def _settings(origin: Mapping[str, Any]) -> Row:
@@ -158,7 +202,11 @@ def _settings(origin: Mapping[str, Any]) -> Row:
         "program": "program_hash",
         "readout": "readout",
     }
-    return {f"settings.{name}": str(origin[key]) for name, key in told.items() if origin.get(key)}
+    return {
+        f"settings.{name}": str(origin[key])
+        for name, key in told.items()
+        if origin.get(key)
+    }
 
 
 def _own_scale(path: Path, criteria: Mapping[str, None]) -> OwnScale | None:
@@ -171,7 +219,9 @@ def _own_scale(path: Path, criteria: Mapping[str, None]) -> OwnScale | None:
     return OwnScale(*LabelScale.model_validate(given).numbers, *ends)
 
 
-def _labels(path: Path, criteria: Mapping[str, None], problems: list[str]) -> Iterator[Row]:
+def _labels(
+    path: Path, criteria: Mapping[str, None], problems: list[str]
+) -> Iterator[Row]:
     """The labels of the review, where there was one, else those of the dataset."""
     about = [OVERALL] if OVERALL in criteria else list(criteria)
     own = _own_scale(path, criteria)
@@ -183,12 +233,14 @@ def _labels(path: Path, criteria: Mapping[str, None], problems: list[str]) -> It
 
     if (path / REVIEWED).is_file():
         last = {
-            (one["item_id"], one["labeller"]): one for _, one in lines(path / REVIEWED, problems)
+            (one["item_id"], one["labeller"]): one
+            for _, one in lines(path / REVIEWED, problems)
         }
         for (item, who), one in last.items():
             label = one["given"] if isinstance(one.get("given"), str) else one["label"]
             yield from (
-                {"item": item, "criterion": c, "label": placed(label), "rater": who} for c in about
+                {"item": item, "criterion": c, "label": placed(label), "rater": who}
+                for c in about
             )
     else:
         for _, row in _table(path / LABELS, problems):
@@ -210,17 +262,26 @@ def _table(path: Path, problems: list[str]) -> list[tuple[str, Mapping[str, Any]
 
 def _items(path: Path, problems: list[str]) -> dict[str, Row]:
     """What is known of the items, by id."""
-    marks = {row["item_id"]: row.get("text_mark") for _, row in _table(path / LABELS, problems)}
+    marks = {
+        row["item_id"]: row.get("text_mark")
+        for _, row in _table(path / LABELS, problems)
+    }
     source = path / WITH_LABELS if (path / WITH_LABELS).is_file() else _dataset(path)
     if source is None:
         return {}
     known: dict[str, Row] = {}
     for number, given in enumerate((row for _, row in _table(source, [])), 1):
         inputs = given.get("inputs") or {
-            name: given[name] for name in ("text", "summary", "source") if given.get(name)
+            name: given[name]
+            for name in ("text", "summary", "source")
+            if given.get(name)
         }
         text = "\n\n".join(str(value) for value in inputs.values())
-        pair = {f"text_{n}": inputs[f"output_{n}"] for n in (1, 2) if inputs.get(f"output_{n}")}
+        pair = {
+            f"text_{n}": inputs[f"output_{n}"]
+            for n in (1, 2)
+            if inputs.get(f"output_{n}")
+        }
         item = str(given.get("id") or number)
         if marks.get(item, text_mark(text)) != text_mark(text):
             problems.append(
@@ -233,7 +294,9 @@ def _items(path: Path, problems: list[str]) -> dict[str, Row]:
             for key, value in given.items()
             if key not in _NOT_FACTS and "label" not in key
         }
-        about = {key: more.pop(key) for key in ("system_1", "system_2") if key in more} | pair
+        about = {
+            key: more.pop(key) for key in ("system_1", "system_2") if key in more
+        } | pair
         known[item] = (
             facts(more)
             | about

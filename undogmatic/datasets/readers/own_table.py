@@ -4,7 +4,15 @@ the table itself."""
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.datasets.readers.log import COLUMNS, Given, Head, Reader, Row, cell, records
+from undogmatic.datasets.readers.log import (
+    COLUMNS,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    records,
+)
 from undogmatic.records.records import as_number
 from undogmatic.safety.files import as_written
 

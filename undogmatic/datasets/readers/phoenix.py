@@ -35,10 +35,15 @@ def _claims(head: Head) -> bool:
     value = head.value.get("data") if head.has("data") else head.value
     first = log.first_of(value)
     names = set(head.columns or (first if isinstance(first, Mapping) else ()))
-    table = any(n.endswith(_DETAILS) and n.removesuffix(_DETAILS) + _SCORE in names for n in names)
+    table = any(
+        n.endswith(_DETAILS) and n.removesuffix(_DETAILS) + _SCORE in names
+        for n in names
+    )
     spans = "annotator_kind" in names and bool(names & {"name", "annotation_name"})
     runs = names >= {"example_id", "repetition_number", "annotations"}
-    return table or runs or (spans and bool(names & {"span_id", "trace_id", "session_id"}))
+    return (
+        table or runs or (spans and bool(names & {"span_id", "trace_id", "session_id"}))
+    )
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -56,7 +61,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         value = cell(one.get("label")) if value is None else value
         row = about | {"criterion": name}
         if kind == "HUMAN":
-            labels.append(row | {"label": value, "rater": str(one.get("who") or "annotator")})
+            labels.append(
+                row | {"label": value, "rater": str(one.get("who") or "annotator")}
+            )
             continue
         lack = str(one.get("error") or "the annotation has neither score nor label")
         judge = str(one.get("judge") or f"phoenix {kind.lower()}")
@@ -90,15 +97,22 @@ def _of_table(given: Given) -> Found:
         made = next((record[name] for name in _OUTPUTS if record.get(name)), None)
         plain = {name: value for name, value in record.items() if name not in own}
         shown = {*_INPUTS, *_OUTPUTS, "id", "context.span_id", ""}
-        about = facts({name: value for name, value in plain.items() if name not in shown})
+        about = facts(
+            {name: value for name, value in plain.items() if name not in shown}
+        )
         about |= {
-            "item": str(record.get("id") or record.get("context.span_id") or f"row {count}"),
+            "item": str(
+                record.get("id") or record.get("context.span_id") or f"row {count}"
+            ),
             "text": text_of(made),
             "input": text_of(asked),
             "place": place,
         }
         for name in names:
-            score, details = _value(record.get(name + _SCORE)), _value(record.get(name + _DETAILS))
+            score, details = (
+                _value(record.get(name + _SCORE)),
+                _value(record.get(name + _DETAILS)),
+            )
             errors = details.get("exceptions") or ()
             told = {key: score.get(key) for key in ("score", "label", "kind")}
             yield about, {"name": name, "error": next(iter(errors), None)} | told
@@ -120,14 +134,19 @@ def _value(held: Any) -> Mapping[str, Any]:
 def _of_spans(given: Given) -> Found:
     for place, one in given:
         result = one.get("result") or {}
-        told = {key: result.get(key, one.get(f"result.{key}")) for key in ("score", "label")}
-        item = next((one[k] for k in ("span_id", "trace_id", "session_id") if one.get(k)), None)
+        told = {
+            key: result.get(key, one.get(f"result.{key}")) for key in ("score", "label")
+        }
+        item = next(
+            (one[k] for k in ("span_id", "trace_id", "session_id") if one.get(k)), None
+        )
         told |= {
             "name": one.get("name") or one.get("annotation_name"),
             "kind": one.get("annotator_kind"),
             "who": one.get("user_id") or one.get("identifier"),
             "score": cell(as_number(told["score"])),
-            "judge": (_value(one.get("metadata"))).get("judge"),  # of `undogmatic export`
+            # of `undogmatic export`
+            "judge": (_value(one.get("metadata"))).get("judge"),
             "error": result.get("explanation"),
         }
         yield {"item": str(item), "place": place}, told

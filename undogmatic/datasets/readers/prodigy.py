@@ -10,7 +10,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    text_of,
+)
 
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = {
@@ -34,11 +43,17 @@ def _claims(head: Head) -> bool:
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     left = Counter[str]()
-    asked = {str(one["label"]) for _, one in given if one.get("label") and not one.get("options")}
+    asked = {
+        str(one["label"])
+        for _, one in given
+        if one.get("label") and not one.get("options")
+    }
     for place, one in given:
         answer, meta = one.get("answer"), one.get("meta") or {}
         if answer == "ignore" or answer not in _ANSWERS:
-            left["ignored tasks" if answer == "ignore" else "tasks without an answer"] += 1
+            left[
+                "ignored tasks" if answer == "ignore" else "tasks without an answer"
+            ] += 1
             continue
         if one.get("spans") and not one.get("options") and not one.get("label"):
             left["tasks with marks on parts of a text"] += 1
@@ -52,9 +67,13 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
                 continue
         else:
             label = answer
-            criterion = str(one["label"]) if len(asked) > 1 and one.get("label") else None
+            criterion = (
+                str(one["label"]) if len(asked) > 1 and one.get("label") else None
+            )
         session = str(one.get("_annotator_id") or one.get("_session_id") or "annotator")
-        plain = {k: v for k, v in {**meta, **one}.items() if k not in _TASK and k[:1] != "_"}
+        plain = {
+            k: v for k, v in {**meta, **one}.items() if k not in _TASK and k[:1] != "_"
+        }
         yield facts({k: v for k, v in plain.items() if k != "id"}) | {
             "item": str(one.get("id") or meta.get("id") or one.get("_input_hash")),
             "text": text_of(one.get("text") or one.get("html")),
@@ -64,7 +83,8 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             "place": place,
         }
     problems += [
-        f"{source}: {n} {what} are no labels and were left out." for what, n in left.items()
+        f"{source}: {n} {what} are no labels and were left out."
+        for what, n in left.items()
     ]
 
 

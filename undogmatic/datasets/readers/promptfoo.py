@@ -70,15 +70,20 @@ def _way(value: Any) -> tuple[str, ...] | None:
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     results = [
-        (place, result, list(_components(result.get("gradingResult")))) for place, result in given
+        (place, result, list(_components(result.get("gradingResult"))))
+        for place, result in given
     ]
     parts = [part for _, _, each in results for part in each]
     # Pass and fail where scores say no more, or where a person said pass or fail: the score stands
     # on another scale.
-    as_words = all(part.get("score") in (0, 1, None) or _kind(part) == PERSON for part in parts)
+    as_words = all(
+        part.get("score") in (0, 1, None) or _kind(part) == PERSON for part in parts
+    )
     as_words |= any(_kind(part) == PERSON for part in parts)
     voices = dict.fromkeys(
-        _voice(result, part, each) for _, result, each in results for part in _graded(each)
+        _voice(result, part, each)
+        for _, result, each in results
+        for part in _graded(each)
     )
     groups: dict[str, str] = {}
     verdicts, labels = list[Row](), list[Row]()
@@ -90,7 +95,10 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             | ({"system": None} if own.kind else {})
             | own.row
         )
-        graded, person = _graded(each), next((part for part in each if _kind(part) == PERSON), None)
+        graded, person = (
+            _graded(each),
+            next((part for part in each if _kind(part) == PERSON), None),
+        )
         asking = [part for part in graded if _kind(part).startswith(ASKING)] or graded
         for part in graded:
             judge, criterion = _voice(result, part, each)
@@ -107,14 +115,27 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             verdicts.append(row | said)
         for judge, criterion in () if graded or own.kind else voices:
             why = str(result.get("error") or "not graded")
-            verdicts.append(row | {"judge": judge, "criterion": criterion, "reason": why})
+            verdicts.append(
+                row | {"judge": judge, "criterion": criterion, "reason": why}
+            )
         labels += [row | one for one in own.labels]
         if person is not None:
-            criterion = _voice(result, asking[0], each)[1] if len(asking) == 1 else WHOLE
-            labels.append(row | {"criterion": criterion, "label": _passes(person), "rater": PERSON})
+            criterion = (
+                _voice(result, asking[0], each)[1] if len(asking) == 1 else WHOLE
+            )
+            labels.append(
+                row
+                | {"criterion": criterion, "label": _passes(person), "rater": PERSON}
+            )
             if criterion == WHOLE:
-                whole = "pass" if graded and all(part.get("pass") for part in graded) else "fail"
-                verdicts.append(row | {"judge": "promptfoo", "criterion": WHOLE, "verdict": whole})
+                whole = (
+                    "pass"
+                    if graded and all(part.get("pass") for part in graded)
+                    else "fail"
+                )
+                verdicts.append(
+                    row | {"judge": "promptfoo", "criterion": WHOLE, "verdict": whole}
+                )
     yield from joined(verdicts, labels, source, problems)
 
 
@@ -122,13 +143,17 @@ def _results(path: Path, problems: list[str]) -> Given:
     """The results with their places."""
     head = log.head_of(path)
     if head is not None and head.has(*_LINE):
-        return [(f"{path}:{number}", result) for number, result in log.lines(path, problems)]
+        return [
+            (f"{path}:{number}", result) for number, result in log.lines(path, problems)
+        ]
     if head is not None and set(head.columns) >= _TABLE:
         return _cells(path, problems)
     deep = log.head_of(path, log.DEEP_BYTES)
     way = _way(None if deep is None else deep.value) or ("results", "results")
     found = log.entries(path, problems, *way)
-    return [(f"{path}#result {number}", result) for number, result in enumerate(found, 1)]
+    return [
+        (f"{path}#result {number}", result) for number, result in enumerate(found, 1)
+    ]
 
 
 def _cells(path: Path, problems: list[str]) -> Given:
@@ -145,16 +170,22 @@ def _cells(path: Path, problems: list[str]) -> Given:
     for number, row in enumerate(rows):
         if len(row.cells) != len(header):
             what = f"{len(row.cells)} cells under {len(header)} columns"
-            problems.append(log.Unread(f"{path}:{row.first}: {what}; the row was left out."))
+            problems.append(
+                log.Unread(f"{path}:{row.first}: {what}; the row was left out.")
+            )
             continue
         variables = dict(zip(header[: outputs[0]], row.cells, strict=False))
         variables.pop("Description", None)
         for prompt, (start, end) in enumerate(zip(outputs, ends, strict=True)):
-            told = dict(zip(header[start + 1 : end], row.cells[start + 1 : end], strict=True))
+            told = dict(
+                zip(header[start + 1 : end], row.cells[start + 1 : end], strict=True)
+            )
             found.append(
                 (
                     f"{path}:{row.first}",
-                    _of_cells(number, prompt, header[start], row.cells[start], variables, told),
+                    _of_cells(
+                        number, prompt, header[start], row.cells[start], variables, told
+                    ),
                 )
             )
     return found
@@ -175,7 +206,11 @@ def _of_cells(
         "pass": status == "PASS",
         "score": score,
         "reason": told.get("Grader Reason"),
-        "assertion": {"type": "llm-rubric", "metric": WHOLE, "provider": "promptfoo's grader"},
+        "assertion": {
+            "type": "llm-rubric",
+            "metric": WHOLE,
+            "provider": "promptfoo's grader",
+        },
     }
     failed = status not in ("PASS", "FAIL")
     return {
@@ -184,7 +219,9 @@ def _of_cells(
         "vars": variables,
         "provider": named[1] if named else column,
         "response": {"output": re.sub(r"^\[(PASS|FAIL|ERROR)\]\s*", "", output)},
-        "error": (told.get("Grader Reason") or "the request failed") if failed else None,
+        "error": (told.get("Grader Reason") or "the request failed")
+        if failed
+        else None,
         "gradingResult": None if failed else {"componentResults": [part]},
     }
 
@@ -199,7 +236,9 @@ def _about(number: int, result: Mapping[str, Any], groups: dict[str, str]) -> Ro
     variables = json.dumps(result.get("vars"), sort_keys=True, default=str)
     provider = result.get("provider")
     named = (
-        (provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else provider
+        (provider.get("label") or provider.get("id"))
+        if isinstance(provider, Mapping)
+        else provider
     )
     return facts(result.get("vars"), (result.get("testCase") or {}).get("metadata")) | {
         "item": f"test {test + 1}, prompt {prompt + 1}",
@@ -242,9 +281,9 @@ def _voice(
         f"{kind}: {str(assertion.get('value'))[:60]}" if alike else kind
     )
     grader = _grader(result, part)
-    return (grader or "promptfoo's grader") if _kind(part).startswith(ASKING) else kind, str(
-        criterion
-    )
+    return (grader or "promptfoo's grader") if _kind(part).startswith(
+        ASKING
+    ) else kind, str(criterion)
 
 
 def _grader(result: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    text_of,
+)
 from undogmatic.records.records import as_number
 
 JUDGE = "ragas"
@@ -38,9 +46,15 @@ _NAMES = (
 def _claims(head: Head) -> bool:
     first = log.first_of(head.value)
     names = set(head.columns or (first if isinstance(first, Mapping) else ()))
-    before = {"question", "answer"} <= names and ("contexts" in names or bool(names & _KNOWN))
+    before = {"question", "answer"} <= names and (
+        "contexts" in names or bool(names & _KNOWN)
+    )
     now = any(several <= names for several in _NAMES)
-    return (now or (before and bool(names & _KNOWN))) and not names & {"judge", "verdict", "score"}
+    return (now or (before and bool(names & _KNOWN))) and not names & {
+        "judge",
+        "verdict",
+        "score",
+    }
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -54,11 +68,15 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         for name in names
         if _is_metric([cell(as_number(row.get(name))) for _, row in given], name)
     ]
-    metrics = [name for name in numbers if name not in log.people_among(numbers, numbers)]
+    metrics = [
+        name for name in numbers if name not in log.people_among(numbers, numbers)
+    ]
     groups: dict[str, str] = {}
     for count, (place, row) in enumerate(given, 1):
         asked = text_of(row.get("user_input") or row.get("question")) or ""
-        about: Row = {name: cell(row.get(name)) for name in names if name not in metrics}
+        about: Row = {
+            name: cell(row.get(name)) for name in names if name not in metrics
+        }
         about |= {
             "item": str(row.get("id") or f"row {count}"),
             "group": groups.setdefault(asked, f"row {count}"),
@@ -67,13 +85,19 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             "text": text_of(row.get("response") or row.get("answer")),
             "input": asked,
             "context": text_of(
-                row.get("reference") or row.get("ground_truth") or row.get("ground_truths")
+                row.get("reference")
+                or row.get("ground_truth")
+                or row.get("ground_truths")
             ),
         }
         about |= {"place": place}
         for metric in metrics:
             value = cell(as_number(row.get(metric)))
-            said = {"reason": "the metric has no value"} if value is None else {"verdict": value}
+            said = (
+                {"reason": "the metric has no value"}
+                if value is None
+                else {"verdict": value}
+            )
             yield about | {"judge": JUDGE, "criterion": metric} | said
 
 

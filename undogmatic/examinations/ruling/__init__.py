@@ -154,7 +154,9 @@ def verdict(rules: Rules[Facts], facts: Facts) -> Ruling[Facts]:
     """The first rule that applies, and of the reasons against a claim all that do."""
     applying = (rule for rule in rules.rules if rule.when(facts))
     first = next(applying)  # the last rule always applies
-    others = tuple(rule.key for rule in applying if rule.against) if first.against else ()
+    others = (
+        tuple(rule.key for rule in applying if rule.against) if first.against else ()
+    )
     return Ruling(rules, first, facts, others)
 
 

@@ -93,7 +93,9 @@ class AbFacts:
         """Whether the difference is shown not to reach the margin, by a one-sided test."""
         claim = self.difference
         return (
-            claim is not None and claim.outcome != "beyond" and claim.inner[1] < self.margin.value
+            claim is not None
+            and claim.outcome != "beyond"
+            and claim.inner[1] < self.margin.value
         )
 
     @property
@@ -101,7 +103,9 @@ class AbFacts:
         """Whether test, share and balance do not all go with the mean difference."""
         main = known(self.main)
         share, balance = main.share.estimate, known(main.balance).estimate
-        return not (main.test.p_value < self.alpha and balance.low > 0 and share.value > 0.5)
+        return not (
+            main.test.p_value < self.alpha and balance.low > 0 and share.value > 0.5
+        )
 
     @property
     def by_hybrid(self) -> str | None:
@@ -175,7 +179,9 @@ def _missing(facts: AbFacts) -> Values:
 
 
 def _all_failed(facts: AbFacts) -> Values:
-    return {"conditions": [condition for condition, n in facts.judged.items() if n == 0]}
+    return {
+        "conditions": [condition for condition, n in facts.judged.items() if n == 0]
+    }
 
 
 def _too_few(facts: AbFacts) -> Values:
@@ -300,7 +306,12 @@ AB = Rules[AbFacts](
     (
         Rule("missing", "undecided", lambda f: f.otherwise is not None, _missing),
         Rule("all_failed", "undecided", lambda f: 0 in f.judged.values(), _all_failed),
-        Rule("no_pairs", "undecided", lambda f: f.n_pairs == 0, lambda f: {"failed": f.failed}),
+        Rule(
+            "no_pairs",
+            "undecided",
+            lambda f: f.n_pairs == 0,
+            lambda f: {"failed": f.failed},
+        ),
         Rule(
             "one_group",
             "undecided",
@@ -330,12 +341,28 @@ AB = Rules[AbFacts](
         Rule(
             "within",
             "refuted",
-            lambda f: f.short and f.margin.equivalence and known(f.difference).outcome == "within",
+            lambda f: (
+                f.short
+                and f.margin.equivalence
+                and known(f.difference).outcome == "within"
+            ),
             _within,
         ),
-        Rule("below", "refuted", lambda f: f.short and f.margin.equivalence, _size_margin),
-        Rule("no_margin", "undecided", lambda f: f.short and f.margin.value > 0, _size_margin),
-        Rule("open_zero", "undecided", lambda f: not f.beyond and f.margin.value == 0, _size),
+        Rule(
+            "below", "refuted", lambda f: f.short and f.margin.equivalence, _size_margin
+        ),
+        Rule(
+            "no_margin",
+            "undecided",
+            lambda f: f.short and f.margin.value > 0,
+            _size_margin,
+        ),
+        Rule(
+            "open_zero",
+            "undecided",
+            lambda f: not f.beyond and f.margin.value == 0,
+            _size,
+        ),
         Rule(
             "open",
             "undecided",
@@ -345,24 +372,49 @@ AB = Rules[AbFacts](
         Rule("open_endless", "undecided", lambda f: not f.beyond, _size_margin),
         # Such a difference, but not one that is shown to be the judge's reading: in this order of
         # weight.
-        _reason("surface_explains", "refuted", lambda f: f.surface == "surface_explains"),
         _reason(
-            "reads_citation", "refuted", lambda f: f.by_hybrid == "reads_citation", _over_inner
+            "surface_explains", "refuted", lambda f: f.surface == "surface_explains"
+        ),
+        _reason(
+            "reads_citation",
+            "refuted",
+            lambda f: f.by_hybrid == "reads_citation",
+            _over_inner,
         ),
         _reason("confounded", "refuted", lambda f: f.length == "confounded"),
         _reason(
-            "surface_as_good", "not_yet", lambda f: f.surface == "surface_as_good", _rival_share
+            "surface_as_good",
+            "not_yet",
+            lambda f: f.surface == "surface_as_good",
+            _rival_share,
         ),
         _reason(
-            "citation_first", "not_yet", lambda f: f.by_hybrid == "citation_first", _over_outer
+            "citation_first",
+            "not_yet",
+            lambda f: f.by_hybrid == "citation_first",
+            _over_outer,
         ),
         _reason("inseparable", "not_yet", lambda f: f.length == "inseparable"),
-        _reason("surface_open", "not_yet", lambda f: f.surface == "open", _surface_open),
+        _reason(
+            "surface_open", "not_yet", lambda f: f.surface == "open", _surface_open
+        ),
         _reason("no_texts", "not_yet", lambda f: f.surface == "no_texts"),
         _reason("length_open", "not_yet", lambda f: f.length == "open"),
-        _reason("hybrid_few", "not_yet", lambda f: f.by_hybrid == "hybrid_few", _hybrid_few),
-        _reason("hybrid_open", "not_yet", lambda f: f.by_hybrid == "hybrid_open", _over_outer),
-        _reason("hybrid_surface", "not_yet", lambda f: f.by_hybrid == "hybrid_surface", _hybrid),
+        _reason(
+            "hybrid_few", "not_yet", lambda f: f.by_hybrid == "hybrid_few", _hybrid_few
+        ),
+        _reason(
+            "hybrid_open",
+            "not_yet",
+            lambda f: f.by_hybrid == "hybrid_open",
+            _over_outer,
+        ),
+        _reason(
+            "hybrid_surface",
+            "not_yet",
+            lambda f: f.by_hybrid == "hybrid_surface",
+            _hybrid,
+        ),
         _reason("inconsistent", "not_yet", lambda f: f.inconsistent, _inconsistent),
         Rule("supported", "supported", always, _supported),
     ),

@@ -10,7 +10,15 @@ from typing import Any
 from undogmatic.examinations import kinds, people, surface
 from undogmatic.examinations.kinds import FEWEST, Agreement, label_of
 from undogmatic.examinations.people import COPIED, Copied
-from undogmatic.examinations.ruling import AT_ONCE, Rule, Rules, Values, always, known, nothing
+from undogmatic.examinations.ruling import (
+    AT_ONCE,
+    Rule,
+    Rules,
+    Values,
+    always,
+    known,
+    nothing,
+)
 from undogmatic.examinations.ruling.people import CeilingFacts
 from undogmatic.examinations.surface import SurfaceRival
 from undogmatic.records.checked import CheckOptions
@@ -101,7 +109,9 @@ class CheckFacts:
         return found.people.value < self.least or found.difference.high >= 0
 
     def _enough(self, estimate: Estimate, ceiling: CeilingFacts | None) -> bool:
-        return min(estimate.low, estimate.worst_low) > self.least or self._as_people(ceiling)
+        return min(estimate.low, estimate.worst_low) > self.least or self._as_people(
+            ceiling
+        )
 
     def _as_people(self, ceiling: CeilingFacts | None) -> bool:
         """How good missing verdicts would be is not known beside people's agreement, so there must
@@ -109,7 +119,11 @@ class CheckFacts:
         if ceiling is None or self.agreement.missing:
             return False
         found, margin = ceiling.found, ceiling.margin or 0.0
-        return found.people.low > 0 and found.judge.low > 0 and found.difference.low > -margin
+        return (
+            found.people.low > 0
+            and found.judge.low > 0
+            and found.difference.low > -margin
+        )
 
     @property
     def copied(self) -> Copied | None:
@@ -135,7 +149,9 @@ class CheckFacts:
     def may_be_turned(self) -> bool:
         """Whether it puts numbers in people's order from the other end, where nobody said which end
         is the good one."""
-        said = (read.key for read in self.own.table.read if read.subject == Subject.KIND)
+        said = (
+            read.key for read in self.own.table.read if read.subject == Subject.KIND
+        )
         guessed = any(key in ("table.numeric", "table.numeric_guess") for key in said)
         return guessed and known(self.estimate).high < -self.least
 
@@ -148,7 +164,11 @@ class CheckFacts:
     def of_all(self) -> Estimate | None:
         """The agreement with the interval that holds for all answers together; None for few, where
         each holds so."""
-        return kinds.agreement(self.own, self._strict).estimate if self.among > AT_ONCE else None
+        return (
+            kinds.agreement(self.own, self._strict).estimate
+            if self.among > AT_ONCE
+            else None
+        )
 
     @property
     def by_chance(self) -> bool:
@@ -160,8 +180,11 @@ class CheckFacts:
             return False
         ceiling = people.ceiling(self.own, self._strict)
         return (
-            not self._enough(self.of_all, ceiling if isinstance(ceiling, CeilingFacts) else None)
-            or surface.surface_rival(self.own, self._strict).outcome != self.rival.outcome
+            not self._enough(
+                self.of_all, ceiling if isinstance(ceiling, CeilingFacts) else None
+            )
+            or surface.surface_rival(self.own, self._strict).outcome
+            != self.rival.outcome
         )
 
     @property
@@ -169,7 +192,11 @@ class CheckFacts:
         """That earlier tries are paid for, where somebody said how many there are."""
         if self.options.tried == 1:
             return None
-        values = {"among": self.among, "level": self._strict.level, "all": self.options.level}
+        values = {
+            "among": self.among,
+            "level": self._strict.level,
+            "all": self.options.level,
+        }
         return Finding("check.tried", values)
 
     @property
@@ -245,8 +272,12 @@ def _believed(facts: CheckFacts) -> Values:
     enough = Finding("check.enough", {"least": facts.least, "default": facts.default})
     if facts.as_people:
         found = known(facts.ceiling).found
-        values = found.difference.values("difference") | {"level": found.difference.level}
-        enough = Finding("check.enough_as_people", values | {"people": found.people.value})
+        values = found.difference.values("difference") | {
+            "level": found.difference.level
+        }
+        enough = Finding(
+            "check.enough_as_people", values | {"people": found.people.value}
+        )
     return _agrees(facts) | {"enough": enough, "in_order": facts.in_order}
 
 
@@ -291,7 +322,9 @@ def _label(facts: CheckFacts) -> Values:
     return {"label": label_of(facts.own.table)}
 
 
-def _settle(what: str, says: Callable[[CheckFacts], Values]) -> Callable[[CheckFacts], Finding]:
+def _settle(
+    what: str, says: Callable[[CheckFacts], Values]
+) -> Callable[[CheckFacts], Finding]:
     """What would settle an answer: always the same sentence."""
     return lambda facts: Finding(f"check.settle_{what}", says(facts))
 
@@ -322,15 +355,24 @@ def _settle_few(facts: CheckFacts) -> Finding:
     """How many more labels an answer takes, and what the judge may decide alone; and whether on
     these items or on others."""
     more, groups = max(facts.few - facts.agreement.groups, 1), facts.agreement.groups
-    values = {"more": more, "n": facts.agreement.n, "groups": groups, "alone": [], **_label(facts)}
+    values = {
+        "more": more,
+        "n": facts.agreement.n,
+        "groups": groups,
+        "alone": [],
+        **_label(facts),
+    }
     values["who"] = [Finding("check.settle_first_who")] if facts.same_labels else []
     if facts.alone is not None and facts.alone.values.get("needed", 0) > facts.few:
         more = facts.alone.values["needed"] - facts.agreement.groups
         values["alone"] = [Finding("check.settle_few_alone", {"more": more})]
     if more <= facts.own.table.items["group"].nunique() - groups:
         return Finding("check.settle_few", values)
-    alike = facts.agreement.n - groups >= more  # there were labels enough, were they of other texts
-    return Finding("check.settle_few_alike" if alike else "check.settle_few_add", values)
+    # there were labels enough, were they of other texts
+    alike = facts.agreement.n - groups >= more
+    return Finding(
+        "check.settle_few_alike" if alike else "check.settle_few_add", values
+    )
 
 
 def _rare(facts: CheckFacts) -> Values:
@@ -363,7 +405,11 @@ def _settle_rare(facts: CheckFacts) -> Finding:
 def _settle_no_labels(facts: CheckFacts) -> Finding:
     """Labels; those that the file may have already in columns that nobody took for them."""
     table = facts.own.table
-    values = {"more": max(facts.few - facts.agreement.groups, 1), "unread": [], **_label(facts)}
+    values = {
+        "more": max(facts.few - facts.agreement.groups, 1),
+        "unread": [],
+        **_label(facts),
+    }
     for read in table.read:
         if read.subject == Subject.NOT_READ:
             humans = " ".join(
@@ -372,7 +418,9 @@ def _settle_no_labels(facts: CheckFacts) -> Finding:
             )
             files = [*table.sources] or ["FILE"]
             named = {"source": shlex.join([*files, *table.reading]), "humans": humans}
-            values["unread"] = [Finding("check.settle_unread", {**read.values, **named})]
+            values["unread"] = [
+                Finding("check.settle_unread", {**read.values, **named})
+            ]
     return Finding("check.settle_no_labels", values)
 
 
@@ -380,7 +428,11 @@ def _copied(way: Copied) -> Rule[CheckFacts]:
     """Refuse an answer from verdicts that may be the labels themselves, made in this way: the rule
     and its sentences are called like the way."""
     return Rule(
-        way, "not_yet", lambda facts: facts.copied == way, _judge_on, settle=_settle(way, _label)
+        way,
+        "not_yet",
+        lambda facts: facts.copied == way,
+        _judge_on,
+        settle=_settle(way, _label),
     )
 
 
@@ -388,7 +440,13 @@ CHECK = Rules[CheckFacts](
     "check.verdict_",
     (
         Rule("no_verdicts", "undecided", lambda f: not f.judged, _judge),
-        Rule("no_labels", "undecided", lambda f: not f.labelled, _judge, settle=_settle_no_labels),
+        Rule(
+            "no_labels",
+            "undecided",
+            lambda f: not f.labelled,
+            _judge,
+            settle=_settle_no_labels,
+        ),
         Rule(
             "nothing_common",
             "undecided",
@@ -403,7 +461,13 @@ CHECK = Rules[CheckFacts](
             lambda f: f.may_be_undone and f.estimate is None,
             _judge_on,
         ),
-        Rule("missing", "undecided", lambda f: f.may_be_undone, _missing, settle=_settle_missing),
+        Rule(
+            "missing",
+            "undecided",
+            lambda f: f.may_be_undone,
+            _missing,
+            settle=_settle_missing,
+        ),
         Rule("constant", "refuted", lambda f: f.agreement.constant, _judge_on),
         Rule(
             "one_class",
@@ -431,7 +495,11 @@ CHECK = Rules[CheckFacts](
         Rule(
             "labels",
             "undecided",
-            lambda f: known(f.estimate).high < f.least and f.weak_labels and not f.agrees_enough,
+            lambda f: (
+                known(f.estimate).high < f.least
+                and f.weak_labels
+                and not f.agrees_enough
+            ),
             _weak_labels,
             settle=_settle("labels", _label),
         ),
@@ -480,7 +548,10 @@ CHECK = Rules[CheckFacts](
             "surface",
             "not_yet",
             lambda f: f.rival.outcome == "as_good",
-            lambda f: _agrees(f) | {"number": f.rival.by_number, "better": int(f.rival.better)},
+            lambda f: (
+                _agrees(f)
+                | {"number": f.rival.by_number, "better": int(f.rival.better)}
+            ),
             settle=_settle_surface,
         ),
         Rule(
@@ -518,9 +589,19 @@ CHECK = Rules[CheckFacts](
             _agrees,
             settle=_settle("surface_open", _label),
         ),
-        Rule("order", "not_yet", lambda f: f.one_order, _agrees, settle=_settle("order", nothing)),
         Rule(
-            "planted", "not_yet", lambda f: f.planted, _agrees, settle=_settle("planted", nothing)
+            "order",
+            "not_yet",
+            lambda f: f.one_order,
+            _agrees,
+            settle=_settle("order", nothing),
+        ),
+        Rule(
+            "planted",
+            "not_yet",
+            lambda f: f.planted,
+            _agrees,
+            settle=_settle("planted", nothing),
         ),
         Rule(
             "texts_lack",

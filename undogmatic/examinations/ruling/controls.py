@@ -76,7 +76,12 @@ CONTROLS = Rules[ControlsFacts](
             lambda f: not f.compared,
             lambda f: {"conditions": f.absent},
         ),
-        Rule("reversed", "refuted", lambda f: f.reversed, lambda f: {"conditions": f.reversed}),
+        Rule(
+            "reversed",
+            "refuted",
+            lambda f: f.reversed,
+            lambda f: {"conditions": f.reversed},
+        ),
         Rule(
             "outside",
             "refuted",
@@ -90,7 +95,12 @@ CONTROLS = Rules[ControlsFacts](
             lambda f: f.needed,
             lambda f: _open_classes(f) | {"needed": _most_needed(f)},
         ),
-        Rule("missing", "undecided", lambda f: f.missing, lambda f: {"conditions": f.missing}),
+        Rule(
+            "missing",
+            "undecided",
+            lambda f: f.missing,
+            lambda f: {"conditions": f.missing},
+        ),
         *_SURFACE,
         Rule(
             "hold",
@@ -129,7 +139,12 @@ ADVERSARIAL = Rules[AdversarialFacts](
             lambda f: not f.total,
             lambda f: {"conditions": f.baseline},
         ),
-        Rule("succeeds", "refuted", lambda f: f.succeeds, lambda f: _attacks(f, f.succeeds)),
+        Rule(
+            "succeeds",
+            "refuted",
+            lambda f: f.succeeds,
+            lambda f: _attacks(f, f.succeeds),
+        ),
         Rule(
             "open_endless",
             "undecided",
@@ -142,7 +157,12 @@ ADVERSARIAL = Rules[AdversarialFacts](
             lambda f: f.open,
             lambda f: _attacks(f, f.open) | {"needed": f.needed},
         ),
-        Rule("missing", "undecided", lambda f: f.missing, lambda f: _attacks(f, f.missing)),
+        Rule(
+            "missing",
+            "undecided",
+            lambda f: f.missing,
+            lambda f: _attacks(f, f.missing),
+        ),
         *_SURFACE,
         Rule(
             "withstood",

@@ -41,7 +41,9 @@ CHOSEN = Rules[ChosenFacts](
             lambda f: f.chosen,
             lambda f: {"certain": f.certain, "labels": f.labels},
         ),
-        Rule("in_view", "not_yet", always, lambda f: {"seen": f.seen, "labels": f.labels}),
+        Rule(
+            "in_view", "not_yet", always, lambda f: {"seen": f.seen, "labels": f.labels}
+        ),
     ),
 )
 """In place of a verdict that supports a judge by labels of items that were chosen, not drawn, or
@@ -74,5 +76,7 @@ def _failures(facts: FailedFacts) -> Values:
     }
 
 
-FAILED = Rules[FailedFacts]("units.verdict_", (Rule("failed", "undecided", always, _failures),))
+FAILED = Rules[FailedFacts](
+    "units.verdict_", (Rule("failed", "undecided", always, _failures),)
+)
 """In place of every verdict of a run in which too many judgments failed."""

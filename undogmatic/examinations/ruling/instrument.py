@@ -102,7 +102,11 @@ def _ladder(facts: InstrumentFacts) -> Values:
 
 def _reversed(facts: InstrumentFacts) -> Values:
     rise = -known(facts.ladder).furthest.estimate
-    return {"most": known(facts.ladder).most, "rise": rise.value, "interval": rise.interval}
+    return {
+        "most": known(facts.ladder).most,
+        "rise": rise.value,
+        "interval": rise.interval,
+    }
 
 
 def _turned(facts: InstrumentFacts) -> bool:
@@ -180,7 +184,9 @@ INSTRUMENT = Rules[InstrumentFacts](
         ),
         Rule("no_ladder", "undecided", lambda f: f.ladder is None),
         Rule("other_defects", "undecided", _turned, _reversed),
-        Rule("unseen", "undecided", lambda f: known(f.ladder).smallest is None, _ladder),
+        Rule(
+            "unseen", "undecided", lambda f: known(f.ladder).smallest is None, _ladder
+        ),
         Rule(
             "no_margin",
             "undecided",
@@ -188,7 +194,12 @@ INSTRUMENT = Rules[InstrumentFacts](
             lambda f: {"margin": f.margin.value},
         ),
         Rule("no_cues", "undecided", lambda f: not (f.of("no_effect") or f.of("open"))),
-        Rule("open_endless", "undecided", lambda f: f.of("open") and _needed(f) is None, _open),
+        Rule(
+            "open_endless",
+            "undecided",
+            lambda f: f.of("open") and _needed(f) is None,
+            _open,
+        ),
         Rule(
             "open",
             "undecided",

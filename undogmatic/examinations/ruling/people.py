@@ -58,14 +58,19 @@ def _ceiling_margin(facts: CeilingFacts) -> Values:
 def _worse_within(facts: CeilingFacts) -> bool:
     """Whether the judge is shown to be worse, but by no more than the margin."""
     difference = facts.found.difference
-    return bool(facts.margin) and -known(facts.margin) < difference.low <= difference.high < 0
+    return (
+        bool(facts.margin)
+        and -known(facts.margin) < difference.low <= difference.high < 0
+    )
 
 
 def _as_good(facts: CeilingFacts) -> bool:
     """Whether the judge is shown to be at most the margin worse, and to agree at all."""
     difference = facts.found.difference
     return (
-        bool(facts.margin) and difference.low > -known(facts.margin) and facts.found.judge.low > 0
+        bool(facts.margin)
+        and difference.low > -known(facts.margin)
+        and facts.found.judge.low > 0
     )
 
 
@@ -181,7 +186,9 @@ class CopyFacts:
     @property
     def why(self) -> Finding:
         """The clause that says what the second sign is."""
-        return Finding(f"people.why_{self.sign}", {"steps": self.steps, "apart": self.apart})
+        return Finding(
+            f"people.why_{self.sign}", {"steps": self.steps, "apart": self.apart}
+        )
 
 
 def _two(facts: CopyFacts) -> Values:

@@ -86,7 +86,12 @@ REPEATS = Rules[RepeatsFacts](
             lambda f: not f.margin.equivalence,
             lambda f: {"margin": f.margin.value},
         ),
-        Rule("repeat_constant", "undecided", lambda f: f.constant, lambda f: {"n": f.least.n}),
+        Rule(
+            "repeat_constant",
+            "undecided",
+            lambda f: f.constant,
+            lambda f: {"n": f.least.n},
+        ),
         Rule(
             "varies",
             "refuted",
@@ -105,10 +110,16 @@ REPEATS = Rules[RepeatsFacts](
             "undecided",
             lambda f: f.open is not None,
             lambda f: (
-                _moved(f) | {"groups": known(f.worst).n_groups, "needed": known(f.open).n_needed}
+                _moved(f)
+                | {"groups": known(f.worst).n_groups, "needed": known(f.open).n_needed}
             ),
         ),
-        Rule("repeat_missing", "undecided", lambda f: not f.sure, lambda f: {"failed": f.n_failed}),
+        Rule(
+            "repeat_missing",
+            "undecided",
+            lambda f: not f.sure,
+            lambda f: {"failed": f.n_failed},
+        ),
         Rule("repeats", "supported", always, _moved),
     ),
 )
@@ -164,9 +175,24 @@ AGREEMENT = Rules[AgreementFacts](
             lambda f: known(f.tentative).outcome == f.reliable == "above",
             _alpha,
         ),
-        Rule("agree_roughly", "supported", lambda f: known(f.tentative).outcome == "above", _alpha),
-        Rule("disagree", "refuted", lambda f: known(f.tentative).outcome == "below", _alpha),
-        Rule("missing", "undecided", lambda f: known(f.tentative).outcome == "missing", _alpha),
+        Rule(
+            "agree_roughly",
+            "supported",
+            lambda f: known(f.tentative).outcome == "above",
+            _alpha,
+        ),
+        Rule(
+            "disagree",
+            "refuted",
+            lambda f: known(f.tentative).outcome == "below",
+            _alpha,
+        ),
+        Rule(
+            "missing",
+            "undecided",
+            lambda f: known(f.tentative).outcome == "missing",
+            _alpha,
+        ),
         Rule(
             "open",
             "undecided",

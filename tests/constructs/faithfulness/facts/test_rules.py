@@ -27,7 +27,9 @@ PAIRS: list[dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8")
 )
 FAITHFUL = [
-    (pair["reference"], said) for pair in PAIRS for said in (*pair["faithful"], pair["reference"])
+    (pair["reference"], said)
+    for pair in PAIRS
+    for said in (*pair["faithful"], pair["reference"])
 ]
 FAITHFUL += [
     (
@@ -51,7 +53,9 @@ FILLER = (
 def found(reference: str, summary: str) -> list[Accusation | None]:
     first, second = sentences(reference, 10), sentences(summary, 10)
     vectors = MiniLMEmbeddings().read([*first, *second])
-    return contradictions(first, second, vectors[: len(first)] @ vectors[len(first) :].T, 0.45)
+    return contradictions(
+        first, second, vectors[: len(first)] @ vectors[len(first) :].T, 0.45
+    )
 
 
 @pytest.mark.parametrize(("reference", "summary"), FAITHFUL)
@@ -62,7 +66,9 @@ def test_a_faithful_paraphrase_and_the_reference_itself_raise_no_alarm(
 
 
 @pytest.mark.parametrize(("n", "kind"), WRONG)
-def test_a_planted_error_is_found_and_named_and_filler_moves_nothing(n: int, kind: str) -> None:
+def test_a_planted_error_is_found_and_named_and_filler_moves_nothing(
+    n: int, kind: str
+) -> None:
     reference, summary = PAIRS[n]["reference"], PAIRS[n]["wrong"][kind]
     accused = found(reference, summary)
     assert kind in [each.kind for each in accused if each is not None]
@@ -82,26 +88,63 @@ TURNED = [
         "outcome",
     ),
     ("en", "The Court upheld the tax.", "The Court struck down the tax.", "outcome"),
-    ("en", "The judge overruled the objection.", "The judge sustained the objection.", "outcome"),
-    ("en", "The mill was held liable.", "The mill was absolved of all liability.", "outcome"),
-    ("en", "The court ordered the buyer to pay.", "The court ordered the seller to pay.", "party"),
+    (
+        "en",
+        "The judge overruled the objection.",
+        "The judge sustained the objection.",
+        "outcome",
+    ),
+    (
+        "en",
+        "The mill was held liable.",
+        "The mill was absolved of all liability.",
+        "outcome",
+    ),
+    (
+        "en",
+        "The court ordered the buyer to pay.",
+        "The court ordered the seller to pay.",
+        "party",
+    ),
     ("pt", "O tribunal decidiu por 5 a 4.", "O tribunal decidiu por 4 a 5.", "vote"),
     ("pt", "A Corte deu razão ao autor.", "A Corte decidiu contra o autor.", "party"),
-    ("pt", "A Corte proveu o recurso da ré.", "A Corte proveu o recurso da autora.", "party"),
+    (
+        "pt",
+        "A Corte proveu o recurso da ré.",
+        "A Corte proveu o recurso da autora.",
+        "party",
+    ),
     ("pt", "O STJ conheceu do recurso.", "O STJ não conheceu do recurso.", "outcome"),
     ("pt", "O júri condenou o réu.", "O júri absolveu o réu.", "outcome"),
-    ("pt", "O juiz declarou a nulidade do ato.", "O juiz declarou a validade do ato.", "outcome"),
+    (
+        "pt",
+        "O juiz declarou a nulidade do ato.",
+        "O juiz declarou a validade do ato.",
+        "outcome",
+    ),
 ]
 """Outcomes, sides and votes that are turned round, each by its kind."""
 NOT_TURNED = [
     ("The Court ruled for the plaintiff.", "The Court ruled against the defendant."),
-    ("The Court ruled for the plaintiff.", "The dissent would have ruled for the defendant."),
-    ("The Court ruled for the plaintiff.", "The district court had ruled for the defendant."),
+    (
+        "The Court ruled for the plaintiff.",
+        "The dissent would have ruled for the defendant.",
+    ),
+    (
+        "The Court ruled for the plaintiff.",
+        "The district court had ruled for the defendant.",
+    ),
     ("The Court struck down the tax.", "The city argued that the tax is lawful."),
     ("The Court affirmed the judgment.", "The Court struck down the statute."),
-    ("The Court of Appeals affirmed.", "The Court vacated the Court of Appeals' judgment."),
+    (
+        "The Court of Appeals affirmed.",
+        "The Court vacated the Court of Appeals' judgment.",
+    ),
     ("The mill is liable for the flood.", "The architect is not liable."),
-    ("The justices voted 5-4 to deny the transfer.", "The motion was defeated by a vote of 4-5."),
+    (
+        "The justices voted 5-4 to deny the transfer.",
+        "The motion was defeated by a vote of 4-5.",
+    ),
     (
         "O tribunal reformou a sentença e julgou procedente o pedido.",
         "A sentença havia julgado improcedente o pedido.",
@@ -110,8 +153,14 @@ NOT_TURNED = [
         "A lei é constitucional, exceto o art. 4º.",
         "O art. 4º da lei foi declarado inconstitucional.",
     ),
-    ("A ré foi condenada a indenizar a autora.", "O tribunal isentou a autora das custas."),
-    ("O recorrente teve o recurso provido.", "A maioria decidiu em favor do recorrente."),
+    (
+        "A ré foi condenada a indenizar a autora.",
+        "O tribunal isentou a autora das custas.",
+    ),
+    (
+        "O recorrente teve o recurso provido.",
+        "A maioria decidiu em favor do recorrente.",
+    ),
 ]
 """Both may be true: the other side of the same, a dissent, an earlier instance, an argument,
 another matter."""
@@ -145,14 +194,27 @@ def test_the_pairs_of_outcomes_are_many_balanced_and_divided() -> None:
     assert len(texts) == len(every) == len({pair.id for pair in every})
     for language in ("en", "pt"):
         for split in ("dev", "test"):
-            own = [pair for pair in every if (pair.language, pair.split) == (language, split)]
-            assert len(own) >= 80 and 0.5 <= sum(pair.wrong for pair in own) / len(own) < 0.55
+            own = [
+                pair
+                for pair in every
+                if (pair.language, pair.split) == (language, split)
+            ]
+            assert (
+                len(own) >= 80
+                and 0.5 <= sum(pair.wrong for pair in own) / len(own) < 0.55
+            )
 
 
-def test_pairs_of_development_are_told_apart_and_the_stored_table_is_of_these_pairs() -> None:
+def test_pairs_of_development_are_told_apart_and_the_stored_table_is_of_these_pairs() -> (
+    None
+):
     found = outcomes.told(outcomes.pairs("dev"))
-    missed = [each.pair.id for each in found if each.pair.wrong and not each.accusations]
-    alarms = [each.pair.id for each in found if not each.pair.wrong and each.accusations]
+    missed = [
+        each.pair.id for each in found if each.pair.wrong and not each.accusations
+    ]
+    alarms = [
+        each.pair.id for each in found if not each.pair.wrong and each.accusations
+    ]
     assert (missed, alarms) == (["pt-dev-wrong-party-6"], [])
     stored = pd.read_csv(outcomes.RESULTS)
     pd.testing.assert_frame_equal(
@@ -177,14 +239,21 @@ PT = (
 
 
 def kinds(summary: str, source: str, events: bool = True) -> set[str]:
-    return {one.kind for one in inventions(sentences(summary, 10), sentences(source, 10), events)}
+    return {
+        one.kind
+        for one in inventions(sentences(summary, 10), sentences(source, 10), events)
+    }
 
 
 @pytest.mark.parametrize(
     ("source", "summary", "kind"),
     [
         (EN, "The court also relied on Marsh v. Ostrander.", "citation"),
-        (EN, "The court also relied on 91 Harb. App. 300 (1994), which is similar.", "citation"),
+        (
+            EN,
+            "The court also relied on 91 Harb. App. 300 (1994), which is similar.",
+            "citation",
+        ),
         (EN, "The award rested on section 14-7 of the Harbor Code.", "citation"),
         (EN, "The claim arose under 42 U.S.C. § 1983 as well.", "citation"),
         (EN, "A guard called Peter Quill had seen it.", "name"),
@@ -204,7 +273,9 @@ def kinds(summary: str, source: str, events: bool = True) -> set[str]:
         (PT, "Bêbado, o motorista insultou a passageira e quebrou a janela.", "event"),
     ],
 )
-def test_what_no_source_has_is_found_and_named(source: str, summary: str, kind: str) -> None:
+def test_what_no_source_has_is_found_and_named(
+    source: str, summary: str, kind: str
+) -> None:
     assert kinds(summary, source) == {kind}
 
 
@@ -225,7 +296,10 @@ def test_what_no_source_has_is_found_and_named(source: str, summary: str, kind: 
                 " Garage lost."
             ),
         ),
-        (EN, "In Halvorsen v. Pier Street Garage, § 14-2 was applied. Outcome: Affirmed."),
+        (
+            EN,
+            "In Halvorsen v. Pier Street Garage, § 14-2 was applied. Outcome: Affirmed.",
+        ),
         (EN, "**Key Facts and Procedural History**\n\nThe van stood in the garage."),
         (
             PT,
@@ -254,7 +328,9 @@ def test_what_no_source_has_is_found_and_named(source: str, summary: str, kind: 
         ),
     ],
 )
-def test_what_a_source_has_in_another_form_is_no_invention(source: str, summary: str) -> None:
+def test_what_a_source_has_in_another_form_is_no_invention(
+    source: str, summary: str
+) -> None:
     assert kinds(summary, source) == set()
 
 
@@ -291,7 +367,9 @@ def test_events_are_only_looked_for_where_the_sources_say_everything_and_hedges_
         ("O banco pode cobrar a dívida, como lhe parece justo.", "pt", False),
     ],
 )
-def test_hedges_are_phrases_and_not_every_may(sentence: str, language: str, hedged: bool) -> None:
+def test_hedges_are_phrases_and_not_every_may(
+    sentence: str, language: str, hedged: bool
+) -> None:
     assert bool(phrases(sentence, language)) is hedged  # type: ignore[arg-type]
 
 
@@ -309,8 +387,12 @@ def test_hedges_are_phrases_and_not_every_may(sentence: str, language: str, hedg
         ("forty -\neight cooks", "en", 48),
     ],
 )
-def test_a_number_in_words_is_read_whole(words: str, language: Any, number: float) -> None:
-    assert [value.parts for value in values(f"Eram {words} ali.", language)] == [(float(number),)]
+def test_a_number_in_words_is_read_whole(
+    words: str, language: Any, number: float
+) -> None:
+    assert [value.parts for value in values(f"Eram {words} ali.", language)] == [
+        (float(number),)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +438,9 @@ def test_the_table_is_long_and_in_both_languages_and_short_sentences_are_left_ou
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[:30])
 def test_a_hard_place_is_divided_as_a_reader_would(case: str) -> None:
-    assert sentences(re.sub(r"\| ?", "", case)) == [_plain(part) for part in case.split("|")]
+    assert sentences(re.sub(r"\| ?", "", case)) == [
+        _plain(part) for part in case.split("|")
+    ]
 
 
 @given(st.text(max_size=200))

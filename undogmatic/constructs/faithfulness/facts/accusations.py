@@ -58,7 +58,8 @@ def is_sure(source: str, kind: str, least: float) -> bool:
     return bool((right + 1) / (every + 2) > least)
 
 
-NEARBY = 0.30  # similarity above which a sentence that says the right thing excuses another
+# similarity above which a sentence that says the right thing excuses another
+NEARBY = 0.30
 NEARLY_THE_SAME = (
     0.75  # similarity above which a differing value needs no words around it in common
 )
@@ -73,11 +74,13 @@ class Accusation(NamedTuple):
     """One thing that a sentence of the text says wrongly, or that no source has."""
 
     kind: (
-        str  # date, vote, number, outcome, negation or party; citation, name, number, date or event
+        # date, vote, number, outcome, negation or party; citation, name, number, date or event
+        str
     )
     place: int  # the sentence
     said: str  # what it says, in its words
-    expected: str = ""  # what the reference says, in its words, where that is another thing
+    # what the reference says, in its words, where that is another thing
+    expected: str = ""
 
 
 class TwoTexts(NamedTuple):
@@ -93,18 +96,27 @@ class TwoTexts(NamedTuple):
         """The text's sentences at least so similar to one of the reference, the most similar
         first."""
         cosines = self.similarity[sentence]
-        return [int(n) for n in np.argsort(-cosines, kind="stable") if cosines[n] >= least]
+        return [
+            int(n) for n in np.argsort(-cosines, kind="stable") if cosines[n] >= least
+        ]
 
-    def others(self, n: int, k: int, anywhere: bool, slack: float = 0.0) -> Iterator[str]:
+    def others(
+        self, n: int, k: int, anywhere: bool, slack: float = 0.0
+    ) -> Iterator[str]:
         """Sentences of the reference but `n`: those that sentence `k` of the text resembles as much
         as it, or all."""
         for m, sentence in enumerate(self.reference):
-            if m != n and (anywhere or self.similarity[m, k] >= self.similarity[n, k] - slack):
+            if m != n and (
+                anywhere or self.similarity[m, k] >= self.similarity[n, k] - slack
+            ):
                 yield sentence
 
 
 def contradictions(
-    reference: Sequence[str], text: Sequence[str], similarity: NDArray[np.float64], aligned: float
+    reference: Sequence[str],
+    text: Sequence[str],
+    similarity: NDArray[np.float64],
+    aligned: float,
 ) -> list[Accusation | None]:
     """For every sentence of the reference the first contradiction that a rule finds, or None.
 
@@ -115,9 +127,12 @@ def contradictions(
         aligned: Similarity from which two sentences are about the same; where none is, nothing is
             said.
     """
-    both = TwoTexts(reference, text, similarity, aligned, language_of(" ".join(reference)))
+    both = TwoTexts(
+        reference, text, similarity, aligned, language_of(" ".join(reference))
+    )
     return [
-        next((one for rule in RULES for one in rule(both, n)), None) for n in range(len(reference))
+        next((one for rule in RULES for one in rule(both, n)), None)
+        for n in range(len(reference))
     ]
 
 
@@ -143,7 +158,9 @@ def _votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
 
 
 def _turned_votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
-    for right in (each for each in values(both.reference[n], both.language) if counted(each)):
+    for right in (
+        each for each in values(both.reference[n], both.language) if counted(each)
+    ):
         for k in both.near(n, both.aligned):
             same = [
                 v
@@ -162,7 +179,11 @@ def _turned_votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
 def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
     """Values that the text nowhere near gives, while it gives another of the kind that the
     reference has not there."""
-    expected = [value for value in values(both.reference[n], both.language) if value.kind == kind]
+    expected = [
+        value
+        for value in values(both.reference[n], both.language)
+        if value.kind == kind
+    ]
     expected = [
         value for value in expected if counted(value)
     ] or expected  # "by a majority of 3 to 2" is 3 to 2
@@ -177,7 +198,8 @@ def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
         )
         # What is not comparable never agrees.
         if any(
-            agree(value, other) and (counted(other) or not counted(value)) for _, other in nearby
+            agree(value, other) and (counted(other) or not counted(value))
+            for _, other in nearby
         ):
             continue
         for k, other in nearby if kind == "vote" else near:
@@ -194,7 +216,9 @@ def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
                 continue
             gap = abs((value.parts[0] or 0) - (other.parts[0] or 0))
             rounded = kind == "number" and gap <= reading.room(other, both.text[k])
-            if not rounded and (kind == "vote" or _same_place(both, n, k, value, other)):
+            if not rounded and (
+                kind == "vote" or _same_place(both, n, k, value, other)
+            ):
                 yield Accusation(kind, k, other.said, value.said)
 
 
@@ -206,9 +230,14 @@ def _same_place(both: TwoTexts, n: int, k: int, value: Value, other: Value) -> b
     if both.similarity[n, k] >= NEARLY_THE_SAME:
         return True
     if value.kind == "date":
-        if not any(a is not None and a == b for a, b in zip(value.parts, other.parts, strict=True)):
+        if not any(
+            a is not None and a == b
+            for a, b in zip(value.parts, other.parts, strict=True)
+        ):
             return False  # of which nothing is right is the date of another event
-        mutual = both.similarity[n].argmax() == k and both.similarity[:, k].argmax() == n
+        mutual = (
+            both.similarity[n].argmax() == k and both.similarity[:, k].argmax() == n
+        )
         if mutual and both.similarity[n, k] >= QUITE_ALIKE:
             return True
     around = []
@@ -217,7 +246,9 @@ def _same_place(both: TwoTexts, n: int, k: int, value: Value, other: Value) -> b
             words(sentence[: each.start]),
             words(sentence[each.start + len(each.said) :]),
         )
-        around.append(set(content(" ".join([*before[-WINDOW:], *after[:WINDOW]]), both.language)))
+        around.append(
+            set(content(" ".join([*before[-WINDOW:], *after[:WINDOW]]), both.language))
+        )
     return bool((around[0] & around[1]) - value.units)
 
 
@@ -227,7 +258,9 @@ def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
     the same level, says just that.
     """
     here = outcomes(both.reference[n], both.language)
-    for right in (one for one in here if not any(alike(one, other, turned=True) for other in here)):
+    for right in (
+        one for one in here if not any(alike(one, other, turned=True) for other in here)
+    ):
         nearby = [
             (m, other)
             for m in both.near(n, NEARBY)
@@ -235,7 +268,9 @@ def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
         ]
         for k in both.near(n, both.aligned):
             there = outcomes(both.text[k], both.language)
-            wrong = next((other for other in there if alike(right, other, turned=True)), None)
+            wrong = next(
+                (other for other in there if alike(right, other, turned=True)), None
+            )
             if wrong is None or any(alike(right, other) for other in there):
                 continue
             said_right = any(
@@ -245,7 +280,9 @@ def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
                 if alike(right, other)
             )
             more = both.others(n, k, anywhere=right.level != wrong.level)
-            elsewhere = (each for sentence in more for each in outcomes(sentence, both.language))
+            elsewhere = (
+                each for sentence in more for each in outcomes(sentence, both.language)
+            )
             if not said_right and not any(alike(wrong, each) for each in elsewhere):
                 yield Accusation("outcome", k, wrong.said, right.said)
 
@@ -258,11 +295,16 @@ def _negations(both: TwoTexts, n: int) -> Iterator[Accusation]:
 
 
 def _roles(
-    both: TwoTexts, n: int, read: Callable[[str], Sequence[Role]], faces: Callable[[str, str], bool]
+    both: TwoTexts,
+    n: int,
+    read: Callable[[str], Sequence[Role]],
+    faces: Callable[[str, str], bool],
 ) -> Iterator[Accusation]:
     """Somebody with another role, which faces the one that the reference gives, and which it
     nowhere gives."""
-    in_text = [(k, role) for k, sentence in enumerate(both.text) for role in read(sentence)]
+    in_text = [
+        (k, role) for k, sentence in enumerate(both.text) for role in read(sentence)
+    ]
     for right in read(both.reference[n]):
         said = [(k, role) for k, role in in_text if role.who & right.who]
         known = {
@@ -277,14 +319,18 @@ def _roles(
                 for k, role in said
                 if faces(right.what, role.what) and role.what not in known
             )
-            yield from (Accusation("party", k, role.said, right.said) for k, role in others)
+            yield from (
+                Accusation("party", k, role.said, right.said) for k, role in others
+            )
 
 
 def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
     """The other side wins, or the same one loses; excused as an outcome is."""
     here = reading.winners(both.reference[n], both.language)
     for right in (
-        one for one in here if not any(_same_winner(one, other, turned=True) for other in here)
+        one
+        for one in here
+        if not any(_same_winner(one, other, turned=True) for other in here)
     ):
         nearby = [
             (m, other)
@@ -294,7 +340,8 @@ def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
         for k in both.near(n, both.aligned):
             there = reading.winners(both.text[k], both.language)
             wrong = next(
-                (other for other in there if _same_winner(right, other, turned=True)), None
+                (other for other in there if _same_winner(right, other, turned=True)),
+                None,
             )
             if wrong is None or any(_same_winner(right, other) for other in there):
                 continue
@@ -305,9 +352,13 @@ def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
             )
             more = both.others(n, k, anywhere=True)
             elsewhere = (
-                each for sentence in more for each in reading.winners(sentence, both.language)
+                each
+                for sentence in more
+                for each in reading.winners(sentence, both.language)
             )
-            if not said_right and not any(_same_winner(wrong, each) for each in elsewhere):
+            if not said_right and not any(
+                _same_winner(wrong, each) for each in elsewhere
+            ):
                 yield Accusation("party", k, wrong.said, right.said)
 
 
@@ -336,7 +387,10 @@ def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:
                 for other in same:
                     if right.who & {*other.what.split()[1:]} and other.who & {*whom}:
                         yield Accusation(
-                            "party", k, f"{other.said} {other.what}", f"{right.said} {right.what}"
+                            "party",
+                            k,
+                            f"{other.said} {other.what}",
+                            f"{right.said} {right.what}",
                         )
 
 
@@ -370,7 +424,10 @@ def phrases(sentence: str, language: Language) -> tuple[str, ...]:
 
 
 def hedges(
-    reference: Sequence[str], text: Sequence[str], similarity: NDArray[np.float64], aligned: float
+    reference: Sequence[str],
+    text: Sequence[str],
+    similarity: NDArray[np.float64],
+    aligned: float,
 ) -> list[Hedge]:
     """The statements of a text that are hedged there and not in the reference; the arguments are
     those of `contradictions`. What another sentence of the text says much better (EXCUSE) is not
@@ -387,21 +444,27 @@ def hedges(
             and similarity[n, place] >= aligned
             and not phrases(reference[n], original)
         ):
-            ends = bool(outcomes(sentence, language)) and bool(outcomes(reference[n], original))
+            ends = bool(outcomes(sentence, language)) and bool(
+                outcomes(reference[n], original)
+            )
             hedged.append(Hedge(place, n, doubts, ends))
     return hedged
 
 
 SMALL = (
-    20  # up to here a number without a currency or per cent may be counted by whoever summarises
+    # up to here a number without a currency or per cent may be counted by whoever summarises
+    20
 )
 BEGINNING = 5  # letters that two forms of a name share ("Brazil", "Brazilian")
 FEWEST, KNOWN = 5, 2
 """An event needs so many words that carry content, and so many of them from the sources: else it
 may be filler."""
 STRANGE = 0.5  # share of an event's words that no source has
-REACH = 20  # characters before a word that say whether any word would have a capital there
-_PARTY = rf"(?<!\w){NAME}(?:(?: (?:&|of|and|the|for|d[aeo]s?))? (?:{NAME}|[A-Z]\.)){{0,8}}"
+# characters before a word that say whether any word would have a capital there
+REACH = 20
+_PARTY = (
+    rf"(?<!\w){NAME}(?:(?: (?:&|of|and|the|for|d[aeo]s?))? (?:{NAME}|[A-Z]\.)){{0,8}}"
+)
 _CASE = re.compile(
     rf"(?P<one>{_PARTY}) (?:v|vs|versus)\.? (?P<other>{_PARTY})|(?:In re|Ex parte|Matter of)"
     rf" (?P<alone>{_PARTY})"
@@ -416,7 +479,8 @@ _REGISTER = re.compile(
 )
 _CUT = re.compile(r"(?<![\w.])\d{1,4} [A-Z][\w.]{0,10}\.$")
 _DEFINED = re.compile(
-    r"(?:^|\s)(?:the|an?|this|that|its|os?|as?|d[oa]s?|n[oa]s?|um|uma|ao)\s$", re.IGNORECASE
+    r"(?:^|\s)(?:the|an?|this|that|its|os?|as?|d[oa]s?|n[oa]s?|um|uma|ao)\s$",
+    re.IGNORECASE,
 )
 """Before a single word with a capital: a term ("the Employer") as likely as a name."""
 _NUMBER = r"(?:\d[\d./-]*|[ivxlc]+(?!\w))"
@@ -438,7 +502,9 @@ class Sources:
     def __init__(self, sentences: tuple[str, ...]) -> None:
         text = " ".join(sentences)
         self.language = language_of(text)
-        known = [value for sentence in sentences for value in values(sentence, self.language)]
+        known = [
+            value for sentence in sentences for value in values(sentence, self.language)
+        ]
         counts = (
             part
             for value in known
@@ -452,11 +518,17 @@ class Sources:
             *map(reading.digits, re.findall(r"\d+(?:[.,]\d+)*", text)),
         }
         self.dates = [value for value in known if value.kind == "date"]
-        self.citations = {one[:2] for sentence in sentences for one in citations(sentence)}
-        self.vocabulary, self.stems = {*words(plain(text))}, {*content(text, self.language)}
+        self.citations = {
+            one[:2] for sentence in sentences for one in citations(sentence)
+        }
+        self.vocabulary, self.stems = (
+            {*words(plain(text))},
+            {*content(text, self.language)},
+        )
         self.long = tuple(word for word in self.vocabulary if len(word) > BEGINNING)
         capitals = (
-            "".join(name[0] for name in re.findall(NAME, sentence)) for sentence in sentences
+            "".join(name[0] for name in re.findall(NAME, sentence))
+            for sentence in sentences
         )
         self.initials = plain(" ".join(capitals))  # by which an abbreviation is known
 
@@ -478,9 +550,12 @@ class Sources:
         """Whether a citation is in a source; of a case, whether the names of its parties are."""
         if one.label == "case":
             heads = [
-                [word for word in words(party) if len(word) > 2] for party in one.key.split(" v. ")
+                [word for word in words(party) if len(word) > 2]
+                for party in one.key.split(" v. ")
             ]
-            return all(not party or {party[0], party[-1]} & self.vocabulary for party in heads)
+            return all(
+                not party or {party[0], party[-1]} & self.vocabulary for party in heads
+            )
         return one[:2] in self.citations or (
             one.label == "docket" and one.key in {key for _, key in self.citations}
         )
@@ -499,7 +574,9 @@ class Sources:
 _sources = functools.lru_cache(maxsize=16)(Sources)
 
 
-def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[Accusation]:
+def inventions(
+    text: Sequence[str], given: Sequence[str], events: bool
+) -> list[Accusation]:
     """What stands in the text and in no source, in the text's order; both are sentences. With
     `events`, also events without a name or number, which takes sources that say everything."""
     known, language = (
@@ -522,7 +599,9 @@ def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[
         for value in read:
             if not known.tell(value, rest):
                 # A price takes along the one letter of the next word.
-                said = re.sub(r" \w$", "", rest[value.start : value.start + len(value.said)])
+                said = re.sub(
+                    r" \w$", "", rest[value.start : value.start + len(value.said)]
+                )
                 new.append(Accusation(value.kind, place, said))
         names = list(_names(rest, language))
         new += [
@@ -535,9 +614,9 @@ def inventions(text: Sequence[str], given: Sequence[str], events: bool) -> list[
         carrying = content(sentence, language)
         strange = [word for word in carrying if word not in known.stems]
         # An event has something of the case; half of it is new.
-        if len(carrying) >= max(FEWEST, KNOWN + len(strange)) and len(strange) >= STRANGE * len(
-            carrying
-        ):
+        if len(carrying) >= max(FEWEST, KNOWN + len(strange)) and len(
+            strange
+        ) >= STRANGE * len(carrying):
             past = compiled(lexicon("support")["past"][language])
             verbs = (word for word in words(plain(sentence)) if past.fullmatch(word))
             new += [
@@ -553,7 +632,11 @@ def _rejoined(sentences: Sequence[str]) -> list[tuple[int, str]]:
     both as one."""
     whole: list[tuple[int, str]] = []
     for place, sentence in enumerate(sentences):
-        if whole and _CUT.search(whole[-1][1]) and re.match(r"[A-Z][\w.]*\.? ?\d|\d|§", sentence):
+        if (
+            whole
+            and _CUT.search(whole[-1][1])
+            and re.match(r"[A-Z][\w.]*\.? ?\d|\d|§", sentence)
+        ):
             whole[-1] = (whole[-1][0], f"{whole[-1][1]} {sentence}")
         else:
             whole.append((place, sentence))
@@ -568,13 +651,20 @@ def citations(sentence: str) -> list[Citation]:
         every.append(Citation("case", " v. ".join(parties), *match.span()))
     for match in _REPORTER.finditer(sentence):
         if plain(match["series"]).strip(". ") not in reading.months():
-            every.append(Citation("reporter", f"{match['volume']} {match['page']}", *match.span()))
+            every.append(
+                Citation(
+                    "reporter", f"{match['volume']} {match['page']}", *match.span()
+                )
+            )
     every += [
-        Citation("docket", plain(match[0]), *match.span()) for match in _REGISTER.finditer(sentence)
+        Citation("docket", plain(match[0]), *match.span())
+        for match in _REGISTER.finditer(sentence)
     ]
     for label, form in _labels():
         for match in form.finditer(plain(sentence)):
-            end = match.start() + len(sentence[match.start() : match.end()].rstrip(" .,/-"))
+            end = match.start() + len(
+                sentence[match.start() : match.end()].rstrip(" .,/-")
+            )
             for number in re.findall(_NUMBER, match["numbers"]):
                 if number[0].isdigit() or label == "section":
                     key = number.replace(".", "").split("/")[0].rstrip("-")
@@ -606,20 +696,26 @@ def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]
     """The names in a sentence, each with those of its words that a source must have. A heading has
     none."""
     long = [word for word in re.findall(r"[^\W\d_]+", sentence) if len(word) > 3]
-    if sum(word[0].isupper() for word in long) > 0.7 * len(long) and not sentence.rstrip().endswith(
-        "."
-    ):
+    if sum(word[0].isupper() for word in long) > 0.7 * len(
+        long
+    ) and not sentence.rstrip().endswith("."):
         return
     generic = (names.split() for names in lexicon("support")["generic"].values())
     # words that may have a capital
     nobody = word_set("stop", language).union(reading.months(), *generic)
     for match in re.finditer(rf"{NAME}(?:(?: d[aeo]s?)? {NAME})*", sentence):
         parts, named = (
-            [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])],
+            [
+                (part[0], match.start() + part.start())
+                for part in re.finditer(NAME, match[0])
+            ],
             [],
         )
         for word, start in parts:
-            own, before = plain(word).removesuffix("'s"), sentence[max(0, start - REACH) : start]
+            own, before = (
+                plain(word).removesuffix("'s"),
+                sentence[max(0, start - REACH) : start],
+            )
             first = start <= REACH and re.search(r"[^\W\d_]", before) is None
             # where any word has a capital
             begins = first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before)

@@ -31,10 +31,12 @@ class Value(NamedTuple):
 
     kind: Literal["date", "vote", "number"]
     parts: tuple[float | None, ...]
-    units: frozenset[str]  # of a number, the stems of what is counted; of anything else empty
+    # of a number, the stems of what is counted; of anything else empty
+    units: frozenset[str]
     said: str  # as it stands in the sentence
     start: int  # where it stands
-    minority_first: bool = False  # of a vote, whether the smaller of two numbers is said first
+    # of a vote, whether the smaller of two numbers is said first
+    minority_first: bool = False
 
 
 def agree(one: Value, other: Value) -> bool:
@@ -44,7 +46,8 @@ def agree(one: Value, other: Value) -> bool:
         return False
     if counted(one) == counted(other):
         return all(
-            a is None or b is None or a == b for a, b in zip(one.parts, other.parts, strict=True)
+            a is None or b is None or a == b
+            for a, b in zip(one.parts, other.parts, strict=True)
         )
     numbers, words_alone = (one, other) if counted(one) else (other, one)
     return (numbers.parts[1] == 0) == (words_alone.parts == UNANIMOUS)
@@ -52,7 +55,9 @@ def agree(one: Value, other: Value) -> bool:
 
 def comparable(one: Value, other: Value) -> bool:
     """Whether both are of one kind, and numbers of the same things."""
-    return one.kind == other.kind and (one.kind != "number" or bool(one.units & other.units))
+    return one.kind == other.kind and (
+        one.kind != "number" or bool(one.units & other.units)
+    )
 
 
 def counted(value: Value) -> bool:
@@ -67,7 +72,9 @@ def room(value: Value, sentence: str) -> float:
         plain(sentence)[max(0, value.start - 30) : value.start],
         lexicon("support")["about"],
     )
-    rounded = re.search(rf"(?<!\w){about}$", f"{before} ") or re.search(f"{about}$", before)
+    rounded = re.search(rf"(?<!\w){about}$", f"{before} ") or re.search(
+        f"{about}$", before
+    )
     return ROUNDED * (value.parts[0] or 0) if rounded else 1e-9
 
 
@@ -92,7 +99,8 @@ _YEARS = re.compile(
 """From a year to another: no date, and no number."""
 _BETWEEN = r"\s+e\s+|\s+and\s+|\s*-\s*|\s+"
 _CUT = re.compile(
-    r"(?:ent[ao]s?|int[ae]|\w*esim[ao]|decim[ao]|cem|cento|mil|milh\w+|\w+ty|hundred|thousand|million)"
+    r"(?:ent[ao]s?|int[ae]|\w*esim[ao]|decim[ao]|cem|cento|mil|milh\w+|\w+ty"
+    r"|hundred|thousand|million)"
     r"(?:\s+(?:e|and)\s+|\s*-\s*|,?\s+)$"
 )
 """What stands before a number that is only the end of a longer one, of which another part was not
@@ -101,7 +109,14 @@ _LONGEST_CUT = 60
 """Letters in which such an end of a number is looked for: in front of every number of a long text
 it must be short."""
 _PERCENT = re.compile(r"%|(?:percent(?:age)?|por[ -]cento|per[ -]cent)\b")
-_COINS = {"dollar": "$", "dollars": "$", "reais": "r$", "real": "r$", "euros": "€", "pounds": "£"}
+_COINS = {
+    "dollar": "$",
+    "dollars": "$",
+    "reais": "r$",
+    "real": "r$",
+    "euros": "€",
+    "pounds": "£",
+}
 
 
 def _is_cut(text: str, place: int) -> bool:
@@ -112,7 +127,11 @@ def _is_cut(text: str, place: int) -> bool:
 @functools.cache
 def months() -> dict[str, int]:
     """The names of months in both languages, by number."""
-    return {name: number for number, names in enumerate(lexicon()["months"], 1) for name in names}
+    return {
+        name: number
+        for number, names in enumerate(lexicon()["months"], 1)
+        for name in names
+    }
 
 
 @functools.cache
@@ -123,13 +142,19 @@ def _patterns() -> dict[str, list[re.Pattern[str]]]:
         return "|".join(sorted(names, key=len, reverse=True))
 
     in_words = lexicon()["numbers"]["en"] | lexicon()["numbers"]["pt"]
-    month, ones, times = any_of(months()), any_of(in_words), any_of(lexicon()["multiples"])
+    month, ones, times = (
+        any_of(months()),
+        any_of(in_words),
+        any_of(lexicon()["multiples"]),
+    )
     votes = rf"(?:\d{{1,2}}|{any_of(name for name, number in in_words.items() if number <= 15)})"
     day, year = r"(?P<d>[0-3]?\d)(?:st|nd|rd|th|º|o)?", r"(?P<y>1[6-9]\d\d|20\d\d)"
     against = r"(?: a favor| favoraveis| in favor)?(?: to|,? against|,? e| a| contra| x|,? and)+"
     spelled = rf"(?:{ones}|mil)(?:(?:{_BETWEEN})(?:{ones}|{times}))*"
     written = (
-        rf"(?P<digits>\d+(?:[.,]\d+)*)(?P<times>(?: (?:{times}))*)(?P<ordinal>st|nd|rd|th|[ºª])?"
+        r"(?P<digits>\d+(?:[.,]\d+)*)"
+        rf"(?P<times>(?: (?:{times}))*)"
+        r"(?P<ordinal>st|nd|rd|th|[ºª])?"
     )
     dates = (
         r"(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})",
@@ -162,13 +187,16 @@ def _dates(text: str, language: Language) -> Iterator[Value]:
             month, day = parts.get("m"), parts.get("d")
             if "a" in parts:
                 month, day = (
-                    (parts["b"], parts["a"]) if language == "pt" else (parts["a"], parts["b"])
+                    (parts["b"], parts["a"])
+                    if language == "pt"
+                    else (parts["a"], parts["b"])
                 )
                 month, day = (day, month) if int(month) > 12 else (month, day)
             if day is None or 1 <= int(day) <= 31:
                 written = (parts.get("y"), month, day)
                 date = tuple(
-                    None if part is None else months().get(part) or int(part) for part in written
+                    None if part is None else months().get(part) or int(part)
+                    for part in written
                 )
                 yield Value("date", date, frozenset(), match[0], match.start())
                 text = blanked(text, *match.span())
@@ -185,23 +213,35 @@ def _votes(text: str, language: Language) -> Iterator[Value]:
     if re.search(lexicon()["vote_context"], text):
         for number, form in enumerate(_patterns()["vote"]):
             for match in form.finditer(text):
-                a, b = (int(v) if v.isdigit() else in_words[v] for v in (match["a"], match["b"]))
+                a, b = (
+                    int(v) if v.isdigit() else in_words[v]
+                    for v in (match["a"], match["b"])
+                )
                 introduced = _BEFORE_A_VOTE.search(text[: match.start()]) is not None
-                likely = number == 0 or (max(a, b) >= 2 and (a >= b or number == 1 or introduced))
+                likely = number == 0 or (
+                    max(a, b) >= 2 and (a >= b or number == 1 or introduced)
+                )
                 if 2 <= a + b <= MOST_VOTES and likely:
                     parts = (max(a, b), min(a, b))
-                    yield Value("vote", parts, frozenset(), match[0], match.start(), a < b)
+                    yield Value(
+                        "vote", parts, frozenset(), match[0], match.start(), a < b
+                    )
                     text = blanked(text, *match.span(), "#")
     for name, parts in (("unanimous", UNANIMOUS), ("divided", DIVIDED)):
         for match in pattern(name).finditer(text):
-            if word_set("negators", language).isdisjoint(words(text[: match.start()])[-3:]):
+            if word_set("negators", language).isdisjoint(
+                words(text[: match.start()])[-3:]
+            ):
                 yield Value("vote", parts, frozenset(), match[0], match.start())
             text = blanked(text, *match.span(), "#")
 
 
 def _numbers(text: str, language: Language) -> Iterator[Value]:
     idle = word_set("stop function", language)
-    names, ending = lexicon()["ordinals"][language], "" if language == "en" else "[oa]s?"
+    names, ending = (
+        lexicon()["ordinals"][language],
+        "" if language == "en" else "[oa]s?",
+    )
     several = compiled(f"(?:{'|'.join(names)}){ending}")
     for number, name in enumerate(names, 1):
         for match in re.finditer(rf"\b{name}{ending} (?P<unit>[a-z]+)", text):
@@ -223,12 +263,16 @@ def _numbers(text: str, language: Language) -> Iterator[Value]:
                 value *= lexicon()["multiples"][name]
         after = words(match["unit"])
         coin = match["money"] or ("%" if _PERCENT.match(match["unit"]) else None)
-        coin = coin or next((_COINS[word] for word in after[:3] if word in _COINS), None)
+        coin = coin or next(
+            (_COINS[word] for word in after[:3] if word in _COINS), None
+        )
         stems = (
-            stem(word, language) for word in takewhile(lambda word: word not in idle, after[:2])
+            stem(word, language)
+            for word in takewhile(lambda word: word not in idle, after[:2])
         )
         units = frozenset(
-            f"the n-th {unit}" if match["ordinal"] else unit for unit in ([coin] if coin else stems)
+            f"the n-th {unit}" if match["ordinal"] else unit
+            for unit in ([coin] if coin else stems)
         )
         if units:
             kept = 0 if match["money"] else len(units)
@@ -245,7 +289,9 @@ def digits(written: str) -> float:
     whole, mark, behind = written.rpartition(max(".,", key=written.rfind))
     kinds = {*written} & {*".,"}
     grouped = len(kinds) == 1 and (mark in whole or len(behind) == 3)
-    return float(re.sub("[.,]", "", whole) + ("." if kinds and not grouped else "") + behind)
+    return float(
+        re.sub("[.,]", "", whole) + ("." if kinds and not grouped else "") + behind
+    )
 
 
 def _spelled(written: str, language: Language) -> float | None:
@@ -276,9 +322,11 @@ class Outcome(NamedTuple):
 
     about: str  # judgment, guilt, motion, reasonable, ...
     stands: bool  # which way; a negation is taken into account
-    level: str  # the instance that decided: trial, appeal, top, or "" where it is not named
+    # the instance that decided: trial, appeal, top, or "" where it is not named
+    level: str
     said: str  # as it stands in the sentence
-    of: str = ""  # of what a judgment speaks: "laws" or "decisions", or "" where that is not said
+    # of what a judgment speaks: "laws" or "decisions", or "" where that is not said
+    of: str = ""
     earlier: bool = False  # whether it is told as past already then: "had denied"
     # where it needs one, words that tell of whom or what it is said
     near: frozenset[str] = frozenset()
@@ -311,8 +359,12 @@ def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
         of = _of(match[0], thing)
         near: list[str] = []
         if about == "liability" or about not in lexicon()["outcomes"]:
-            near = content(f"{clause} {_CLAUSES.split(text[match.end() :])[0]}", language)
-        told = Outcome(about, stands != denied, level, quote, of, _earlier(before), frozenset(near))
+            near = content(
+                f"{clause} {_CLAUSES.split(text[match.end() :])[0]}", language
+            )
+        told = Outcome(
+            about, stands != denied, level, quote, of, _earlier(before), frozenset(near)
+        )
         read.append(told)
     return tuple(dict.fromkeys(read))
 
@@ -349,7 +401,9 @@ def _reviewed() -> re.Pattern[str]:
     """Courts that do not act there, since it is their decision that stands or falls: "reversed the
     district court"."""
     verbs = "|".join(lexicon()["outcomes"]["judgment"].values())
-    return compiled(rf"(?:{verbs}) (?:[\w']+ ){{0,4}}(?:{'|'.join(lexicon()['levels'].values())})")
+    return compiled(
+        rf"(?:{verbs}) (?:[\w']+ ){{0,4}}(?:{'|'.join(lexicon()['levels'].values())})"
+    )
 
 
 def _of(verb: str, thing: str) -> str:
@@ -385,9 +439,12 @@ def _matches(text: str, ways: Mapping[str, str]) -> list[tuple[bool, re.Match[st
         for match in compiled(_whole(ways[way])).finditer(text)
     ]
     apart: list[tuple[bool, re.Match[str]]] = []
-    for stands, match in sorted(every, key=lambda each: (each[1].start(), -each[1].end())):
+    for stands, match in sorted(
+        every, key=lambda each: (each[1].start(), -each[1].end())
+    ):
         if not any(
-            match.start() < other.end() and other.start() < match.end() for _, other in apart
+            match.start() < other.end() and other.start() < match.end()
+            for _, other in apart
         ):
             apart.append((stands, match))
     return [each for each in apart if not _in_part(text, each[1])]
@@ -395,20 +452,27 @@ def _matches(text: str, ways: Mapping[str, str]) -> list[tuple[bool, re.Match[st
 
 def _in_part(text: str, match: re.Match[str]) -> bool:
     """Whether words close to a match say that it holds in part only."""
-    return _PARTLY.search(text[max(0, match.start() - 15) : match.end() + 15]) is not None
+    return (
+        _PARTLY.search(text[max(0, match.start() - 15) : match.end() + 15]) is not None
+    )
 
 
 def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
     """What patterns say of outcomes, before the words around them are looked at: about, stands, the
     match, said."""
-    for about, ways in lexicon()["outcomes"].items():  # judgments that stand or fall, guilt, claims
+    # judgments that stand or fall, guilt, claims
+    for about, ways in lexicon()["outcomes"].items():
         for stands, match in _matches(text, ways):
             # Of something other than a decision: "provided that", "seeking reversal", "the upheld
             # rules".
             before = (words(text[: match.start()]) or [""])[-1]
-            noun = match[0].endswith(("al", "ance", "ing")) or match[0].startswith("appeal")
+            noun = match[0].endswith(("al", "ance", "ing")) or match[0].startswith(
+                "appeal"
+            )
             elsewhere = (
-                match[0] == "provided" or before in _NOT_DECIDED or (before == "the" and not noun)
+                match[0] == "provided"
+                or before in _NOT_DECIDED
+                or (before == "the" and not noun)
             )
             if about != "judgment" or not elsewhere:
                 yield about, stands, match, match[0]
@@ -420,14 +484,21 @@ def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
         )
         for part in around if " appeal" not in around[0][:20] else ():
             clause = re.split(r"[;:.]", part)[0]
-            things = [name for name in ways["objects"] if re.search(rf"\b{name}s?\b", clause)]
-            yield from ((name, stands, match, f"{match[0]} ({name})") for name in things)
+            things = [
+                name for name in ways["objects"] if re.search(rf"\b{name}s?\b", clause)
+            ]
+            yield from (
+                (name, stands, match, f"{match[0]} ({name})") for name in things
+            )
             if things:
                 break
-    for good, bad in lexicon()["qualities"]:  # what something is said to be: lawful, void
+    # what something is said to be: lawful, void
+    for good, bad in lexicon()["qualities"]:
         for stands, source in ((True, good), (False, bad)):
             for match in compiled(source).finditer(text):
-                said = pattern("said").search(" ".join(words(text[: match.start()])[-NEAR:]))
+                said = pattern("said").search(
+                    " ".join(words(text[: match.start()])[-NEAR:])
+                )
                 if said is not None and not _in_part(text, match):
                     yield good, stands, match, match[0]
 
@@ -439,7 +510,9 @@ def _courts(text: str) -> list[str]:
     spans: list[tuple[int, int, str]] = []
     for level, source in lexicon()["levels"].items():
         for match in compiled(source).finditer(text):
-            if not any(start < match.end() and match.start() < end for start, end, _ in spans):
+            if not any(
+                start < match.end() and match.start() < end for start, end, _ in spans
+            ):
                 spans.append((*match.span(), "" if level == "any" else level))
     return [level for *_, level in sorted(spans)]
 
@@ -472,14 +545,20 @@ def turned(one: str, other: str, language: Language) -> list[str] | None:
     said.
     """
     both, negators = (one, other), word_set("negators", language)
-    if any(_ONLY.search(plain(sentence)) or _DOUBLE.search(plain(sentence)) for sentence in both):
+    if any(
+        _ONLY.search(plain(sentence)) or _DOUBLE.search(plain(sentence))
+        for sentence in both
+    ):
         return None
     first, second = (set(content(sentence, language)) for sentence in both)
     shared = first & second
     if len(shared) < max(2, OVERLAP * min(len(first), len(second))):
         return None
     read = [words(plain(sentence)) for sentence in both]
-    places = [[n for n, w in enumerate(own) if w in negators or _LESS.fullmatch(w)] for own in read]
+    places = [
+        [n for n, w in enumerate(own) if w in negators or _LESS.fullmatch(w)]
+        for own in read
+    ]
     if sorted(map(len, places)) != [0, 1]:
         return None
     denying, carrying = (read[0], first) if places[0] else (read[1], second)
@@ -487,12 +566,16 @@ def turned(one: str, other: str, language: Language) -> list[str] | None:
     # Denied is the next content word; of "warrantless" it is what stands before the ending.
     word, *near = denying[place : place + 1 + NEAR]
     near = near if word in negators else [word.removesuffix("less")]
-    denied = next((stem(each, language) for each in near if stem(each, language) in carrying), "")
+    denied = next(
+        (stem(each, language) for each in near if stem(each, language) in carrying), ""
+    )
     if denied not in shared:
         return None
     quotes = []
     for parts in (sentence.split() for sentence in both):
-        stems = [[stem(word, language) for word in words(plain(part))] for part in parts]
+        stems = [
+            [stem(word, language) for word in words(plain(part))] for part in parts
+        ]
         end = next((n for n, inside in enumerate(stems, 1) if denied in inside), 1)
         quotes.append(" ".join(parts[max(0, end - 4) : end]).strip(" .,;"))
     return quotes
@@ -544,12 +627,24 @@ def judges(sentence: str) -> tuple[Role, ...]:
     """Which judge wrote, dissented or concurred, by last names."""
     roles, waiting, titles = list[Role](), list[str](), lexicon()["titles"]
     for clause in re.split(
-        rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;", sentence
+        rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;",
+        sentence,
     ):
-        lists = re.findall(rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause)
-        names = (name for several in lists for name in re.split(r",? and |, | e ", several) if name)
+        lists = re.findall(
+            rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause
+        )
+        names = (
+            name
+            for several in lists
+            for name in re.split(r",? and |, | e ", several)
+            if name
+        )
         named, text = [plain(name.split()[-1]) for name in names], plain(clause)
-        deeds = [name for name in ("dissents", "concurs", "writes") if pattern(name).search(text)]
+        deeds = [
+            name
+            for name in ("dissents", "concurs", "writes")
+            if pattern(name).search(text)
+        ]
         if re.search(r"\bjoined\b|\bin which\b", text) and deeds:
             named = named[:1]  # who joined did not write
         waiting += named
@@ -557,7 +652,9 @@ def judges(sentence: str) -> tuple[Role, ...]:
             # wrote a dissent
             done = deeds[:-1] if deeds[-1] == "writes" and len(deeds) > 1 else deeds
             roles += [
-                Role(frozenset({name}), deed, clause.strip()) for name in waiting for deed in done
+                Role(frozenset({name}), deed, clause.strip())
+                for name in waiting
+                for deed in done
             ]
             waiting = []
     return tuple(roles)
@@ -572,7 +669,11 @@ def winners(sentence: str, language: Language) -> tuple[Role, ...]:
         for match in form.finditer(text):
             named = "whom" in form.groupindex
             start = match.start("whom") if named else match.end()
-            behind = sentence[start : match.end("whom")] if named else sentence[start:][:BEHIND]
+            behind = (
+                sentence[start : match.end("whom")]
+                if named
+                else sentence[start:][:BEHIND]
+            )
             phrase = _PHRASE_ENDS.split(behind)[0]
             if (
                 undecided(text, match.end())
@@ -581,7 +682,9 @@ def winners(sentence: str, language: Language) -> tuple[Role, ...]:
             ):
                 continue
             who = frozenset(
-                word for word in words(plain(phrase)) if word not in known and len(word) > 2
+                word
+                for word in words(plain(phrase))
+                if word not in known and len(word) > 2
             )
             level = "".join(_actor(sentence, match.start())[:1])
             said = match[0] if named else sentence[match.start() : match.end()] + phrase
@@ -622,7 +725,10 @@ def _denied(text: str, match: re.Match[str], language: Language) -> bool:
 def named_sides(sentence: str) -> tuple[Role, ...]:
     """Names that a sentence puts on a side: "the plaintiff, Ana Reis", "Ana Reis, the plaintiff",
     "autora Ana Reis"."""
-    roles, before = [], rf"({_NAMES}),? (?:\(|the |a |o |as |was the |is the |era [ao] )+$"
+    roles, before = (
+        [],
+        rf"({_NAMES}),? (?:\(|the |a |o |as |was the |is the |era [ao] )+$",
+    )
     for each, side in _sides():
         for match in each.finditer(plain(sentence)):
             after = re.match(rf",? (?:the |a |o )?({_NAMES})", sentence[match.end() :])
@@ -648,9 +754,16 @@ def deeds(sentence: str, language: Language) -> tuple[Role, ...]:
             before, after = sentence[: match.start()], sentence[match.end() :]
             first = _parties(re.split(r"[;.]| that | que ", before)[-1])[-1:]
             second = _parties(re.split(r"[;.,]", after)[0][:BEHIND])[:1]
-            passive = re.search(r"\b(?:was|were|been|foi|foram)\s+(?:\w+\s+)?$", plain(before))
+            passive = re.search(
+                r"\b(?:was|were|been|foi|foram)\s+(?:\w+\s+)?$", plain(before)
+            )
             agent = re.match(r"\s*(?:\w+\s+){0,3}?(?:by|pel[oa]|por)\b", plain(after))
-            if not first or not second or first[0] & second[0] or (passive and not agent):
+            if (
+                not first
+                or not second
+                or first[0] & second[0]
+                or (passive and not agent)
+            ):
                 continue
             first, second = (second, first) if passive else (first, second)
             whom, who = (" ".join(sorted(each[0])) for each in (second, first))
@@ -661,7 +774,8 @@ def deeds(sentence: str, language: Language) -> tuple[Role, ...]:
 def _parties(text: str) -> list[frozenset[str]]:
     """The names, and the words for sides, in the order in which a text has them."""
     places = [
-        (match.start(), frozenset(words(plain(match[0])))) for match in re.finditer(_NAMES, text)
+        (match.start(), frozenset(words(plain(match[0]))))
+        for match in re.finditer(_NAMES, text)
     ]
     places += [
         (match.start(), frozenset({side}))

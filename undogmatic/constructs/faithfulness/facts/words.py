@@ -29,7 +29,9 @@ _PIECE_OF_A_NAME = re.compile(r"(?:Ltda|Cia|S\.A|S/A|Inc|Corp|Co|Ltd)\.$")
 _WORD = re.compile(r"(?:^|[\s(\[\"“'«])([^\W\d_]+|§)[ºª°]?\.$")
 _NUMBER = re.compile(r"(?:\d|[IVXLC]+\b|únic)")
 _LIST_MARK = re.compile(r"(?m)^[ \t]*(?:#{1,6}[ \t]+|[-*•–][ \t]+|>[ \t]*)")
-_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)")
+_EMPHASIS = re.compile(
+    r"\*\*|__|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)"
+)
 _LONE_MARK = re.compile(r"^\(?(?:\d{1,3}|[a-z]|[IVX]{1,5})[.)]$")
 
 
@@ -66,7 +68,9 @@ def _belongs(before: str, piece: str) -> bool:
     first = piece.lstrip("\"“'«([")[:1]
     if first.islower() and not before.endswith(("?", "!", ":")):
         return not re.match(r"\(?[a-z]\)\s", piece)
-    if _PIECE_OF_A_NAME.search(before) and _PIECE_OF_A_NAME.search(piece.split(" ", maxsplit=1)[0]):
+    if _PIECE_OF_A_NAME.search(before) and _PIECE_OF_A_NAME.search(
+        piece.split(" ", maxsplit=1)[0]
+    ):
         return True
     word = ending[1].lower() if (ending := _WORD.search(before)) is not None else ""
     return word in _BEFORE_ANYTHING or (
@@ -83,7 +87,9 @@ def lexicon(name: str = "words") -> dict[str, Any]:
 @functools.cache
 def word_set(names: str, language: str) -> frozenset[str]:
     """The words of one or several lists of the lexicon in one language."""
-    return frozenset(word for name in names.split() for word in lexicon()[name][language].split())
+    return frozenset(
+        word for name in names.split() for word in lexicon()[name][language].split()
+    )
 
 
 @functools.cache
@@ -125,7 +131,8 @@ def language_of(text: str) -> Language:
     """English or Portuguese, by the function words (English where neither has more)."""
     in_text = words(plain(text))
     english, portuguese = (
-        sum(word in word_set("function", name) for word in in_text) for name in ("en", "pt")
+        sum(word in word_set("function", name) for word in in_text)
+        for name in ("en", "pt")
     )
     return "pt" if portuguese > english else "en"
 
@@ -147,5 +154,7 @@ def stem(word: str, language: Language) -> str:
     import snowballstemmer
 
     return str(
-        snowballstemmer.stemmer({"en": "english", "pt": "portuguese"}[language]).stemWord(word)
+        snowballstemmer.stemmer(
+            {"en": "english", "pt": "portuguese"}[language]
+        ).stemWord(word)
     )

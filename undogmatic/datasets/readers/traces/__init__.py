@@ -77,7 +77,11 @@ def read_traces(path: Path, faults: Faults | None = None) -> Iterator[Trace]:
 
 def page() -> str:
     """The table of the readers in the documentation, in Markdown."""
-    lines = ["| tool | file | a verdict is | a label is | how the files of its tests were made |"]
+    lines = [
+        "| tool | file | a verdict is | a label is | how the files of its tests were made |"
+    ]
     lines.append("|---|---|---|---|---|")
-    told = sorted((reader.about for reader in every()), key=lambda about: about.tool.lower())
+    told = sorted(
+        (reader.about for reader in every()), key=lambda about: about.tool.lower()
+    )
     return "\n".join([*lines, *(f"| {' | '.join(about)} |" for about in told)])

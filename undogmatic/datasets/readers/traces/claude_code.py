@@ -25,7 +25,16 @@ from undogmatic.datasets.readers.traces.script import (
 )
 from undogmatic.records.trace import Trace
 
-KEPT = ("type", "message", "uuid", "parentUuid", "timestamp", "isMeta", "sessionId", "gitBranch")
+KEPT = (
+    "type",
+    "message",
+    "uuid",
+    "parentUuid",
+    "timestamp",
+    "isMeta",
+    "sessionId",
+    "gitBranch",
+)
 OURS = ("isSidechain", "parentUuid", "sessionId", "leafUuid", "uuid")
 
 
@@ -65,7 +74,9 @@ def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]
         yield run, {key: line[key] for key in KEPT if key in line}
 
 
-def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) -> Trace | None:
+def _trace(
+    run: str, records: list[dict[str, Any]], faults: Faults, place: str
+) -> Trace | None:
     script, seen, counted = Script(run), set[str](), set[str]()
     known = {str(line["uuid"]) for line in records if line.get("uuid")}
     asked: dict[str, float] = {}
@@ -86,7 +97,11 @@ def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) 
                 draft.kind, draft.name = "other", "meta"
             if draft.kind == "tool_call" and draft.call and moment is not None:
                 asked[draft.call] = moment
-            if draft.kind == "tool_result" and moment is not None and draft.call in asked:
+            if (
+                draft.kind == "tool_result"
+                and moment is not None
+                and draft.call in asked
+            ):
                 draft.seconds = moment - asked[draft.call]
         reply = str(message.get("id") or "")
         usage = message.get("usage")
@@ -95,13 +110,17 @@ def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) 
             counted |= {reply} if reply else set()
         model = message.get("model") or model
         script.say(drafts)
-    names = {draft.call: draft.name for draft in script.drafts if draft.kind == "tool_call"}
+    names = {
+        draft.call: draft.name for draft in script.drafts if draft.kind == "tool_call"
+    }
     for draft in script.drafts:
         if draft.kind == "tool_result" and draft.name is None:
             draft.name = names.get(draft.call)
     metadata = {"model": name_of(model)} if model else {}
     session, _, agent = run.partition("/")
-    return script.trace(faults, place, metadata=metadata | ({"group": session} if agent else {}))
+    return script.trace(
+        faults, place, metadata=metadata | ({"group": session} if agent else {})
+    )
 
 
 READER = TraceReader(

@@ -55,7 +55,9 @@ def _plain(path: Path, log: dict[str, Any], faults: Faults) -> Iterator[dict[str
             faults.add("no_object", f"{path}, byte {piece.place:,}", loses=True)
 
 
-def _packed(path: Path, log: dict[str, Any], faults: Faults) -> Iterator[dict[str, Any]]:
+def _packed(
+    path: Path, log: dict[str, Any], faults: Faults
+) -> Iterator[dict[str, Any]]:
     """The samples of an `.eval` file, whose header is read before them wherever it stands."""
     with opened(path) as file:
         members, is_whole = verdicts.members_of(file, path)
@@ -64,9 +66,13 @@ def _packed(path: Path, log: dict[str, Any], faults: Faults) -> Iterator[dict[st
             if member.name not in HEADERS and not member.name.startswith("samples/"):
                 continue
             try:
-                value = json_value(decoded(verdicts.unpack(file, member)), infinite=True)
+                value = json_value(
+                    decoded(verdicts.unpack(file, member)), infinite=True
+                )
             except (Unreadable, ValueError, zlib.error, OSError):
-                faults.add("unreadable", f"{path}#{member.name}", loses=member.name[0] == "s")
+                faults.add(
+                    "unreadable", f"{path}#{member.name}", loses=member.name[0] == "s"
+                )
                 continue
             if not isinstance(value, dict):
                 faults.add("no_object", f"{path}#{member.name}", loses=True)
@@ -91,14 +97,20 @@ def _trace(
     for message in sample.get("messages") or ():
         if not isinstance(message, Mapping):
             continue
-        drafts = drafts_of({key: _whole(value, attached) for key, value in message.items()})
-        seconds, tokens, moment = measured.get(str(message.get("id")), (None, None, None))
+        drafts = drafts_of(
+            {key: _whole(value, attached) for key, value in message.items()}
+        )
+        seconds, tokens, moment = measured.get(
+            str(message.get("id")), (None, None, None)
+        )
         for number, draft in enumerate(drafts):
             draft.time = moment
             if draft.kind == "assistant" and number == 0:
                 draft.seconds, draft.tokens = seconds, tokens
             if draft.kind == "tool_result" and draft.call is not None:
-                draft.seconds, _, draft.time = measured.get(draft.call, (None, None, moment))
+                draft.seconds, _, draft.time = measured.get(
+                    draft.call, (None, None, moment)
+                )
         script.say(drafts)
     error = sample.get("error")
     if isinstance(error, Mapping):
@@ -137,19 +149,26 @@ def _measured(events: Any) -> dict[str, Measured]:
     by its id, where the log keeps its events."""
     found: dict[str, Measured] = {}
     for event in events if isinstance(events, list) else ():
-        if not isinstance(event, Mapping) or event.get("event") not in ("tool", "model"):
+        if not isinstance(event, Mapping) or event.get("event") not in (
+            "tool",
+            "model",
+        ):
             continue
         began, seconds = time_of(event.get("timestamp")), event.get("working_time")
         if not isinstance(seconds, int | float):
             ended = time_of(event.get("completed"))
-            seconds = None if began is None or ended is None else max(0.0, ended - began)
+            seconds = (
+                None if began is None or ended is None else max(0.0, ended - began)
+            )
         if event["event"] == "tool":
             found[str(event.get("id"))] = seconds, None, began
             continue
         output = event.get("output")
         output = output if isinstance(output, Mapping) else {}
         usage, choices = output.get("usage"), output.get("choices")
-        tokens = count_of(usage.get("output_tokens")) if isinstance(usage, Mapping) else None
+        tokens = (
+            count_of(usage.get("output_tokens")) if isinstance(usage, Mapping) else None
+        )
         for choice in choices if isinstance(choices, list) else ():
             message = choice.get("message") if isinstance(choice, Mapping) else None
             if isinstance(message, Mapping) and message.get("id"):
@@ -158,7 +177,10 @@ def _measured(events: Any) -> dict[str, Measured]:
 
 
 def _said(
-    sample: Mapping[str, Any], log: Mapping[str, Any], about: Mapping[str, Any], place: str
+    sample: Mapping[str, Any],
+    log: Mapping[str, Any],
+    about: Mapping[str, Any],
+    place: str,
 ) -> Iterator[Said]:
     """The scores of a sample; that of a scorer which did not score it is missing."""
     scorer = verdicts.only_scorer(log)
@@ -172,7 +194,12 @@ def _said(
             continue
         yield Said(judge, one.get("verdict"), criterion, reason=why)
         if "label" in one:
-            yield Said(str(one.get("rater") or "annotator"), one["label"], criterion, person=True)
+            yield Said(
+                str(one.get("rater") or "annotator"),
+                one["label"],
+                criterion,
+                person=True,
+            )
     error = sample.get("error")
     why = error.get("message") if isinstance(error, Mapping) else None
     for judge, criterion in _planned(log):

@@ -44,7 +44,9 @@ def _claims(head: Head) -> bool:
         return False
     names = {snake(name) for name in first}
     if isinstance(first.get("observations"), list) and "id" in names:
-        return not first["observations"] or isinstance(first["observations"][0], Mapping)
+        return not first["observations"] or isinstance(
+            first["observations"][0], Mapping
+        )
     return {"trace_id", "type", "start_time", "id"} <= names and "run_type" not in names
 
 
@@ -58,7 +60,9 @@ def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
         yield from made(partial(_trace, run, records, faults, place), faults, place)
 
 
-def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) -> Trace | None:
+def _trace(
+    run: str, records: list[dict[str, Any]], faults: Faults, place: str
+) -> Trace | None:
     whole: dict[str, Any] = {}
     spans, said = list[Span](), list[Said]()
     for record in records:
@@ -69,7 +73,9 @@ def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) 
         elif record.get("type") not in SKIPPED:
             spans.append(_span(record))
             whole.setdefault("session_id", record.get("session_id"))
-    metadata = {"group": name_of(whole["session_id"])} if whole.get("session_id") else {}
+    metadata = (
+        {"group": name_of(whole["session_id"])} if whole.get("session_id") else {}
+    )
     if whole.get("name"):
         metadata["agent"] = name_of(whole["name"])
     return trace_of(run, [_root(run, whole, said), *spans], faults, place, metadata)
@@ -136,11 +142,17 @@ def _span(record: Mapping[str, Any]) -> Span:
     )
     if span.kind == "tool":
         span.arguments = text_or_none(given)
-        span.result = text_or_none(came if came is not None else record.get("status_message"))
+        span.result = text_or_none(
+            came if came is not None else record.get("status_message")
+        )
         result = parsed(came)
-        if isinstance(result, Mapping) and ("tool_call_id" in result or result.get("role")):
+        if isinstance(result, Mapping) and (
+            "tool_call_id" in result or result.get("role")
+        ):
             drafts = drafts_of({"role": "tool", **result})
-            span.result, span.call = (drafts[0].text, drafts[0].call) if drafts else (None, None)
+            span.result, span.call = (
+                (drafts[0].text, drafts[0].call) if drafts else (None, None)
+            )
         return span
     span.heard, span.told = messages_of(given, "user"), messages_of(came, "assistant")
     if span.kind == "around":
@@ -153,7 +165,10 @@ def _span(record: Mapping[str, Any]) -> Span:
 
 
 def _score(record: Mapping[str, Any]) -> Said:
-    name, source = name_of(record.get("name")) or OVERALL, str(record.get("source") or "").upper()
+    name, source = (
+        name_of(record.get("name")) or OVERALL,
+        str(record.get("source") or "").upper(),
+    )
     by, person, criterion = spoken(name, f"langfuse {source.lower() or 'score'}")
     if source in PEOPLE:
         author = record.get("author_user_name") or record.get("author_user_id")

@@ -50,7 +50,9 @@ def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
         yield from made(partial(_trace, run, records, faults, place), faults, place)
 
 
-def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) -> Trace | None:
+def _trace(
+    run: str, records: list[dict[str, Any]], faults: Faults, place: str
+) -> Trace | None:
     spans = [_span(record) for record in records if record.get("run_type") not in NOISE]
     around = {_id(r): _id(r, "parent_run_id") for r in records}
     kept = {span.id for span in spans}
@@ -144,7 +146,9 @@ def _of_tool(span: Span, record: Mapping[str, Any]) -> None:
         span.result, span.call = drafts[0].text, drafts[0].call
         span.error = span.error or drafts[0].error
     else:
-        span.result = text_or_none(came if came or not span.error else record.get("error"))
+        span.result = text_or_none(
+            came if came or not span.error else record.get("error")
+        )
 
 
 def _is_message(value: Any) -> bool:
@@ -169,7 +173,9 @@ def messages_of(value: Any, role: Literal["user", "assistant"]) -> list[Draft]:
         if held.get(name) not in (None, ""):
             inner = parsed(held[name])
             return (
-                messages_of(inner, role) if isinstance(inner, Mapping) else drafts_of(inner, role)
+                messages_of(inner, role)
+                if isinstance(inner, Mapping)
+                else drafts_of(inner, role)
             )
     return drafts_of(text_or_none(held), role) if held else []
 
@@ -197,9 +203,14 @@ def _feedback(record: Mapping[str, Any], key: str | None) -> Iterator[Said]:
         source = one.get("feedback_source")
         kind = source.get("type") if isinstance(source, Mapping) else None
         value = one.get("score") if one.get("score") is not None else one.get("value")
-        by, person, criterion = spoken(name_of(one.get("key")) or OVERALL, f"langsmith {kind}")
+        by, person, criterion = spoken(
+            name_of(one.get("key")) or OVERALL, f"langsmith {kind}"
+        )
         if kind == "app" and isinstance(source, Mapping):
-            by, person = str(source.get("user_name") or source.get("user_id") or "app"), True
+            by, person = (
+                str(source.get("user_name") or source.get("user_id") or "app"),
+                True,
+            )
         yield Said(by, value, criterion, person, key, text_or_none(one.get("comment")))
 
 

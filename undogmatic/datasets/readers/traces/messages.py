@@ -6,7 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from undogmatic.datasets.readers.traces.script import Draft, clean, name_of, text_or_none
+from undogmatic.datasets.readers.traces.script import (
+    Draft,
+    clean,
+    name_of,
+    text_or_none,
+)
 from undogmatic.records.records import as_text
 from undogmatic.records.trace import StepKind
 from undogmatic.safety.outside import Unreadable, json_value
@@ -46,7 +51,11 @@ def drafts_of(messages: Any, role: StepKind = "user") -> list[Draft]:
     if isinstance(given, Mapping):
         return list(_of_message(given, role))
     if isinstance(given, list):
-        named = str(given[0]).lower() if len(given) == 2 and isinstance(given[1], str) else ""
+        named = (
+            str(given[0]).lower()
+            if len(given) == 2 and isinstance(given[1], str)
+            else ""
+        )
         if named in (*ROLES, "system"):  # LangChain's ("human", "text")
             return list(_of_message({"role": named, "content": given[1]}, role))
         return [draft for each in given for draft in drafts_of(each, role)]
@@ -63,7 +72,11 @@ def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
             last = str(ids[-1]) if isinstance(ids, list) and ids else ""
             kind = last.removesuffix("Chunk").removesuffix("Message").lower()
         return {"role": kind, **{k: v for k, v in inner.items() if k != "type"}}
-    if str(message.get("type")) in ROLES and "role" not in message and "content" in message:
+    if (
+        str(message.get("type")) in ROLES
+        and "role" not in message
+        and "content" in message
+    ):
         return {**message, "role": str(message["type"])}
     return message
 
@@ -84,7 +97,9 @@ def _of_message(given: Mapping[str, Any], role: StepKind) -> Iterator[Draft]:
     who = ROLES.get(named, "other") if named else role
     error = bool(message.get("error")) or message.get("status") == "error"
     name = name_of(message.get("name") or message.get("function")) or None
-    call = message.get("tool_call_id") or (message.get("id") if who == "tool_result" else None)
+    call = message.get("tool_call_id") or (
+        message.get("id") if who == "tool_result" else None
+    )
     made = list(_of_content(message, who))
     if error and not any(draft.text for draft in made):
         made = [Draft(who, _of_error(message.get("error")))]
@@ -112,7 +127,11 @@ def _calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if not listed and isinstance(more, Mapping):
         listed = more.get("tool_calls")
     found = parsed(listed)
-    calls = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+    calls = (
+        [each for each in found if isinstance(each, Mapping)]
+        if isinstance(found, list)
+        else []
+    )
     if not calls and isinstance(message.get("function_call"), Mapping):
         calls = [message["function_call"]]
     return calls
@@ -120,9 +139,13 @@ def _calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _of_content(message: Mapping[str, Any], who: StepKind) -> Iterator[Draft]:
     """The steps in the content of a message: texts that follow each other are one."""
-    content = next((message[k] for k in ("content", "parts", "text") if k in message), None)
+    content = next(
+        (message[k] for k in ("content", "parts", "text") if k in message), None
+    )
     blocks = parsed(content) if who != "tool_result" else content
-    if not isinstance(blocks, list) or not all(isinstance(b, Mapping | str) for b in blocks):
+    if not isinstance(blocks, list) or not all(
+        isinstance(b, Mapping | str) for b in blocks
+    ):
         if content not in (None, "") or not _calls_of(message):
             yield Draft(who, text_or_none(content))
         return
@@ -160,7 +183,11 @@ def _call(block: Mapping[str, Any], kind: str) -> Draft:
     own = inner if isinstance(inner, Mapping) else block
     name = own.get("name") or (inner if isinstance(inner, str) else None)
     given = next(
-        (own[k] for k in ("arguments", "input", "args", "action", "query", "code") if k in own),
+        (
+            own[k]
+            for k in ("arguments", "input", "args", "action", "query", "code")
+            if k in own
+        ),
         None,
     )
     call = block.get("call_id") or block.get("id")
@@ -188,7 +215,9 @@ def _result(block: Mapping[str, Any]) -> Draft:
 
 def _joined(content: Any) -> str:
     """The texts of a content one after the other; what is no content, as JSON."""
-    if isinstance(content, list) and all(isinstance(b, str) or _is_block(b) for b in content):
+    if isinstance(content, list) and all(
+        isinstance(b, str) or _is_block(b) for b in content
+    ):
         return "\n".join(map(_text_of, content))
     return _text_of(content) if _is_block(content) else text_or_none(content) or ""
 
@@ -203,7 +232,9 @@ def _text_of(block: Any) -> str:
         return clean(block)
     kind = str(block.get("type") or "")
     for key in ("text", "content", "refusal", "summary"):
-        if isinstance(block.get(key), str) and (kind in TEXTS or not kind or key == "text"):
+        if isinstance(block.get(key), str) and (
+            kind in TEXTS or not kind or key == "text"
+        ):
             return clean(block[key])
     return f"[{name_of(kind or 'content')}]"
 

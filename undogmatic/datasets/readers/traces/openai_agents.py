@@ -38,7 +38,9 @@ def _claims(head: Head) -> bool:
         return True
     if "payload" in first and first.get("type") in ("session_meta", "response_item"):
         return True
-    inner = next((first_of(first[k]) for k in LISTS if isinstance(first.get(k), list)), None)
+    inner = next(
+        (first_of(first[k]) for k in LISTS if isinstance(first.get(k), list)), None
+    )
     if inner is not None and first.keys() <= {*LISTS, "session_id", "id", "created_at"}:
         return _is_item(inner)
     return _is_item(first)
@@ -48,7 +50,9 @@ def _is_item(value: Any) -> bool:
     if not isinstance(value, Mapping) or not value.keys() <= FIELDS:
         return False
     kind = str(value.get("type") or "")
-    return ("role" in value and "content" in value) or kind.endswith(("_call", "_call_output"))
+    return ("role" in value and "content" in value) or kind.endswith(
+        ("_call", "_call_output")
+    )
 
 
 def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
@@ -57,7 +61,9 @@ def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
         yield from made(partial(_trace, run, records, faults, place), faults, place)
 
 
-def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) -> Trace | None:
+def _trace(
+    run: str, records: list[dict[str, Any]], faults: Faults, place: str
+) -> Trace | None:
     script = Script(run)
     asked: dict[str, tuple[str | None, float | None]] = {}
     for record in records:

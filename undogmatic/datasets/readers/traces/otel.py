@@ -38,7 +38,14 @@ from undogmatic.records.trace import Trace
 LISTS = (
     *("resourceSpans", "resource_spans", "scopeSpans", "scope_spans"),
     *("instrumentationLibrarySpans", "spans"),
-    *("resourceLogs", "resource_logs", "scopeLogs", "scope_logs", "logRecords", "log_records"),
+    *(
+        "resourceLogs",
+        "resource_logs",
+        "scopeLogs",
+        "scope_logs",
+        "logRecords",
+        "log_records",
+    ),
 )
 """The lists in which OTLP keeps spans and events."""
 MODELS = ("chat", "text_completion", "generate_content", "completion", "responses")
@@ -58,7 +65,11 @@ def _claims(head: Head) -> bool:
         *first,
         *(context if isinstance(context, Mapping) else ()),
     }
-    return bool(ids) and "name" in first and isinstance(first.get("attributes"), Mapping | list)
+    return (
+        bool(ids)
+        and "name" in first
+        and isinstance(first.get("attributes"), Mapping | list)
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -121,13 +132,17 @@ def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]
             faults.add("no_run", f"{path}, byte {piece.place:,}", loses=True)
 
 
-def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) -> Trace | None:
+def _trace(
+    run: str, records: list[dict[str, Any]], faults: Faults, place: str
+) -> Trace | None:
     spans = [_span(record) for record in records if _is_span(record)]
     by_id = {span.id: span for span in spans}
     for record in records:
         if not _is_span(record):
             own = by_id.get(_identity(_get(record, "spanId", "span_id")))
-            _of_event(record, own if own is not None else (spans or [Span("", "around")])[0])
+            _of_event(
+                record, own if own is not None else (spans or [Span("", "around")])[0]
+            )
     for span in spans:
         if span.parent is None or span.kind == "around":
             span.said = [said._replace(key=None) for said in span.said]
@@ -135,7 +150,13 @@ def _trace(run: str, records: list[dict[str, Any]], faults: Faults, place: str) 
 
 
 def _is_span(record: Mapping[str, Any]) -> bool:
-    logged = ("eventName", "event_name", "severityText", "severityNumber", "observedTimeUnixNano")
+    logged = (
+        "eventName",
+        "event_name",
+        "severityText",
+        "severityNumber",
+        "observedTimeUnixNano",
+    )
     return "body" not in record and not any(key in record for key in logged)
 
 
@@ -147,7 +168,8 @@ def _span(record: Mapping[str, Any]) -> Span:
     is_tool = operation in TOOLS or (not operation and "gen_ai.tool.name" in own)
     is_tool = is_tool or own.get("traceloop.span.kind") == "tool"
     is_model = operation in MODELS or (
-        not operation and any(key.startswith(("gen_ai.completion", "gen_ai.prompt")) for key in own)
+        not operation
+        and any(key.startswith(("gen_ai.completion", "gen_ai.prompt")) for key in own)
     )
     status = record.get("status")
     status = status if isinstance(status, Mapping) else {}
@@ -155,23 +177,40 @@ def _span(record: Mapping[str, Any]) -> Span:
     span = Span(
         id=_identity(_get(record, "spanId", "span_id", "spanID")),
         kind="tool" if is_tool else "model" if is_model else "around",
-        parent=_identity(_get(record, "parentSpanId", "parent_span_id", "parent_id")) or None,
-        name=name_of(tool) or (name.removeprefix("execute_tool ") if is_tool else name) or None,
-        start=time_of(_get(record, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
+        parent=_identity(_get(record, "parentSpanId", "parent_span_id", "parent_id"))
+        or None,
+        name=name_of(tool)
+        or (name.removeprefix("execute_tool ") if is_tool else name)
+        or None,
+        start=time_of(
+            _get(record, "startTimeUnixNano", "start_time_unix_nano", "start_time")
+        ),
         end=time_of(_get(record, "endTimeUnixNano", "end_time_unix_nano", "end_time")),
-        error=code in ("2", "ERROR", "STATUS_CODE_ERROR") or bool(own.get("error.type")),
+        error=code in ("2", "ERROR", "STATUS_CODE_ERROR")
+        or bool(own.get("error.type")),
         tokens=count_of(
-            own.get("gen_ai.usage.output_tokens", own.get("gen_ai.usage.completion_tokens"))
+            own.get(
+                "gen_ai.usage.output_tokens", own.get("gen_ai.usage.completion_tokens")
+            )
         ),
     )
     if is_tool:
-        given = ("gen_ai.tool.call.arguments", "tool_arguments", "traceloop.entity.input")
+        given = (
+            "gen_ai.tool.call.arguments",
+            "tool_arguments",
+            "traceloop.entity.input",
+        )
         came = ("gen_ai.tool.call.result", "tool_response", "traceloop.entity.output")
         span.arguments = text_or_none(next((own[k] for k in given if k in own), None))
         span.result = text_or_none(next((own[k] for k in came if k in own), None))
         call = own.get("gen_ai.tool.call.id")
         span.call = str(call) if call else None
-    elif not is_model and operation not in ("invoke_agent", "create_agent", "invoke_workflow", ""):
+    elif not is_model and operation not in (
+        "invoke_agent",
+        "create_agent",
+        "invoke_workflow",
+        "",
+    ):
         span.name = name or operation
     span.heard, span.told = _heard(own), _told(own)
     for key, fact in (
@@ -201,7 +240,9 @@ def _told(own: Mapping[str, Any]) -> list[Draft]:
     """What it said."""
     if "gen_ai.output.messages" in own:
         return drafts_of(own["gen_ai.output.messages"], "assistant")
-    return drafts_of(_indexed(own, "completion") or own.get("gen_ai.completion"), "assistant")
+    return drafts_of(
+        _indexed(own, "completion") or own.get("gen_ai.completion"), "assistant"
+    )
 
 
 def _indexed(own: Mapping[str, Any], which: str) -> list[dict[str, Any]]:
@@ -231,7 +272,9 @@ def _of_event(event: Mapping[str, Any], span: Span) -> None:
     own = _attributes(event.get("attributes"))
     body = _plain(event.get("body"))
     held = {**own, **(body if isinstance(body, Mapping) else {})}
-    name = str(event.get("eventName") or event.get("event_name") or event.get("name") or "")
+    name = str(
+        event.get("eventName") or event.get("event_name") or event.get("name") or ""
+    )
     name = name or str(own.get("event.name") or "")
     if name == "gen_ai.evaluation.result" or f"{EVALUATION}name" in own:
         span.said.append(_evaluation(own, span.id))
@@ -247,15 +290,24 @@ def _of_event(event: Mapping[str, Any], span: Span) -> None:
             came = drafts_of({"role": "tool", **inner})
             span.result = came[0].text if came else span.result
         else:
-            span.told = [*span.told, *drafts_of({"role": "assistant", **inner, **calls})]
+            span.told = [
+                *span.told,
+                *drafts_of({"role": "assistant", **inner, **calls}),
+            ]
     elif name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
         if name.endswith("prompt"):
             span.heard = [*span.heard, *drafts_of(own.get("gen_ai.prompt"))]
         else:
-            span.told = [*span.told, *drafts_of(own.get("gen_ai.completion"), "assistant")]
+            span.told = [
+                *span.told,
+                *drafts_of(own.get("gen_ai.completion"), "assistant"),
+            ]
     elif match := re.fullmatch(r"gen_ai\.(system|user|assistant|tool)\.message", name):
         if span.kind != "tool":
-            message = {"role": match[1], **{k: v for k, v in held.items() if "." not in k}}
+            message = {
+                "role": match[1],
+                **{k: v for k, v in held.items() if "." not in k},
+            }
             span.heard = [*span.heard, *drafts_of(message)]
     elif "gen_ai.input.messages" in own or "gen_ai.output.messages" in own:
         span.heard, span.told = [*span.heard, *_heard(own)], [*span.told, *_told(own)]
@@ -266,7 +318,10 @@ def _evaluation(own: Mapping[str, Any], key: str) -> Said:
     value."""
     name = name_of(own.get(f"{EVALUATION}name")) or "evaluation"
     by, person, criterion = spoken(name, "gen_ai.evaluation")
-    value, label = own.get(f"{EVALUATION}score.value"), own.get(f"{EVALUATION}score.label")
+    value, label = (
+        own.get(f"{EVALUATION}score.value"),
+        own.get(f"{EVALUATION}score.label"),
+    )
     found = as_number(value) if value is not None else label
     why = own.get(f"{EVALUATION}explanation") or own.get("error.type")
     return Said(by, found, criterion, person, key, text_or_none(why))

@@ -40,7 +40,11 @@ def rendered(steps: Sequence[Step], most: int) -> tuple[str, bool]:
     """
     if not steps:
         return "", False
-    if sum(len(step.text or "") + 40 for step in steps[-most // 40 :]) <= most >= 40 * len(steps):
+    if (
+        sum(len(step.text or "") + 40 for step in steps[-most // 40 :])
+        <= most
+        >= 40 * len(steps)
+    ):
         return "\n\n".join(map(shown, steps)), False
     part = max(80, most // 8)
     *before, last = steps

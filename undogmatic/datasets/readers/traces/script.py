@@ -42,7 +42,9 @@ class Faults:
 
     def findings(self) -> list[Finding]:
         """A sentence for each kind."""
-        return [Finding(f"trace_files.{kind}", facts) for kind, facts in self._found.items()]
+        return [
+            Finding(f"trace_files.{kind}", facts) for kind, facts in self._found.items()
+        ]
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,9 @@ class Script:
                 self._told[result.mark] += 1
                 asked.call = result.call = f"place {len(self.drafts)}"
         same = self._told[result.mark] and result.call is not None
-        known = next((d for d in reversed(self.drafts) if same and d.mark == result.mark), None)
+        known = next(
+            (d for d in reversed(self.drafts) if same and d.mark == result.mark), None
+        )
         if known is None:
             self.add(result)
         else:
@@ -172,7 +176,11 @@ class Script:
             return self._calls.get(call.call)
         for draft in self.drafts:
             is_open = draft.call is None or draft.call not in self._answered
-            same = draft.kind == "tool_call" and draft.name == call.name and draft.key is None
+            same = (
+                draft.kind == "tool_call"
+                and draft.name == call.name
+                and draft.key is None
+            )
             if same and is_open:
                 return draft
         return None
@@ -201,7 +209,9 @@ class Script:
                     name=draft.name or None,
                     parent=parent,
                     error=draft.error,
-                    seconds=None if draft.seconds is None else round(max(0.0, draft.seconds), 6),
+                    seconds=None
+                    if draft.seconds is None
+                    else round(max(0.0, draft.seconds), 6),
                     tokens=draft.tokens,
                     time=draft.time,
                 )
@@ -230,7 +240,9 @@ class Script:
             return None
 
 
-def made(make: Callable[[], Trace | None], faults: Faults, place: str) -> Iterator[Trace]:
+def made(
+    make: Callable[[], Trace | None], faults: Faults, place: str
+) -> Iterator[Trace]:
     """The run that `make` makes; where it is built otherwise than its tool builds it, that is
     counted."""
     try:
@@ -264,7 +276,9 @@ def spoken(name: str, judge: str) -> tuple[str, bool, str]:
     a name such as `human_correctness` says that a person did."""
     if not is_person(name):
         return judge, False, name
-    criterion = re.sub(r"^(human|expert|annotator)[ _.-]*", "", name, flags=re.IGNORECASE)
+    criterion = re.sub(
+        r"^(human|expert|annotator)[ _.-]*", "", name, flags=re.IGNORECASE
+    )
     return name, True, criterion or OVERALL
 
 
@@ -304,7 +318,9 @@ def time_of(value: Any) -> float | None:
         number = float(value)
     except (TypeError, ValueError):
         try:
-            moment = datetime.fromisoformat(str(value).strip().replace(" UTC", "+00:00"))
+            moment = datetime.fromisoformat(
+                str(value).strip().replace(" UTC", "+00:00")
+            )
         except ValueError:
             return None
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -48,7 +48,11 @@ class Span:
     @property
     def seconds(self) -> float | None:
         """How long it took."""
-        return None if self.start is None or self.end is None else max(0.0, self.end - self.start)
+        return (
+            None
+            if self.start is None or self.end is None
+            else max(0.0, self.end - self.start)
+        )
 
 
 def trace_of(
@@ -68,11 +72,15 @@ def trace_of(
     if strangers:
         faults.add("no_parent", place, strangers)
     script = Script(run)
-    for _, starts, span in sorted(_moments(list(known.values()), known), key=lambda m: m[0]):
+    for _, starts, span in sorted(
+        _moments(list(known.values()), known), key=lambda m: m[0]
+    ):
         (_begin if starts else _finish)(script, span)
     for span in known.values():
         script.said += span.said
-    own = {key: value for span in known.values() for key, value in span.metadata.items()}
+    own = {
+        key: value for span in known.values() for key, value in span.metadata.items()
+    }
     return script.trace(faults, place, metadata=own | dict(metadata))
 
 
@@ -85,7 +93,11 @@ def _moments(
     timed = all(span.start is not None for span in spans)
     for number, span in enumerate(spans):
         start = float(number) if not timed or span.start is None else span.start
-        end = max(start, span.end) if span.end is not None and (timed or span.end == inf) else start
+        end = (
+            max(start, span.end)
+            if span.end is not None and (timed or span.end == inf)
+            else start
+        )
         depth = _depth(span, known)
         yield (start, 1, depth), True, span
         yield (end, 2 if end <= start else 0, -depth), False, span
@@ -111,7 +123,9 @@ def _begin(script: Script, span: Span) -> None:
 def _finish(script: Script, span: Span) -> None:
     """Tell what went out."""
     if span.kind == "tool":
-        call = Draft("tool_call", span.arguments, span.name, span.call, span.id, time=span.start)
+        call = Draft(
+            "tool_call", span.arguments, span.name, span.call, span.id, time=span.start
+        )
         result = Draft("tool_result", span.result, span.name, span.call, span.id)
         result.error, result.seconds, result.time = span.error, span.seconds, span.end
         if call.call is None:

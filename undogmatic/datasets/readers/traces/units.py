@@ -68,9 +68,16 @@ class Counts:
 def turns_of(trace: Trace) -> list[Sequence[Step]]:
     """The turns of a run."""
     begins = [step.place for step in trace.steps if step.kind == "user"]
-    starts = [0, *(place for place in begins[1:] if trace.steps[place - 1].kind != "user")]
+    starts = [
+        0,
+        *(place for place in begins[1:] if trace.steps[place - 1].kind != "user"),
+    ]
     ends = [*starts[1:], len(trace.steps)]
-    return [trace.steps[start:end] for start, end in zip(starts, ends, strict=True) if end > start]
+    return [
+        trace.steps[start:end]
+        for start, end in zip(starts, ends, strict=True)
+        if end > start
+    ]
 
 
 def parts_of(trace: Trace, unit: Unit) -> Iterator[Part]:
@@ -84,10 +91,14 @@ def parts_of(trace: Trace, unit: Unit) -> Iterator[Part]:
             yield Part(f"{trace.run}/{own}", (step,), steps[: own + 1], own)
     else:
         for number, turn in enumerate(turns_of(trace), 1):
-            yield Part(f"{trace.run}/{number}", turn, steps[: turn[-1].place + 1], number)
+            yield Part(
+                f"{trace.run}/{number}", turn, steps[: turn[-1].place + 1], number
+            )
 
 
-def frame_of(path: Path, unit: Unit, only: Collection[str] | None = None) -> pd.DataFrame:
+def frame_of(
+    path: Path, unit: Unit, only: Collection[str] | None = None
+) -> pd.DataFrame:
     """The items of a file of traces with the verdicts and labels on them, as `Reader.read` returns
     those of another file. Where somebody says something of a part of the items, the others are left
     out, but for those that other files name (`only`; None: there are none). Raises DataError where
@@ -159,7 +170,9 @@ def _ended(text: str | None, most: int) -> str | None:
 
 def _notes(path: Path, unit: Unit, counts: Counts, most: int) -> Iterator[Finding]:
     held = {"runs": counts.runs, "turns": counts.turns, "steps": counts.steps}
-    yield Finding(f"trace_files.read_{unit}", {"file": path.name, "n": counts.items, **held})
+    yield Finding(
+        f"trace_files.read_{unit}", {"file": path.name, "n": counts.items, **held}
+    )
     if counts.cut:
         yield Finding("trace_files.shortened", {"n": counts.cut, "most": most})
     if counts.elsewhere:
@@ -215,7 +228,12 @@ def _row(trace: Trace, part: Part, most: int, counts: Counts, unit: Unit) -> Row
     group = str(trace.metadata.get("group") or trace.run)
     text, cut = rendered(part.so_far, most)
     counts.cut += cut
-    row: Row = {"item": part.item, "group": group, "text": text or None, "place": part.item}
+    row: Row = {
+        "item": part.item,
+        "group": group,
+        "text": text or None,
+        "place": part.item,
+    }
     if unit != "run" and trace.success is not None:
         row |= {RUN: trace.run, RUN_SUCCESS: str(trace.success).lower()}
     facts = _of_step(part) if unit == "step" else _of_steps(part, unit)
@@ -229,7 +247,9 @@ def _of_part(trace: Trace, part: Part, about: Row) -> Row:
     commits that; of other steps of the run it is not known whether the defect shows in them."""
     at = trace.metadata.get(AT)
     here = at is None or any(step.place == at for step in part.steps)
-    known = {name: value for name, value in about.items() if name not in (PARENT, EDIT, AT)}
+    known = {
+        name: value for name, value in about.items() if name not in (PARENT, EDIT, AT)
+    }
     return known | {KIND: trace.metadata[KIND] if here else None}
 
 
@@ -307,9 +327,13 @@ def _keep_common_tools(rows: Sequence[Row]) -> None:
     counts = Counter[str]()
     for row in rows:
         counts.update({name: n for name, n in row.items() if name.startswith(CALLS)})
-    kept = [name for name, _ in counts.most_common(MOST_TOOLS)] if len(counts) > 1 else []
+    kept = (
+        [name for name, _ in counts.most_common(MOST_TOOLS)] if len(counts) > 1 else []
+    )
     for row in rows:
-        for name in [name for name in row if name.startswith(CALLS) and name not in kept]:
+        for name in [
+            name for name in row if name.startswith(CALLS) and name not in kept
+        ]:
             del row[name]
         row |= {name: row.get(name, 0) for name in kept}
 
