@@ -90,7 +90,10 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     """What would change a verdict and what to do next, in words: one line each."""
     finding, turned = finding.inner, assumed_about(run, Subject.TURNED)
     section, _, key = finding.key.partition(".verdict_")
-    wanted = [f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}"]
+    # A section within a section says what is next in the words of that, unless it has its own.
+    around = section.rpartition(".")[0]
+    nearest = [f"{each}.next_{key}" for each in (section, around) if each]
+    wanted = [*nearest, f"next.{key}", f"next.{finding.answer}"]
     # labels that run the other way are the first thing to look at
     if turned is not None:
         wanted = [f"{section}.next_{key}_turned", f"next.{key}_turned", *wanted]

@@ -154,6 +154,8 @@ class Words:
         rubric, language = outcome.rubric, outcome.language
         wording = rubric.wordings.get(language) if rubric is not None else None
         unit, span = (wording.unit if wording is not None else None), 100.0
+        if unit is None and rubric is not None and rubric.of_pairs:
+            unit = cls(language).text("common.comparisons")
         if rubric is not None:
             span = rubric.maximum - rubric.minimum
         if isinstance(outcome, FinishedRun):
@@ -616,11 +618,12 @@ class _Formatter(string.Formatter):
         ]
         if said:  # sentences within a sentence
             return "; ".join(map(self.words.say, said))
-        if format_spec in ("name", "judge", "quoted"):
+        named = format_spec == "name" or format_spec.startswith("name ")
+        if named or format_spec in ("judge", "quoted"):
             names = [value] if isinstance(value, str) else value
-            named = format_spec == "name"
+            section = format_spec.removeprefix("name").strip() or self.section
             shown = [
-                self.words.name(v, self.section)
+                self.words.name(v, section)
                 if named
                 else self.words.judge(str(v), format_spec)
                 for v in names
