@@ -88,6 +88,14 @@ def test_a_rubric_and_texts_of_ones_own(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
 
 
+def test_of_too_few_texts_the_next_command_asks_for_more(tmp_path: Path) -> None:
+    few = ("dataset.cues=[flattery]", "model=patterns")
+    done = asked(tmp_path, "shame", "--n", "3", *few)
+    assert done.returncode == 0, done.stderr
+    assert "10 independent texts or more" in done.stdout
+    assert "experiment=instrument" in done.stdout and "dataset.n=" not in done.stdout
+
+
 def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> None:
     text = "It says where to go. It says when to come. It names what to bring. Nobody waits. Done."
     put(tmp_path / "notes.jsonl", [{"text": f"Note {k}: {text}"} for k in range(24)])

@@ -53,6 +53,8 @@ EXPECTED = ("same", "worse", "nothing", "even")
 FILE = "instrument.jsonl"
 """What a run calls its items in its folder: `dataset.items=` reads them again."""
 FEWEST = 20
+USUAL = 60
+"""So many texts are drawn where nobody says how many."""
 AGAIN_EVERY = 4
 """Of so many texts one is asked about again, in the same words; it says how far answers vary by
 themselves, for which fewer texts do. The others bring a text in which there is nothing to judge."""
@@ -103,7 +105,7 @@ class InstrumentDataset:
         optional: Sequence[str] = (),
         shipped: str | None = None,
         path: str | None = None,
-        n: Annotated[int, Field(ge=2, le=1000)] = 60,
+        n: Annotated[int, Field(ge=2, le=1000)] = USUAL,
         seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0,
         cues: Annotated[int, Field(ge=1)] | list[str] | None = 5,
         ways: list[str] | None = WAYS[:3],  # type: ignore[assignment]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from undogmatic.datasets.instrument import USUAL
 from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.uses import titled, uses
@@ -119,6 +120,7 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
             **commands(run),
             **(turned.values if turned else {}),
         }
+        known["more"] = with_more(run, finding.values.get("needed"))
         known |= settle
         if turned is not None:
             option, _, ends = turned.values["back"].partition("=")
@@ -160,6 +162,15 @@ def commands(run: FinishedRun) -> dict[str, str]:
         ),
         "label": f"undogmatic review export {shlex.quote(folder)} --all",
     }
+
+
+def with_more(run: FinishedRun, needed: Any) -> str:
+    """The command of an instrument test with as many texts as it needs: what said how many, or
+    which, is left out of it."""
+    n = str(needed) if isinstance(needed, int) and needed > USUAL else None
+    return again(
+        run, **{"dataset.n": n, "dataset.items": None, "analysis.against": None}
+    )
 
 
 def again(run: FinishedRun, **changes: str | None) -> str:
