@@ -93,7 +93,7 @@ FIRST = ("--texts", "pairs.jsonl", "hydra.run.dir=run", "analysis.margin=0.15")
     ("worth", "place", "said"),
     [
         (clean, 0.0, "Not yet."),
-        (clean, 9.0, "is given the first place, which should not matter"),
+        (clean, 9.0, "when it is shown first than when it is shown second"),
         (flattered, 0.0, "more of the comparisons when it is given flattery"),
         (empty, 0.0, "it chooses a blank output over a real one in"),
     ],

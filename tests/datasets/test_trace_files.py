@@ -842,4 +842,4 @@ def test_an_installed_package_reads_runs_of_its_own(tmp_path: Path) -> None:
     done = typed("undogmatic.cli", *words, folder=tmp_path, PYTHONPATH=path)
     assert "holds 3 runs with 3 turns and 6 steps" in done.stdout, done.stderr
     alone = typed("undogmatic.cli", *words, folder=tmp_path)
-    assert alone.returncode == 2 and "not recognised" in alone.stderr
+    assert alone.returncode == 2 and "no file holds traces" in alone.stderr

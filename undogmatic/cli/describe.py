@@ -207,9 +207,10 @@ def described(
 
 
 def calls(parts: Parts, items: Sequence[Item], cached: bool) -> Calls:
-    """Count the calls that the judges make for items that differ in nothing but their texts, the
-    way in which they are asked about, and their language; without retries. `cached`: what is asked
-    twice in the same words is sent once. The models of `parts` answer nobody afterwards."""
+    """Count the calls of a server that the judges make for items that differ in nothing but their
+    texts, the way in which they are asked about, and their language; without retries. `cached`:
+    what is asked twice in the same words is sent once. The models of `parts` answer nobody
+    afterwards."""
     total, sure = 0, True
     of_kind: dict[tuple[Any, ...], int] = {}
     for item in items:
@@ -224,6 +225,8 @@ def calls(parts: Parts, items: Sequence[Item], cached: bool) -> Calls:
                 more = {key: sent for key, sent in inner.items() if key not in counted}
                 sure = sure and not more
                 for sent in (*counted.values(), *more.values()):
+                    if not hasattr(sent.model, "price"):
+                        continue  # it works in this process
                     n += len(sent.turns) if cached else sent.times
             of_kind[kind] = n
         total += of_kind[kind]

@@ -226,7 +226,13 @@ _OF_SCORES = {rule.key: rule for rule in INSTRUMENT.rules}
 INSTRUMENT_OF_PAIRS = Rules[InstrumentFacts](
     "instrument.pairs.verdict_",
     (
-        *(_OF_SCORES[key] for key in ("nothing_judged", "effects", "effect")),
+        *(_OF_SCORES[key] for key in ("nothing_judged", "effects")),
+        replace(
+            _OF_SCORES["effect"],
+            key="place",
+            when=lambda f: [moved.cue for moved in f.of("effect")] == ["place"],
+        ),
+        _OF_SCORES["effect"],
         _OF_SCORES["constant"],
         replace(_OF_SCORES["unsteady"], key="turned", when=_unsteady_in(place=True)),
         replace(_OF_SCORES["unsteady"], when=_unsteady_in(place=False)),
