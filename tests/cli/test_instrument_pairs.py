@@ -135,3 +135,16 @@ def test_two_judges_are_compared_on_the_same_pairs(tmp_path: Path, stub: Any) ->
     assert done.returncode == 2 and "review export run --all" in done.stderr
     done = typed("undogmatic.cli", "review", "export", "run", "--all", folder=tmp_path)
     assert done.returncode == 0 and "24 " in done.stdout, done.stdout
+
+
+def test_other_choices_are_not_called_the_same_scores(
+    tmp_path: Path, stub: Any
+) -> None:
+    pairs(tmp_path, 12)
+    few = ("dataset.cues=[flattery]", "dataset.ways=[]", "engine.cache=false")
+    for worth, folder in ((clean, "a"), (lambda text: -clean(text), "b"), (clean, "c")):
+        choosing(stub, worth)
+        words = ("--texts", "pairs.jsonl", f"hydra.run.dir=outputs/{folder}")
+        done = asked(tmp_path, stub, *words, *few)
+        same = f"the same as in the earlier run {tmp_path}/outputs/" in done.stdout
+        assert not same, done.stdout
