@@ -304,6 +304,16 @@ def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
     assert "copies_judge" in keys(tell("numeric", scores, scores))
 
 
+def test_many_pairs_of_people_who_agree_are_told_once(rng) -> None:
+    judge, one = said(rng, [0.9, 0.9])
+    agreeing = {name: one[:15] for name in "abcd"}
+    told = tell("pass_fail", judge[:15], agreeing)
+    found = [each for each in told.findings if each.key.startswith("people.same_as_r")]
+    assert [(each.key, each.values["pairs"]) for each in found] == [
+        ("people.same_as_raters", 6)
+    ]
+
+
 EQUAL = np.random.default_rng(9)
 STARS, POINTS = (
     EQUAL.integers(1, 6, 400).astype(float),

@@ -382,6 +382,7 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
     wide = labels[labels["rater"].isin(most)].pivot(
         index="item", columns="rater", values="label"
     )
+    alike = list[CopyFacts]()
     for n, one in enumerate(wide.columns):
         for other in wide.columns[n + 1 :]:
             both = wide[[one, other]].dropna()
@@ -396,8 +397,18 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
             facts = _same_of_all(
                 own.table.kind, str(one), str(other), both[one], units, rest
             )
-            if facts is not None:
+            if facts is None:
+                continue
+            if facts.sign is None:
+                alike.append(facts)
+            else:
                 told.findings.append(verdict(rules.COPY, facts).finding)
+    # Of ten people who share few items, a dozen pairs agree on all of theirs. That is one thing to
+    # know and not a dozen.
+    if alike:
+        longest = max(alike, key=lambda each: each.n)
+        together = replace(longest, pairs=len(alike))
+        told.findings.append(verdict(rules.COPY, together).finding)
 
 
 def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyFacts]:
