@@ -597,3 +597,23 @@ def test_a_yes_says_whether_the_word_counter_still_learns() -> None:
     assert (
         "surface.still_learns" in keys[0.45] and "surface.still_learns" not in keys[0.0]
     )
+
+
+def test_what_is_at_the_edge_is_what_the_sentence_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the deal that fails enough is left, and the judge is not shown to lead the counter."""
+    found, _ = look(made_table("good", 100, 0.0, 2))
+    more = found.increment
+    assert more is not None
+    narrow = more.replace(value=0.1, low=0.001, high=0.2)
+    lost = more.replace(value=0.09, low=-0.01, high=0.19)
+    deals = [
+        replace(found, increment=narrow),
+        replace(found, increment=lost, outcome="as_good"),
+    ]
+    monkeypatch.setattr(examined, "_one_deal", lambda own, options, deal: deals[deal])
+    told, _ = look(made_table("good", 100, 0.0, 2))
+    sentence = rival_sentence(told)
+    assert sentence.key == "surface.edge_of_lead"
+    assert (sentence.values["more"], sentence.values["past"]) == (0.09, 1)

@@ -1125,6 +1125,7 @@ SAID = {
     "beyond": "surface.beyond",
     "beyond_numbers": "surface.beyond_numbers",
     "on_edge": "surface.on_edge",
+    "edge_of_lead": "surface.edge_of_lead",
     "as_good_number": "surface.as_good_number",
 }
 
@@ -1148,7 +1149,9 @@ def rival_sentence(found: SurfaceRival) -> Finding:
 def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     about: dict[str, Any] = {"n": found.n, "groups": found.groups}
     if found.past_edge is not None:
-        return "on_edge", about | _on_edge(found)
+        leads = found.increment is None or found.increment.low > 0
+        at_edge = _on_edge(found) if leads else _edge_of_lead(found)
+        return "on_edge" if leads else "edge_of_lead", about | at_edge
     if found.outcome == "no_texts" or not found.n or found.outcome in ("few", "rare"):
         return _not_examined(found)
     accounted_for = found.outcome in ("follows", "open", "column")
@@ -1176,7 +1179,20 @@ def _on_edge(found: SurfaceRival) -> dict[str, Any]:
         left = Finding("surface.left_alone", values)
     else:
         left = Finding("surface.left_nothing", {"judge": found.judge.value})
-    return {"past": found.past_edge, "deals": found.past_edge + 1, "left": left}
+    return _deals(found) | {"left": left}
+
+
+def _edge_of_lead(found: SurfaceRival) -> dict[str, Any]:
+    """In how many deals the judge leads the word counter, and by how much in the one told."""
+    judge, reached, more = found.judge, found.agreement, found.increment
+    assert judge is not None and reached is not None and more is not None
+    values = {"judge": judge.value, "agreement": reached.value, "more": more.value}
+    return _deals(found) | values | {"interval": more.interval, "level": more.level}
+
+
+def _deals(found: SurfaceRival) -> dict[str, Any]:
+    assert found.past_edge is not None
+    return {"past": found.past_edge, "deals": found.past_edge + 1}
 
 
 def _not_examined(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
