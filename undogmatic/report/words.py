@@ -619,15 +619,15 @@ class _Formatter(string.Formatter):
         if said:  # sentences within a sentence
             return "; ".join(map(self.words.say, said))
         named = format_spec == "name" or format_spec.startswith("name ")
-        if named or format_spec in ("judge", "quoted"):
+        if named or format_spec in ("own", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
-            section = format_spec.removeprefix("name").strip() or self.section
-            shown = [
-                self.words.name(v, section)
-                if named
-                else self.words.judge(str(v), format_spec)
-                for v in names
-            ]
+            if format_spec == "own":  # a user's word, whatever it means as one of ours
+                shown = [visible(str(each)) for each in names]
+            elif named:
+                section = format_spec.removeprefix("name").strip() or self.section
+                shown = [self.words.name(each, section) for each in names]
+            else:
+                shown = [self.words.judge(str(each), format_spec) for each in names]
             return self.words.listed(shown)
         if format_spec == "title":
             return ", ".join(
