@@ -112,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--split", nargs="+", default=["test"], choices=["dev", "test"])
+    parser.add_argument("--split", nargs="+", default=["test"], choices=["first", "second", "test"])
     parser.add_argument("--reference", type=Path, help="a folder with quotes of real judges")
     parser.add_argument("--rows", action="store_true", help="the quotes in another class")
     parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
