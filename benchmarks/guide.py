@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from undogmatic.config.build import build, settings
+from undogmatic.config.build import settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset
@@ -40,7 +40,12 @@ SEED = 20261129
 TEXTS = 30
 """Development texts of the ShameScore that are drawn."""
 DEFAULT, SHOWN, BARE = "default", "with examples", "bare"
-RUBRICS = {"shame": "pt", "trait/hedging": "en", "trait/refusal": "en", "trait/verbosity": "en"}
+RUBRICS = {
+    "shame": "pt",
+    "trait/hedging": "en",
+    "trait/refusal": "en",
+    "trait/verbosity": "en",
+}
 """Each rubric with the language in which is asked, which is that of its default prompt."""
 
 
@@ -99,10 +104,14 @@ def asked(rubric: str, model: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _left_out(own: pd.DataFrame, condition: str, groups: Sequence[str]) -> jackknife.LeftOut:
+def _left_out(
+    own: pd.DataFrame, condition: str, groups: Sequence[str]
+) -> jackknife.LeftOut:
     columns = np.column_stack([own[condition], own["label"]])
     rng = np.random.default_rng(SEED)
-    return jackknife.LeftOut(columns, ranking.weighted_rank_correlation(None), rng, groups)
+    return jackknife.LeftOut(
+        columns, ranking.weighted_rank_correlation(None), rng, groups
+    )
 
 
 def summary(scores: pd.DataFrame) -> pd.DataFrame:
@@ -110,11 +119,16 @@ def summary(scores: pd.DataFrame) -> pd.DataFrame:
     the default prompt."""
     rows = []
     for (model, rubric), own in scores.groupby(["model", "rubric"], sort=False):
-        wide = own.pivot(index=["item", "group", "label"], columns="condition", values="score")
+        wide = own.pivot(
+            index=["item", "group", "label"], columns="condition", values="score"
+        )
         every = len(wide)
         wide = wide.dropna().reset_index()
         groups = wide["group"].astype(str).tolist()
-        errors = {name: np.abs(wide[name] - wide["label"]).to_numpy() for name in (DEFAULT, SHOWN, BARE)}
+        errors = {
+            name: np.abs(wide[name] - wide["label"]).to_numpy()
+            for name in (DEFAULT, SHOWN, BARE)
+        }
         for name in (DEFAULT, SHOWN, BARE):
             one = _left_out(wide, name, groups)
             row = {
@@ -124,12 +138,18 @@ def summary(scores: pd.DataFrame) -> pd.DataFrame:
                 "n": len(wide),
                 "failed": every - len(wide),
                 "correlation": one.coefficient(0.95),
-                "error": means.interval(errors[name], 0.95, groups=groups, bounds=(0.0, 100.0)),
+                "error": means.interval(
+                    errors[name], 0.95, groups=groups, bounds=(0.0, 100.0)
+                ),
             }
             if name != DEFAULT:
-                row["more"] = jackknife.difference(one, _left_out(wide, DEFAULT, groups))
+                row["more"] = jackknife.difference(
+                    one, _left_out(wide, DEFAULT, groups)
+                )
                 difference = errors[name] - errors[DEFAULT]
-                row["worse"] = means.interval(difference, 0.95, groups=groups, bounds=(-100.0, 100.0))
+                row["worse"] = means.interval(
+                    difference, 0.95, groups=groups, bounds=(-100.0, 100.0)
+                )
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -142,13 +162,20 @@ def table(found: pd.DataFrame) -> list[str]:
         if row["condition"] != DEFAULT:
             apart = [_said(row["more"], 2), _said(row["worse"], 1)]
         cells = [row["model"], row["rubric"], row["condition"], str(row["n"])]
-        cells += [_said(row["correlation"], 2), apart[0], _said(row["error"], 1), apart[1]]
+        cells += [
+            _said(row["correlation"], 2),
+            apart[0],
+            _said(row["error"], 1),
+            apart[1],
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
 def _said(number: Estimate, places: int) -> str:
-    value, low, high = (f"{each:.{places}f}" for each in (number.value, number.low, number.high))
+    value, low, high = (
+        f"{each:.{places}f}" for each in (number.value, number.low, number.high)
+    )
     return f"{value} [{low}, {high}]"
 
 
@@ -162,9 +189,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", type=Path, help="a GGUF file of an instruction model")
-    parser.add_argument("--only", nargs="*", default=[*RUBRICS], help="some of the rubrics")
-    parser.add_argument("--write", action="store_true", help=f"keep the scores in {RESULTS.name}")
+    parser.add_argument(
+        "--model", type=Path, help="a GGUF file of an instruction model"
+    )
+    parser.add_argument(
+        "--only", nargs="*", default=[*RUBRICS], help="some of the rubrics"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"keep the scores in {RESULTS.name}"
+    )
     given = parser.parse_args()
     if given.model is None:
         scores = stored()
@@ -172,7 +205,9 @@ def main() -> None:
         digest = hashlib.sha256(given.model.read_bytes()).hexdigest()
         parts = []
         for rubric in given.only:
-            own = asked(rubric, given.model).assign(model=given.model.stem, sha256=digest)
+            own = asked(rubric, given.model).assign(
+                model=given.model.stem, sha256=digest
+            )
             parts.append(own)
             print(*table(summary(own)), sep="\n", flush=True)
             if given.write:
@@ -180,7 +215,9 @@ def main() -> None:
                 again = (kept["model"] == given.model.stem) & (kept["rubric"] == rubric)
                 pd.concat([kept[~again], own]).to_csv(RESULTS, index=False)
         scores = pd.concat(parts)
-    print("| model | rubric | prompt | texts | rank correlation | more | error | more |")
+    print(
+        "| model | rubric | prompt | texts | rank correlation | more | error | more |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     print(*table(summary(scores)), sep="\n")
 

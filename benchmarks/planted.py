@@ -165,7 +165,9 @@ def fresh(part: str) -> list[Told]:
         for n, each in enumerate(own["summaries"], 1):
             for kind, (said, wrong) in ({FAITHFUL: ("", "")} | each["wrong"]).items():
                 if said not in each["text"]:
-                    raise DataError(f"fresh.yaml, {case}: {said!r} stands not in summary {n}")
+                    raise DataError(
+                        f"fresh.yaml, {case}: {said!r} stands not in summary {n}"
+                    )
                 text = each["text"].replace(said, wrong) if said else each["text"]
                 item = Item(
                     id=f"{case}/{n}/{kind}",
@@ -182,7 +184,11 @@ def fresh_table(part: str) -> pd.DataFrame:
     found = accused(told, 0.9)
     rows = []
     for each in told:
-        own = [row for one, row, right in found if one.item.id == each.item.id and (right or not each.planted)]
+        own = [
+            row
+            for one, row, right in found
+            if one.item.id == each.item.id and (right or not each.planted)
+        ]
         rows.append(
             {
                 "part": part,
@@ -193,7 +199,9 @@ def fresh_table(part: str) -> pd.DataFrame:
             }
         )
     grouped = pd.DataFrame(rows).groupby(["part", "language", "kind"], sort=False)
-    counted = grouped.agg(n=("named", "size"), named=("named", "sum"), cost=("cost", "sum"))
+    counted = grouped.agg(
+        n=("named", "size"), named=("named", "sum"), cost=("cost", "sum")
+    )
     return counted.reset_index()
 
 
@@ -319,7 +327,9 @@ def main() -> None:
         help="a part of fresh.yaml; with --rows dev, all that is named",
     )
     parser.add_argument(
-        "--write", action="store_true", help="with --fresh: keep it in results/planted.csv"
+        "--write",
+        action="store_true",
+        help="with --fresh: keep it in results/planted.csv",
     )
     given = parser.parse_args()
     if given.fresh:
@@ -354,7 +364,9 @@ def _print_fresh(part: str, rows: bool, write: bool) -> None:
         found = accused(told, 0.9)
         for each in told:
             print(each.item.id, "|", each.planted)
-            _print("named", [row for one, row, _ in found if one.item.id == each.item.id])
+            _print(
+                "named", [row for one, row, _ in found if one.item.id == each.item.id]
+            )
     if write:
         stored.keep("planted", ("part", "language", "kind"), table.to_dict("records"))
 

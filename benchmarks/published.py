@@ -176,6 +176,12 @@ def _systems() -> list[str]:
     ]
 
 
+def _taxonomy() -> list[str]:
+    from benchmarks.taxonomy import page
+
+    return page(_read("taxonomy.csv"))
+
+
 P, U = "python -m benchmarks.", "python -m undogmatic.run "
 LISTED = (
     Quoted(
@@ -254,6 +260,14 @@ LISTED = (
         ("distill.csv",),
     ),
     Quoted("docs/faithfulness.md", "*", P + "planted", "2026-11-28"),
+    Quoted(
+        "docs/faithfulness.md",
+        "What is wrong, by class",
+        P + "taxonomy --reference FOLDER --write",
+        "2026-11-29",
+        ("taxonomy.csv",),
+        _taxonomy,
+    ),
     Quoted(
         "docs/fakes.md",
         "How often each is trusted",
@@ -646,6 +660,9 @@ MADE_BY = {
     "startup.csv": "startup --write",
     "structures.csv": "structures --seeds 20 --write",
     "systems.csv": "systems",
+    "taxonomy.csv": "taxonomy --reference FOLDER --write",
+    "guide.csv": "guide --model MODEL.gguf --write",
+    "planted.csv": "planted --fresh second --write",
 }
 """The command behind `python -m benchmarks.` that makes each stored result."""
 RULES = {

@@ -60,9 +60,13 @@ def reference(folder: Path) -> Iterator[Labelled]:
     """The quotes of real judges, once with each of their two classes."""
     same = read_yaml(conf_folder() / "analysis" / "taxonomy.yaml")["same"]
     with READ.open(encoding="utf-8", newline="") as file:
-        read = {(row["kind"], int(row["row"])): row["class"] for row in csv.DictReader(file)}
+        read = {
+            (row["kind"], int(row["row"])): row["class"] for row in csv.DictReader(file)
+        }
     for kind, fields in FIELDS.items():
-        lines = (folder / f"taxonomy_{kind}.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (
+            (folder / f"taxonomy_{kind}.jsonl").read_text(encoding="utf-8").splitlines()
+        )
         for number, row in enumerate(map(json.loads, lines)):
             text = " | ".join(row[field] for field in fields if row.get(field))
             given = row["primary_category"]
@@ -80,7 +84,10 @@ def table(quotes: Sequence[Labelled]) -> pd.DataFrame:
         pairs.append((each.label, found))
     rows = []
     for (source, language), pairs in groups.items():
-        said, true = Counter(found for _, found in pairs), Counter(label for label, _ in pairs)
+        said, true = (
+            Counter(found for _, found in pairs),
+            Counter(label for label, _ in pairs),
+        )
         right = Counter(label for label, found in pairs if label == found)
         for name in sorted({*said, *true}, key=lambda each: (each == OTHER, each)):
             row = {"source": source, "language": language, "class": name}
@@ -90,13 +97,50 @@ def table(quotes: Sequence[Labelled]) -> pd.DataFrame:
                 low, high = _exact(right[name], of[name])
                 row |= {f"{share}_low": low, f"{share}_high": high}
             rows.append(row)
-        every = {"labelled": len(pairs), "said": len(pairs), "right": sum(right.values())}
+        every = {
+            "labelled": len(pairs),
+            "said": len(pairs),
+            "right": sum(right.values()),
+        }
         low, high = _exact(every["right"], len(pairs))
         share = every["right"] / len(pairs)
         limits = {"precision": share, "precision_low": low, "precision_high": high}
         limits |= {"recall": share, "recall_low": low, "recall_high": high}
-        rows.append({"source": source, "language": language, "class": "all"} | every | limits)
+        rows.append(
+            {"source": source, "language": language, "class": "all"} | every | limits
+        )
     return pd.DataFrame(rows).round(3)
+
+
+def page(frame: pd.DataFrame) -> list[str]:
+    """The rows of the table in docs/faithfulness.md: of each class precision and recall on the written
+    quotes of each language, and on those of real judges."""
+    columns = (
+        ("written, test", "en"),
+        ("written, test", "pt"),
+        (READER, "en"),
+        (GIVEN, "en"),
+    )
+    lines = []
+    names = [name for name in dict.fromkeys(frame["class"]) if name != "all"]
+    for name in [*names, "all"]:
+        cells = [f"`{name}`" if name != "all" else "**all**"]
+        for place in columns:
+            same = frame[["source", "language", "class"]].apply(tuple, axis=1)
+            own = frame[same == (*place, name)]
+            cells += _cells(own)
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _cells(own: pd.DataFrame) -> list[str]:
+    if own.empty:
+        return ["", ""]
+    row = own.iloc[0]
+    return [
+        f"{row['right']} of {row[of]} [{row[f'{share}_low']:.2f}, {row[f'{share}_high']:.2f}]"
+        for share, of in (("precision", "said"), ("recall", "labelled"))
+    ]
 
 
 def _exact(right: int, of: int) -> tuple[float, float]:
@@ -112,10 +156,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--split", nargs="+", default=["test"], choices=["first", "second", "test"])
-    parser.add_argument("--reference", type=Path, help="a folder with quotes of real judges")
-    parser.add_argument("--rows", action="store_true", help="the quotes in another class")
-    parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
+    parser.add_argument(
+        "--split", nargs="+", default=["test"], choices=["first", "second", "test"]
+    )
+    parser.add_argument(
+        "--reference", type=Path, help="a folder with quotes of real judges"
+    )
+    parser.add_argument(
+        "--rows", action="store_true", help="the quotes in another class"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"keep the table in {RESULTS.name}"
+    )
     given = parser.parse_args()
     quotes = [each for split in given.split for each in written(split)]
     if given.reference is not None:

@@ -94,6 +94,9 @@ RUN: dict[str, Sequence[str]] = {
     "python -m undogmatic.run experiment=faithfulness dataset.summaries=shipped 'steps=[]'": [
         "run.limit=8"
     ],
+    "python -m undogmatic.run experiment=faithfulness dataset.summaries=shipped steps=[] analysis=taxonomy": [
+        "run.limit=8"
+    ],
     "python -m undogmatic.run experiment=faithfulness_meta dataset=verdicts dataset.path=FILE": [],
     "python -m undogmatic.run rubric=faithfulness judge=coverage dataset=texts dataset.path=mine.jsonl": [],
     "python -m undogmatic.run rubric=faithfulness 'judges=[nli, coverage, bucket_rules]' dataset=texts dataset.path=mine.jsonl": [],

@@ -95,7 +95,9 @@ class QuoteRule(NamedTuple):
         """Whether a quote is of this class."""
         found = any(each.search(text) for each in self.patterns)
         # what would be right may cite, too
-        return found and (not self.cites or cites(BETWEEN.join(text.split(BETWEEN)[:2])))
+        return found and (
+            not self.cites or cites(BETWEEN.join(text.split(BETWEEN)[:2]))
+        )
 
 
 def _rule(rule: Mapping[str, Any], parts: Mapping[str, str]) -> QuoteRule:
