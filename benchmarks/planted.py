@@ -154,7 +154,7 @@ def retold(split: str) -> list[Told]:
     return found
 
 
-FRESH = ("first", "second")
+FRESH = ("first", "second", "third")
 
 
 def fresh(part: str) -> list[Told]:
@@ -266,9 +266,10 @@ def precision(
 
 
 def kept(split: str) -> dict[str, dict[str, list[int]]]:
-    """The counts that facts/precision.yaml keeps of development: of the summaries, of the first
-    part of fresh.yaml, and of the pairs of sentences of benchmarks/outcomes.py."""
-    seen_already = fresh(FRESH[0]) if split == "dev" else []
+    """The counts that facts/precision.yaml keeps of development: of the summaries, of the
+    parts of fresh.yaml that rules were mended on, and of the pairs of sentences of benchmarks/outcomes.py."""
+    parts = FRESH[:-1] if split == "dev" else ()
+    seen_already = [each for part in parts for each in fresh(part)]
     counted = precision(
         accused(shipped(split) + retold(split) + seen_already, DOUBTED)
     )
