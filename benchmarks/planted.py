@@ -270,9 +270,7 @@ def kept(split: str) -> dict[str, dict[str, list[int]]]:
     parts of fresh.yaml that rules were mended on, and of the pairs of sentences of benchmarks/outcomes.py."""
     parts = FRESH[:-1] if split == "dev" else ()
     seen_already = [each for part in parts for each in fresh(part)]
-    counted = precision(
-        accused(shipped(split) + retold(split) + seen_already, DOUBTED)
-    )
+    counted = precision(accused(shipped(split) + retold(split) + seen_already, DOUBTED))
     for kind, (right, every) in outcomes.counts(
         outcomes.told(outcomes.pairs(split))
     ).items():

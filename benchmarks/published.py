@@ -182,6 +182,23 @@ def _taxonomy() -> list[str]:
     return page(_read("taxonomy.csv"))
 
 
+def _planted() -> list[str]:
+    found = _read("planted.csv").groupby(["part", "kind"])[["cost", "n"]].sum()
+    parts = (
+        ("first", "| first | of before | {} of {} | {} of {} | {} of {} |"),
+        ("second", "| second | with `winner` | {} of {} | {} of {} | {} of {} |"),
+        (
+            "third",
+            "mended in sight of the second | **{} of {}** | **{} of {}** | **{} of {}** |",
+        ),
+    )
+    kinds = ("outcome", "party", "perfect")
+    return [
+        text.format(*(value for kind in kinds for value in found.loc[(part, kind)]))
+        for part, text in parts
+    ]
+
+
 P, U = "python -m benchmarks.", "python -m undogmatic.run "
 LISTED = (
     Quoted(
@@ -260,6 +277,14 @@ LISTED = (
         ("distill.csv",),
     ),
     Quoted("docs/faithfulness.md", "*", P + "planted", "2026-11-28"),
+    Quoted(
+        "docs/faithfulness.md",
+        "What the pillars can and cannot see",
+        P + "planted --fresh third --write",
+        "2026-11-29",
+        ("planted.csv",),
+        _planted,
+    ),
     Quoted(
         "docs/faithfulness.md",
         "What is wrong, by class",
@@ -662,7 +687,7 @@ MADE_BY = {
     "systems.csv": "systems",
     "taxonomy.csv": "taxonomy --reference FOLDER --write",
     "guide.csv": "guide --model MODEL.gguf --write",
-    "planted.csv": "planted --fresh second --write",
+    "planted.csv": "planted --fresh third --write",
 }
 """The command behind `python -m benchmarks.` that makes each stored result."""
 RULES = {

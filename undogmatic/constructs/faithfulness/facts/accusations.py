@@ -398,8 +398,8 @@ def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:
 def _courses(
     reference: tuple[str, ...], text: tuple[str, ...], language: Language
 ) -> tuple[Mapping[str, course.Won], Mapping[str, course.Won]] | None:
-    """Who had won after each instance by the reference and by the text; None where the reference does
-    not tell who the parties are."""
+    """Who had won after each instance by the reference and by the text; None where the reference
+    does not tell who the parties are."""
     who = course.parties(reference, language)
     if who is None:
         return None

@@ -1,9 +1,10 @@
 """Follows a case through the courts: who had won after each instance, as far as a text tells it.
 
-A sentence says that a decision stands or falls, that a claim is granted or refused, or that somebody
-won. Who began the case is read from the reference; the other party is whoever faces them. So "the jury
-found for Mercer" and "the verdict was put back" can be held against each other, though no word is the
-same. Where a text does not say which instance decides, or who won before, nothing is read.
+A sentence says that a decision stands or falls, that a claim is granted or refused, or that
+somebody won. Who began the case is read from the reference; the other party is whoever faces them.
+So "the jury found for Mercer" and "the verdict was put back" can be held against each other, though
+no word is the same. Where a text does not say which instance decides, or who won before, nothing is
+read.
 """
 
 import functools
@@ -23,14 +24,19 @@ from undogmatic.constructs.faithfulness.facts.words import (
 )
 
 LEVELS = ("trial", "appeal", "top")
+UNDONE = 45  # characters between a judgment and the verb that says what became of it
 NEXT = 12  # characters of a preposition and an article before a court
 REACH = 70  # characters beside a verb in which its party or its court is named
 _REASON = re.compile(
-    r"\b(because|since|as|porque|pois|ja que|uma vez que|por entender|so that)\b.*?(?=, (?:but|mas|and|e|while|whereas|enquanto) |[.;]|$)"
+    r"\b(because|since|as|porque|pois|ja que|uma vez que|por entender|so that)\b"
+    r".*?(?=, (?:but|mas|and|e|while|whereas|enquanto) |[.;]|$)"
 )
-_BEFORE_WHOM = r"(?:by|in|before|at|pel[oa]s?|n[oa]s?|em|perante) (?:the |an? |o |both the )?"
+_BEFORE_WHOM = (
+    r"(?:(?:by|in|before|at|pel[oa]s?|n[oa]s?|em|perante) (?:the |an? |o |both the )?"
+    r"|the (?=appeal\b))"
+)
 _ROLES = (
-    r"plaintiffs?|claimants?|complainants?|autor(?:a|es|as)?|reclamantes?|impetrantes?|requerentes?",
+    r"(?:plaintiff|claimant|complainant|reclamante|impetrante|requerente)s?|autor(?:a|es|as)?",
     r"defendants?|reus?|re|reclamad[oa]s?|impetrad[oa]s?|requerid[oa]s?",
 )
 
@@ -87,7 +93,9 @@ def parties(sentences: Sequence[str], language: Language) -> Parties | None:
         for match in asks.finditer(plain(sentence)):
             before = _called(sentence[: match.start()], language)[-1:]
             after = _called(sentence[match.end() :], language)
-            first = before[0] if before else _subject(sentence[: match.start()], language)
+            first = (
+                before[0] if before else _subject(sentence[: match.start()], language)
+            )
             if not first:
                 continue
             everybody = [
@@ -105,13 +113,15 @@ def parties(sentences: Sequence[str], language: Language) -> Parties | None:
 def _subject(before: str, language: Language) -> frozenset[str]:
     """The last word with content before a verb: "the mother", "a mãe"."""
     stop = word_set("stop function", language)
-    carrying = [word for word in words(plain(before)) if word not in stop and len(word) > 2]
+    carrying = [
+        word for word in words(plain(before)) if word not in stop and len(word) > 2
+    ]
     return frozenset({stem(carrying[-1], language)} if carrying else ())
 
 
 def _called(text: str, language: Language) -> list[frozenset[str]]:
-    """Who is named in a text, neither judge nor court, each by the stems of the name and of the noun
-    before it ("the crop duster Dale Renner")."""
+    """Who is named in a text, neither judge nor court, each by the stems of the name and of the
+    noun before it ("the crop duster Dale Renner")."""
     found = []
     title, courts = re.compile(lexicon()["titles"] + r" $"), _courts()
     stop = word_set("stop function", language) | {"estado", "rio", "new"}
@@ -122,10 +132,16 @@ def _called(text: str, language: Language) -> list[frozenset[str]]:
         lone = match.start("name") == 0 and len(name.split()) == 1
         if title.search(text[: match.start("name")]) or title.match(first + " "):
             continue
-        if courts.search(plain(name)) or (lone and plain(first) in stop) or first in _STARTS:
+        if (
+            courts.search(plain(name))
+            or (lone and plain(first) in stop)
+            or first in _STARTS
+        ):
             continue
         every = [*name.split(), *([match["noun"]] if match["noun"] else [])]
-        stems = {stem(plain(word), language) for word in every if plain(word) not in stop}
+        stems = {
+            stem(plain(word), language) for word in every if plain(word) not in stop
+        }
         known = {word for word in stems if len(word) > 2}
         if known:
             found.append(frozenset(known))
@@ -174,7 +190,8 @@ def _instances(text: str) -> list[tuple[int, str]]:
 
 def steps(sentences: Sequence[str], who: Parties) -> Iterator[Step]:
     """What each instance decided, in the order in which it is told."""
-    last, recent = "", None
+    last = ""
+    recent: tuple[int, ...] = ()  # the parties that the sentence before names
     for place, sentence in enumerate(sentences):
         text = plain(sentence)
         text = _REASON.sub(lambda match: " " * len(match[0]), text)
@@ -198,87 +215,125 @@ def steps(sentences: Sequence[str], who: Parties) -> Iterator[Step]:
                 if level:
                     yield Step(level, one, place, sentence[one.start : one.end])
             last, seen = (levels or first or [last])[-1], one.end
-        recent = next((n for _, n in reversed(who.found(sentence))), recent)
+        recent = tuple(n for _, n in who.found(sentence)) or recent
 
 
-NAMED, CLAIMED, STANDS, FALLS, RESTORED = "named", "claimed", "stands", "falls", "restored"
-_PRONOUN = re.compile(r"\W*(?:her|him|them|it|its|his|their|ela|ele|elas|eles|dela|dele)\b")
+NAMED, CLAIMED, STANDS, FALLS, RESTORED = (
+    "named",
+    "claimed",
+    "stands",
+    "falls",
+    "restored",
+)
+_PRONOUN = re.compile(
+    r"\W*(?:her|him|them|it|its|his|their|ela|ele|elas|eles|dela|dele)\b"
+)
 
 
-def _decisions(text: str, who: Parties, recent: int | None) -> list[Decision]:
-    """What verbs say; of two that overlap the one that names a party, else the longest. Of a pronoun
-    the party named last before it is meant."""
-    found: list[Decision] = []
-    named = who.found(text)
-    negators = word_set("negators", who.language)
+class _Sentence:
+    """A plain sentence, with who is named in it, and in the sentence before."""
 
-    def denied(start: int) -> bool:
-        return not negators.isdisjoint(words(text[max(0, start - 25) : start])[-3:])
+    def __init__(self, text: str, who: Parties, recent: tuple[int, ...]) -> None:
+        self.text, self.recent = text, recent
+        self.named = who.found(text)
+        self.negators = word_set("negators", who.language)
 
-    def matches(name: str) -> Iterator[re.Match[str]]:
-        return compiled(_whole(name)).finditer(text)
+    def matches(self, name: str) -> Iterator[re.Match[str]]:
+        return compiled(_whole(name)).finditer(self.text)
 
-    reviews = [
-        *((STANDS, match) for match in matches("keeps")),
-        *((FALLS, match) for match in matches("falls")),
-        *((RESTORED, match) for match in matches("restores")),
-    ]
-    for how, match in reviews:
-        turned = denied(match.start()) and not match[0].startswith(("nao", "declined"))
-        told = {STANDS: FALLS, FALLS: STANDS}.get(how, how) if turned else how
-        found.append(Decision(*match.span(), told))
-    for name, winner in (("wins_after", 0), ("loses_after", 1)):
-        for match in matches(name):
-            near = [n for at, n in named if match.end() <= at <= match.end() + REACH]
-            if _PRONOUN.match(text[match.end() :]) or match[0].startswith(_OWN):
-                before = [n for at, n in named if at < match.start()]
-                near = before[-1:] or ([] if recent is None else [recent])
-            # "the judgment against the orchard was reversed" tells what became of it
-            noun = any(0 <= each.start() - match.end() <= 45 for _, each in reviews)
-            if near and not denied(match.start()) and not (noun and _NOUN.match(match[0])):
-                won = near[0] if winner == 0 else 1 - near[0]
-                found.append(Decision(*match.span(), NAMED, won))
-    for name, winner in (("wins_before", 0), ("loses_before", 1)):
-        for match in matches(name):
-            near = [
-                n
-                for at, n in named
-                if match.start() - REACH <= at < match.start()
-                and not _OBJECT.search(text[:at])
-            ]
-            near = near or ([] if recent is None else [recent])
-            if near and not denied(match.start()):
-                won = near[-1] if winner == 0 else 1 - near[-1]
-                found.append(Decision(*match.span(), NAMED, won))
-    for name, winner in (("given", 0), ("refused", 1)):
-        for match in matches(name):
-            if not denied(match.start()):
-                found.append(Decision(*match.span(), CLAIMED, winner))
+    def denied(self, match: re.Match[str]) -> bool:
+        """Whether a negator stands close before a verb."""
+        close = self.text[max(0, match.start() - 25) : match.start()]
+        return not self.negators.isdisjoint(words(close)[-3:])
+
+    def reviews(self) -> Iterator[Decision]:
+        """What became of the decision before."""
+        for name, how in (("keeps", STANDS), ("falls", FALLS), ("restores", RESTORED)):
+            for match in self.matches(name):
+                own = match[0].startswith(("nao", "declined"))
+                turned = self.denied(match) and not own
+                told = {STANDS: FALLS, FALLS: STANDS}.get(how, how) if turned else how
+                yield Decision(*match.span(), told)
+
+    def won_behind(self, reviews: Sequence[Decision]) -> Iterator[Decision]:
+        """Who is named behind a verb as the winner or the loser; of a pronoun there, who is named
+        last before it."""
+        for name, winner in (("wins_after", 0), ("loses_after", 1)):
+            for match in self.matches(name):
+                end = match.end()
+                near = [n for at, n in self.named if end <= at <= end + REACH]
+                if _PRONOUN.match(self.text[end:]) or match[0].startswith(_OWN):
+                    before = [n for at, n in self.named if at < match.start()]
+                    near = before[-1:] or list(self.recent[-1:])
+                # "the judgment against the orchard was reversed" tells what became of it
+                told_of = any(0 <= each.start - end <= UNDONE for each in reviews)
+                noun = told_of and _NOUN.match(match[0])
+                if near and not noun and not self.denied(match):
+                    yield Decision(*match.span(), NAMED, abs(winner - near[0]))
+
+    def won_before(self) -> Iterator[Decision]:
+        """Who is named before a verb as the winner or the loser; without any, who is named first in
+        the sentence before."""
+        for name, winner in (("wins_before", 0), ("loses_before", 1)):
+            for match in self.matches(name):
+                near = [
+                    n
+                    for at, n in self.named
+                    if match.start() - REACH <= at < match.start()
+                    and not _OBJECT.search(self.text[:at])
+                ]
+                near = near or list(self.recent[:1])
+                if near and not self.denied(match):
+                    yield Decision(*match.span(), NAMED, abs(winner - near[-1]))
+
+    def claims(self) -> Iterator[Decision]:
+        """What is granted or refused to who asked for it."""
+        for name, winner in (("given", 0), ("refused", 1)):
+            for match in self.matches(name):
+                if not self.denied(match):
+                    yield Decision(*match.span(), CLAIMED, winner)
+
+
+def _decisions(text: str, who: Parties, recent: tuple[int, ...]) -> list[Decision]:
+    """What verbs say; of two that overlap the one that names a party, else the longest."""
+    sentence = _Sentence(text, who, recent)
+    reviews = list(sentence.reviews())
+    won = [*sentence.won_behind(reviews), *sentence.won_before()]
+    found = [*reviews, *won, *sentence.claims()]
+    found.sort(key=lambda each: (each.how != NAMED, each.start - each.end))
     apart: list[Decision] = []
-    for one in sorted(found, key=lambda each: (each.how != NAMED, each.start - each.end)):
+    for one in found:
         if not any(one.start < other.end and other.start < one.end for other in apart):
             apart.append(one)
     return sorted(apart)
 
 
 _SEVERAL = re.compile(r"\b(both|ambos|ambas|tanto|all (three )?courts)\b")
-_ELSEWHERE = re.compile(r",|\bbut\b|\bmas\b| and (?!again|also|then)| e (?!tambem|depois|de novo)")
-_OBJECT = re.compile(r"\b(contra|against|from|to|with|com|of|d[aeo]s?|a favor d[aeo]s?)( (the|an?|o|as?|os)| \w+)?(?: [\w'-]+){0,1} $")
+_ELSEWHERE = re.compile(
+    r",|\bbut\b|\bmas\b| and (?!again|also|then)| e (?!tambem|depois|de novo)"
+)
+_OBJECT = re.compile(
+    r"\b(contra|against|from|to|with|com|of|d[aeo]s?|a favor d[aeo]s?)"
+    r"( (the|an?|o|as?|os)| \w+)?(?: [\w'-]+){0,1} $"
+)
 _NOUN = re.compile(r"judgment|verdict|ruling|award")
 _OWN = ("in its", "in his", "in her", "in their")
 
 
 def course(sentences: Sequence[str], who: Parties) -> Mapping[str, Won]:
-    """Who had won after each instance that the sentences tell of. An instance of which they tell two
-    things is left out; somebody who is named counts before a claim, and that before what became of
-    the decision before."""
+    """Who had won after each instance that the sentences tell of. An instance of which they tell
+    two things is left out; somebody who is named counts before a claim, and that before what became
+    of the decision before."""
     told: dict[str, list[Step]] = {}
     for step in steps(sentences, who):
         told.setdefault(step.level, []).append(step)
     found: dict[str, Won] = {}
     before: int | None = None
     for level in LEVELS:
-        own = [(_winner(step.decision, before, found), step) for step in told.get(level, ())]
+        own = [
+            (_winner(step.decision, before, found), step)
+            for step in told.get(level, ())
+        ]
         said = [(winner, step) for winner, step in own if winner is not None]
         for how in (NAMED, CLAIMED):
             surer = [each for each in said if each[1].decision.how == how]
