@@ -110,6 +110,7 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic precedents my.jsonl": [],
     "undogmatic precedents my.jsonl precedents.describes=words": [],
     "undogmatic demo": [],
+    "undogmatic probe list": [],
     "undogmatic demo --language pt": [],
     "undogmatic plan --prevalence .1 --agreement .9": [],
     'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs question,answer': [],
