@@ -147,16 +147,14 @@ def summary(scores: pd.DataFrame) -> pd.DataFrame:
                     one, _left_out(wide, DEFAULT, groups)
                 )
                 difference = errors[name] - errors[DEFAULT]
-                row["worse"] = means.interval(
-                    difference, 0.95, groups=groups, bounds=(-100.0, 100.0)
-                )
+                row["worse"] = means.interval(difference, 0.95, groups=groups)
             rows.append(row)
     return pd.DataFrame(rows)
 
 
 def table(found: pd.DataFrame) -> list[str]:
     """The rows of the table of docs/judges.md."""
-    lines = []
+    lines: list[str] = []
     for row in found.to_dict("records"):
         apart = ["", ""]
         if row["condition"] != DEFAULT:

@@ -199,6 +199,12 @@ def _planted() -> list[str]:
     ]
 
 
+def _guide() -> list[str]:
+    from benchmarks.guide import summary, table
+
+    return table(summary(_read("guide.csv")))
+
+
 P, U = "python -m benchmarks.", "python -m undogmatic.run "
 LISTED = (
     Quoted(
@@ -372,6 +378,14 @@ LISTED = (
         "Measured on the embedded model",
         U + "-m experiment=uncertainty_bakeoff dataset.n=150",
         "2026-11-28",
+    ),
+    Quoted(
+        "docs/judges.md",
+        "Whether examples and `prompt=bare` help",
+        P + "guide --model MODEL.gguf --write",
+        "2026-11-29",
+        ("guide.csv",),
+        _guide,
     ),
     Quoted("docs/judges.md", "The rules of `selective`", "", "2026-11-22"),
     Quoted(
