@@ -5,6 +5,7 @@ The tools answer as the commands do, in the same sentences and the same JSON. Th
 lies in the folder where the server was started, and write nothing but a card that was not there.
 """
 
+import json
 import os
 import signal
 import sys
@@ -22,9 +23,7 @@ from undogmatic.safety.extras import needs
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import scrub
 
-ABOUT = (
-    "Whether an LLM judge may be trusted. Paths are those of the folder of this server."
-)
+ABOUT = "Whether an LLM judge may be trusted. Paths are those of this server's folder."
 TOOLS = {
     "check": (
         "Say whether to trust an LLM judge, by files with its verdicts and people's labels: what"
@@ -58,9 +57,8 @@ def _serve() -> None:
     ModuleNotFoundError where `mcp` is not installed."""
     made = server()
     if sys.stdin.isatty():
-        example = (
-            '{"mcpServers": {"undogmatic": {"command": "undogmatic", "args": ["mcp"]}}}'
-        )
+        server_of = {"undogmatic": {"command": "undogmatic", "args": ["mcp"]}}
+        example = json.dumps({"mcpServers": server_of})
         raise ConfigError(
             "`undogmatic mcp` is started by an assistant, with which it speaks over its standard"
             f" input. Put it into the assistant's settings, e.g. {example} (docs/howto/mcp.md)."
@@ -78,16 +76,16 @@ def server() -> Any:
     from mcp.types import CallToolResult, TextContent, ToolAnnotations
     from pydantic import Field
 
-    made = MCPServer(
-        "undogmatic",
-        instructions=ABOUT,
-        version=versions()["undogmatic"],
-        log_level="WARNING",
-    )
+    known: dict[str, Any] = {"version": versions()["undogmatic"]}
+    known |= {"instructions": ABOUT, "log_level": "WARNING"}
+    made = MCPServer("undogmatic", **known)
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    writes = ToolAnnotations(
-        read_only_hint=False, destructive_hint=False, open_world_hint=False
-    )
+    adds = {"read_only_hint": False, "destructive_hint": False}
+    writes = reads.model_copy(update=adds)
+
+    def about(what: str, **limits: Any) -> Any:
+        """What an argument is, as the assistant reads it."""
+        return Field(description=what, **limits)
 
     def said(tool: str, work: Callable[[], Answer]) -> CallToolResult:
         """What a tool says, or what is wrong with what it was given."""
@@ -98,66 +96,38 @@ def server() -> Any:
             message = visible(scrub(tell(error, f"undogmatic {tool}")[0]))
             return CallToolResult(content=[TextContent(text=message)], is_error=True)
         text = visible("\n".join(lines))
-        return CallToolResult(
-            content=[TextContent(text=text)], structured_content=dict(found)
-        )
+        content: list[Any] = [TextContent(text=text)]
+        return CallToolResult(content=content, structured_content=dict(found))
 
     @made.tool(description=TOOLS["check"], annotations=writes)
     def check(
         files: Annotated[
-            list[str],
-            Field(min_length=1, description="tables of verdicts and labels, or a run"),
+            list[str], about("tables of verdicts and labels", min_length=1)
         ],
         options: Annotated[
-            dict[str, Any],
-            Field(
-                description="of `undogmatic check`, e.g. {judge: gpt, human: [ana, ben]}"
-            ),
-        ] = {},  # noqa: B006  which nothing changes
-        against: Annotated[
-            str | None,
-            Field(description="an earlier file, run or trust card: what changed?"),
-        ] = None,
-        card: Annotated[
-            str | None,
-            Field(description="write a trust card for a gate, e.g. card.json"),
-        ] = None,
+            dict[str, Any], about("e.g. {judge: gpt, human: [ana]}")
+        ] = {},  # noqa: B006
+        against: Annotated[str | None, about("an earlier file, run or card")] = None,
+        card: Annotated[str | None, about("write a trust card: card.json")] = None,
         language: Language = "en",
     ) -> CallToolResult:
         return said("check", lambda: _check(files, options, against, card, language))
 
     @made.tool(description=TOOLS["gate"], annotations=reads)
     def gate(
-        card: Annotated[
-            str, Field(description="a trust card (JSON), or the folder of a run")
-        ],
-        config: Annotated[
-            str | None,
-            Field(description="what is demanded (default: undogmatic-gate.yaml)"),
-        ] = None,
-        judge: Annotated[
-            dict[str, str],
-            Field(description="the judge as it is now, e.g. {model: gpt-5}"),
-        ] = {},  # noqa: B006
-        data: Annotated[
-            list[str], Field(description="labels and items as they are now")
-        ] = [],  # noqa: B006
+        card: Annotated[str, about("a trust card (JSON), or the folder of a run")],
+        config: Annotated[str | None, about("default: undogmatic-gate.yaml")] = None,
+        judge: Annotated[dict[str, str], about("as it is now: {model: gpt-5}")] = {},  # noqa: B006
+        data: Annotated[list[str], about("labels and items as they are now")] = [],  # noqa: B006
         language: Language | None = None,
     ) -> CallToolResult:
         return said("gate", lambda: _gate(card, config, judge, data, language))
 
     @made.tool(description=TOOLS["label_queue"], annotations=reads)
     def label_queue(
-        source: Annotated[
-            str, Field(description="a table of texts, or the folder of a run")
-        ],
-        n: Annotated[int, Field(ge=1, le=100, description="how many items")] = 20,
-        by: Annotated[
-            str | None,
-            Field(
-                description="of a table: draw evenly from this column, e.g. a judge's verdicts"
-            ),
-        ] = None,
+        source: Annotated[str, about("a table of texts, or the folder of a run")],
+        n: Annotated[int, about("how many items", ge=1, le=100)] = 20,
+        by: Annotated[str | None, about("a column to draw evenly from")] = None,
         language: Language = "en",
     ) -> CallToolResult:
         return said("label", lambda: _queue(source, n, by, language))
@@ -172,13 +142,12 @@ def _check(
     card: str | None,
     language: str,
 ) -> Answer:
+    from undogmatic.cli.checked import checked
     from undogmatic.report import card as cards
     from undogmatic.report.check import as_json, in_lines, words_of
 
     inside([*named("files", files), *named("against", against), *named("card", card)])
     place = None if card is None else cards.checked_path(card)
-    from undogmatic.cli.checked import checked
-
     result, reading = checked(files, against, options, {})
     words = words_of(language)
     lines, found = in_lines(result, words), as_json(result, words)
@@ -187,9 +156,8 @@ def _check(
         made = cards.cards_of(result, words, how)
         there = [place.with_stem(f"{place.stem}{added}") for added in made]
         if taken := [path for path in there if os.path.lexists(path)]:
-            raise ConfigError(
-                f"card is {str(taken[0])!r}, which is there already. Name another."
-            )
+            there_is = f"card is {str(taken[0])!r}, which is there already."
+            raise ConfigError(f"{there_is} Name another.")
         found |= {"cards": [str(path) for path in cards.write(made, place)]}
     return lines, found
 
@@ -211,20 +179,15 @@ def _gate(
         read = [*named("card", card), *named("config", demands), *named("data", data)]
         inside([*read, *in_settings(typed)])
         inside(named("drift", gate.drift_file(demands)))
-        known = pairs_of(typed, "judge")
         asked = None if config is None else demands
-        result, spoken = gate.examine(
-            Path(card), asked, known, [Path(each) for each in data]
-        )
+        now = pairs_of(typed, "judge"), [Path(each) for each in data]
+        result, spoken = gate.examine(Path(card), asked, *now)
     # void, as with the command
     except (UndogmaticError, OSError, ImportError) as error:
-        result, spoken = (
-            gate.broken(card, scrub(tell(error, "undogmatic gate")[0])),
-            "en",
-        )
-    words = words_of(
-        language or spoken, result.units.get(language or spoken), result.texts
-    )
+        why = scrub(tell(error, "undogmatic gate")[0])
+        result, spoken = gate.broken(card, why), "en"
+    spoken = language or spoken
+    words = words_of(spoken, result.units.get(spoken), result.texts)
     return shown.in_lines(result, words), shown.as_json(result, words)
 
 
