@@ -7,9 +7,8 @@ import argparse
 import json
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.check import pairs_of
 from undogmatic.errors import ConfigError, UndogmaticError
@@ -70,14 +69,8 @@ def add(commands: Any) -> None:
         choices=languages(),
         help="language of what is printed (default: the card's, else en)",
     )
-    parser.error = partial(_refuse, parser)
-    parser.set_defaults(run=run, refuse=parser.error, parser_of_gate=parser)
-
-
-def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
-    """End with 3 where argparse would end with 2, which here means undecided."""
-    parser.print_usage(sys.stderr)
-    parser.exit(3, f"{parser.prog}: error: {message}\n")
+    parser.refused_with = 3  # where it is 2 elsewhere, which here means undecided
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def _begun(path: Path, config: Path) -> str:
@@ -149,7 +142,7 @@ def run(typed: argparse.Namespace) -> None:
         try:
             print(_begun(Path(typed.target), Path(typed.config or gate.CONFIG)))
         except (UndogmaticError, OSError) as error:
-            _refuse(typed.parser_of_gate, tell(error, "undogmatic gate")[0])
+            typed.refuse(tell(error, "undogmatic gate")[0])
         return
     from undogmatic.report import gate as shown
     from undogmatic.report.check import words_of
