@@ -502,7 +502,12 @@ CHECK = Rules[CheckFacts](
             _missing,
             settle=_besides(_settle_missing, _settle_rival),
         ),
-        Rule("constant", "refuted", lambda f: f.agreement.constant, _judge_on),
+        Rule(
+            "constant",
+            "refuted",
+            lambda f: f.agreement.constant and f.agreement.groups >= kinds.FEWEST,
+            _judge_on,
+        ),
         Rule(
             "one_class",
             "undecided",
