@@ -52,6 +52,12 @@ def add(commands: Any) -> None:
     data = "labels and items as they are now, read as they were for the card; once for each file"
     parser.add_argument("--data", action="append", metavar="FILE", help=data)
     parser.add_argument(
+        "--drift",
+        metavar="FILE",
+        help="newer verdicts with labels: fail where the judge agrees with people less there than"
+        " on the card (in place of `drift` in the gate's file)",
+    )
+    parser.add_argument(
         "--junit", metavar="FILE", help="write the outcome as JUnit XML"
     )
     parser.add_argument(
@@ -157,7 +163,8 @@ def run(typed: argparse.Namespace) -> None:
     ]
     apart = False
     try:
-        read += named("drift", gate.drift_file(Path(demands)))
+        newer = None if typed.drift is None else Path(typed.drift)
+        read += named("drift", newer or gate.drift_file(Path(demands)))
         keep_apart([*read, *in_settings(typed.overrides)], places)
         apart = True
         settings, data = (
@@ -166,7 +173,9 @@ def run(typed: argparse.Namespace) -> None:
         )
         config = None if typed.config is None else Path(typed.config)
         with speaking(typed.language or "en"), doing("examining the card", soon=True):
-            result, language = gate.examine(Path(typed.target), config, settings, data)
+            result, language = gate.examine(
+                Path(typed.target), config, settings, data, newer
+            )
     except (
         UndogmaticError,
         OSError,

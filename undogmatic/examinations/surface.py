@@ -1327,7 +1327,16 @@ def tell(
         settle = Finding(
             "surface.settle_one_person", {"label": kinds.label_of(own.table)}
         )
-        told.say("surface.one_person", weight=Weight.LIMITS, settle=settle)
+        people = own.labels.dropna(subset=["label"])
+        shared = int((people.groupby("item")["rater"].nunique() > 1).sum())
+        one = people["rater"].nunique() < 2
+        key = "surface.one_person" if one else "surface.none_shared"
+        told.say(
+            "surface.few_shared" if shared else key,
+            {"n": shared} if shared else {},
+            weight=Weight.LIMITS,
+            settle=settle,
+        )
     if own.table.kind != "unordered":
         _tell_length(own, told, options, found)
 
