@@ -284,6 +284,7 @@ WHY_NOT = {
     "ends with the status of the gate; tests/cli/test_gate.py": [
         "undogmatic gate",
         "undogmatic gate card.json --init",
+        "undogmatic gate CARD --drift FILE",
         "undogmatic gate card.json",
         "undogmatic gate card.json model=gpt-5 prompt=@prompt.txt",
         "undogmatic gate card.json --data new.csv --junit gate.xml --markdown gate.md",

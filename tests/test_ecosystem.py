@@ -161,6 +161,23 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
     assert {raw + "pictures/answer_en_light.webp", raw + "assets/colab.svg"} <= {*links}
 
 
+def test_every_version_that_is_held_back_is_explained() -> None:
+    declared = [*PROJECT["project"]["dependencies"]]
+    for extra in PROJECT["project"]["optional-dependencies"].values():
+        declared += extra
+    bounds = {
+        re.split(r"[<>=]", one)[0]: found[0]
+        for one in declared
+        if (found := re.search(r"<[\d.]+", one))
+    }
+    explained = dict(
+        re.findall(
+            r"(?m)^\| ([\w-]+) \| `(<[\d.]+)` \| .+ \| .+ \|$", page("CONTRIBUTING.md")
+        )
+    )
+    assert explained == bounds
+
+
 def test_every_push_and_every_pull_request_passes_the_one_check() -> None:
     flow = yaml.safe_load(page(".github/workflows/ci.yml"))
     # YAML reads the key `on` as true

@@ -119,6 +119,26 @@ def test_a_run_is_not_named_by_a_prompt_that_no_model_reads(tmp_path: Path) -> N
     assert told(tmp_path / "mine", "run")["name"] == "mine"
 
 
+def test_a_run_is_named_by_the_model_and_the_file_that_somebody_brought(
+    tmp_path: Path, stub: StubServer
+) -> None:
+    words = [
+        "model=openai_compatible",
+        "model.name=meta/small",
+        f"model.api_base={stub.url}",
+        "dataset=texts",
+        texts(tmp_path, *({"id": f"t{n}", "text": f"text {n}"} for n in range(3))),
+        "analysis=none",
+        "tracking=none",
+    ]
+    chosen = CHOICES | {"model": "openai_compatible", "dataset": "texts"}
+    run_experiment(compose_config(words), chosen, tmp_path / "out")
+    name = told(tmp_path / "out", "run")["name"]
+    assert (name.split("-")[0], name.split("-")[-1]) == ("small", "my")
+    (title, *_) = report(tmp_path / "out").splitlines()
+    assert "meta/small" in title and "openai_compatible" not in title
+
+
 def test_the_same_command_twice_is_identical_and_the_report_says_so(
     tmp_path: Path,
 ) -> None:

@@ -210,7 +210,8 @@ class Experiment:
                 self.search.identity,
             )
             named.append("optimizer")
-        self.name = chosen.run.name or "-".join(self.choices[group] for group in named)
+        called = _called(self.choices, parts, chosen)
+        self.name = chosen.run.name or "-".join(called[group] for group in named)
         self.redact = _redacts(chosen, parts, self.analysis, self.search)
         self.plan, self.max_failures = chosen.plan, self.engine.limits.max_failures
         self.locked = (
@@ -295,6 +296,20 @@ def _naming(choices: Mapping[str, str], parts: Parts) -> tuple[str, ...]:
     if "prompt" in choices:
         return ("model", "prompt", "judge") if parts.prompted else ("model", "judge")
     return ("judge",) if parts.asks else ("model",)
+
+
+def _called(
+    choices: Mapping[str, str], parts: Parts, chosen: Settings
+) -> dict[str, str]:
+    """What each choice is called in a run's name: a hosted model by its own name, where that of the
+    option says nothing of it, and a dataset by the file that somebody brought."""
+    called, model = dict(choices), parts.model.name.rpartition("@")[0]
+    if model and choices.get("model", "") not in model:
+        called["model"] = model.rpartition("/")[2]
+    file = chosen.dataset.get("path")
+    if isinstance(file, str) and Path(file).is_file():
+        called["dataset"] = Path(file).stem
+    return called
 
 
 def _elsewhere(

@@ -9,6 +9,7 @@ import pytest
 
 from undogmatic import cli
 from undogmatic.cli import first_help
+from undogmatic.cli.refusals import SENTENCES, in_language
 from undogmatic.config import listing
 from undogmatic.records.wordings import read
 
@@ -86,6 +87,56 @@ def test_all_that_the_help_of_our_commands_says_is_there_in_portuguese_and_nothi
     english = {text for name in ours for text in sentences_of(group.choices[name])}
     translated = read(first_help.SENTENCES)["pt"]["help"]
     assert translated.keys() == english | {"usage: "}
+    for name in ("extract", "pairs", "precedents"):
+        said = set(sentences_of(group.choices[name]))
+        door = Path(group.choices[name].get_default("run").__code__.co_filename)
+        own = read(door.with_suffix(".help.yaml"))["pt"]["help"]
+        assert own.keys() == said - translated.keys(), name
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check"],
+        ["check", "v.csv", "--level"],
+        ["check", "v.csv", "--json=3"],
+        ["check", "v.csv", "--lan", "pt", "--se", "1", "--a", "0"],
+        ["gate", "card.json", "--language", "fr"],
+        ["completion", "nosh"],
+        ["report", "--nothing"],
+        ["nothing"],
+    ],
+)
+def test_what_is_wrong_with_the_words_is_said_in_portuguese(
+    words: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> tuple[str, object]:
+        with pytest.raises(SystemExit) as end:
+            cli.main(words)
+        return capsys.readouterr().err.splitlines()[-1], end.value.code
+
+    monkeypatch.setenv("LC_ALL", "C")
+    english, status = refused()
+    monkeypatch.setenv("LC_ALL", "pt_BR.UTF-8")
+    told, same_status = refused()
+    assert same_status == status == (3 if words[0] == "gate" else 2)
+    about, _, what = english.partition(": error: ")
+    assert told.startswith(f"{about}: erro: ")
+    assert what.removeprefix("argument ") not in told
+
+
+def test_a_refusal_that_nobody_translated_is_told_as_it_is() -> None:
+    assert in_language("argument X: can't open it", "pt") == (
+        "argumento X: can't open it"
+    )
+    assert in_language("argument X: can't open it", "en") == "argument X: can't open it"
+    translated = read(SENTENCES)["pt"]["help"]
+    fields = [
+        re.findall(r"\{\w+\}", text) for pair in translated.items() for text in pair
+    ]
+    assert all(
+        sorted(a) == sorted(b) for a, b in zip(fields[::2], fields[1::2], strict=True)
+    )
 
 
 def test_all_that_the_help_of_run_says_is_there_in_portuguese_and_nothing_else(

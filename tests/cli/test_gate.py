@@ -232,6 +232,15 @@ def test_newer_verdicts_that_tell_nothing_make_the_card_void(
     assert found == 3 and said in printed
 
 
+def test_newer_verdicts_are_named_on_the_command_line_in_place_of_the_gates(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path / "same.csv", newer(0.97))
+    put(tmp_path / "worse.csv", newer(0.7))
+    found, printed = beside_newer(tmp_path, "same.csv", "--drift", "worse.csv")
+    assert found == 1 and "worse.csv" in printed and "same.csv" not in printed
+
+
 def beside_newer(folder: Path, file: str, *words: str) -> tuple[int, str]:
     """The exit status and the output, for a card of verdicts that meet 97 % of the labels."""
     old = put(folder / "old.csv", newer(0.97))

@@ -234,6 +234,17 @@ def test_missing_verdicts_widen_what_is_known(kind: Any, labels: np.ndarray) -> 
     assert "missing" in keys(nearly_all) and "missing_turns" not in keys(nearly_all)
 
 
+def test_an_interval_that_stays_as_it_is_written_is_not_told_to_widen() -> None:
+    estimate = Estimate(0.78, 0.751, 0.819, 0.95, 500)
+    told = [
+        kinds._widened(estimate.replace(worst=low), "kappa").key
+        for low in (0.749, 0.744)
+    ]
+    assert told == ["kinds.widened_little", "kinds.widened"]
+    turned = kinds._widened(estimate.replace(worst=0.749), "kappa", turns=True)
+    assert turned.key == "kinds.widened"
+
+
 def test_a_position_is_preferred_or_not_or_unknown() -> None:
     # the first output as given, the second when swapped
     first = np.stack([np.zeros(100), np.ones(100)])

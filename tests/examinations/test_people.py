@@ -140,8 +140,11 @@ def test_labels_that_do_not_overlap_or_do_not_vary_show_no_ceiling(rng) -> None:
     one[: N // 2] = other[N // 2 :] = np.nan
     assert (
         tell("pass_fail", judge, {"a": one, "b": other}).not_examined["ceiling"].key
-        == "people.few_shared"
+        == "people.none_shared"
     )
+    other[: N // 2 + 2] = judge[: N // 2 + 2]
+    some = tell("pass_fail", judge, {"a": one, "b": other}).not_examined["ceiling"]
+    assert some.key == "people.few_shared" and some.values["n"] == 2
     same = tell("pass_fail", judge, {"a": np.ones(N), "b": np.ones(N)})
     assert same.not_examined["ceiling"].key == "people.constant"
 
@@ -183,7 +186,9 @@ def test_how_many_ties_there_were_is_said_where_they_decide(kind: Any) -> None:
         name: np.where(np.arange(n) % 20 == place, (agreed + 1) % 3, agreed)
         for place, name in enumerate("abc")
     }
-    values = annotator_of(tell(kind, agreed, labels))
+    told = tell(kind, agreed, labels)
+    assert "annotator_passes_by_ties" in keys(told)
+    values = annotator_of(told)
     ties = values["ties"].values
     assert values["won"] == 3 and ties["won"] == 0
     # Each person is alone with another label on three items, and there the judge is closer; else
@@ -439,7 +444,10 @@ def test_a_judge_that_says_one_thing_does_not_pass_for_an_annotator(rng) -> None
     ).keys() and "ceiling_as_good" not in keys(told)
     judge, *good = said(rng, [0.95, 0.9, 0.9, 0.9], k=3)
     passes = tell("unordered", judge, dict(zip("abc", good, strict=True)))
-    assert "annotator_passes" in keys(passes) and "people.advantage" in passes.numbers
+    assert (
+        "annotator_passes_by_ties" in keys(passes)
+        and "people.advantage" in passes.numbers
+    )
     coin = rng.integers(0, 3, N).astype(float)
     assert "annotator_fails" in keys(
         tell("unordered", coin, dict(zip("abc", good, strict=True)))

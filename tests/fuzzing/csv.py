@@ -50,6 +50,7 @@ EXAMPLES: list[bytes] = [
         b"text,text\na,b\n",
         b",text,\n0,a,\n",
         b"text,id\na\nb,2,3\n",
+        b'text,id\r\n"\r0"\r\n',  # a line break of another kind within the only cell
     ),
     *(
         b"text\n" + rest

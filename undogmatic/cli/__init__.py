@@ -38,13 +38,14 @@ from undogmatic.cli import (
     label,
     mcp,
     plan,
+    refusals,
     rejudge,
     report,
     score,
 )
 from undogmatic.errors import ConfigError
 from undogmatic.records.added import added, without_ours
-from undogmatic.records.wordings import languages, of_terminal, translated
+from undogmatic.records.wordings import FALLBACK, languages, of_terminal, translated
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
@@ -169,11 +170,16 @@ def _language(words: Sequence[str]) -> str:
 
 
 def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
-    formatter = functools.partial(
-        _Lines, sentences=translated(first_help.SENTENCES, _language(words))
-    )
+    language = _language(words)
+    from_outside = added(GROUP, FunctionType, "command", ours=True)
+    sentences = dict[str, str]()
+    for _, add in from_outside:
+        sentences |= translated(_help_beside(add), language)
+    sentences |= translated(first_help.SENTENCES, language)
+    formatter = functools.partial(_Lines, sentences=sentences)
     parser = _Parser(
         prog="undogmatic",
+        language=language,
         description="Tells you whether you may trust an LLM judge.",
         formatter_class=formatter,
     )
@@ -203,7 +209,7 @@ def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     for door in (*ours, instrument, inject, align, doors, mcp, completion):
         door.add(commands)
-    for named, add in added(GROUP, FunctionType, "command", ours=True):
+    for named, add in from_outside:
         try:
             add(commands)
         except argparse.ArgumentError as error:  # there is a command of this name
@@ -213,16 +219,25 @@ def _parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     return parser
 
 
+def _help_beside(add: FunctionType) -> Path:
+    """The file of what the help of a command says in other languages, beside its door."""
+    return Path(add.__code__.co_filename).with_suffix(".help.yaml")
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose help has a line for each option; the terminal wraps what is too long for
     it."""
 
-    def __init__(self, *words: Any, **options: Any) -> None:
+    def __init__(self, *words: Any, language: str = FALLBACK, **options: Any) -> None:
         super().__init__(*words, **{"formatter_class": _Lines} | options)
+        self.language = language
+        self.refused_with = 2  # the exit status; a command may set another
 
     def add_subparsers(self, **options: Any) -> Any:
-        """As argparse, with this parser's formatter for the parsers below it."""
-        made = functools.partial(_Parser, formatter_class=self.formatter_class)
+        """As argparse, with this parser's formatter and language for the parsers below it."""
+        made = functools.partial(
+            _Parser, formatter_class=self.formatter_class, language=self.language
+        )
         return super().add_subparsers(**{"parser_class": made} | options)
 
     def error(self, message: str) -> NoReturn:
@@ -234,7 +249,9 @@ class _Parser(argparse.ArgumentParser):
             message = (
                 f"{first_help.closest(wrong, self._commands())}{without_ours(GROUP)}"
             )
-        super().error(message)
+        self.print_usage(sys.stderr)
+        told = refusals.in_language(f"{self.prog}: error: {message}", self.language)
+        self.exit(self.refused_with, f"{told}\n")
 
     def format_help(self) -> str:
         """The help; of the whole command by what its commands are for."""

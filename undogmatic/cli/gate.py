@@ -7,9 +7,8 @@ import argparse
 import json
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.check import pairs_of
 from undogmatic.errors import ConfigError, UndogmaticError
@@ -53,6 +52,12 @@ def add(commands: Any) -> None:
     data = "labels and items as they are now, read as they were for the card; once for each file"
     parser.add_argument("--data", action="append", metavar="FILE", help=data)
     parser.add_argument(
+        "--drift",
+        metavar="FILE",
+        help="newer verdicts with labels: fail where the judge agrees with people less there than"
+        " on the card (in place of `drift` in the gate's file)",
+    )
+    parser.add_argument(
         "--junit", metavar="FILE", help="write the outcome as JUnit XML"
     )
     parser.add_argument(
@@ -70,14 +75,8 @@ def add(commands: Any) -> None:
         choices=languages(),
         help="language of what is printed (default: the card's, else en)",
     )
-    parser.error = partial(_refuse, parser)
-    parser.set_defaults(run=run, refuse=parser.error, parser_of_gate=parser)
-
-
-def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
-    """End with 3 where argparse would end with 2, which here means undecided."""
-    parser.print_usage(sys.stderr)
-    parser.exit(3, f"{parser.prog}: error: {message}\n")
+    parser.refused_with = 3  # where it is 2 elsewhere, which here means undecided
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def _begun(path: Path, config: Path) -> str:
@@ -149,7 +148,7 @@ def run(typed: argparse.Namespace) -> None:
         try:
             print(_begun(Path(typed.target), Path(typed.config or gate.CONFIG)))
         except (UndogmaticError, OSError) as error:
-            _refuse(typed.parser_of_gate, tell(error, "undogmatic gate")[0])
+            typed.refuse(tell(error, "undogmatic gate")[0])
         return
     from undogmatic.report import gate as shown
     from undogmatic.report.check import words_of
@@ -164,7 +163,8 @@ def run(typed: argparse.Namespace) -> None:
     ]
     apart = False
     try:
-        read += named("drift", gate.drift_file(Path(demands)))
+        newer = None if typed.drift is None else Path(typed.drift)
+        read += named("drift", newer or gate.drift_file(Path(demands)))
         keep_apart([*read, *in_settings(typed.overrides)], places)
         apart = True
         settings, data = (
@@ -173,7 +173,9 @@ def run(typed: argparse.Namespace) -> None:
         )
         config = None if typed.config is None else Path(typed.config)
         with speaking(typed.language or "en"), doing("examining the card", soon=True):
-            result, language = gate.examine(Path(typed.target), config, settings, data)
+            result, language = gate.examine(
+                Path(typed.target), config, settings, data, newer
+            )
     except (
         UndogmaticError,
         OSError,

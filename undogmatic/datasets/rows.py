@@ -764,6 +764,11 @@ def _of_json_lines(
             note_unread(problems, key, place=f"{path}:{number}", why=why)
 
 
+def _lines(cell: str) -> io.StringIO:
+    """A cell as lines, none of which has a line break within, as `csv.reader` demands."""
+    return io.StringIO(cell, newline="")
+
+
 def _of_csv(
     path: Path,
     needed: Sequence[str],
@@ -821,10 +826,11 @@ def _of_csv(
                 repeated.append(row.first)
                 continue
             if len(row.cells) == 1 < width:
+                cell = row.cells[0]
                 for other, name in MARKS.items():
                     if (
                         other != mark
-                        and len(next(csv.reader(row.cells, delimiter=other), ()))
+                        and len(next(csv.reader(_lines(cell), delimiter=other), ()))
                         == width
                     ):
                         what = (

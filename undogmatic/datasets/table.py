@@ -1223,10 +1223,27 @@ class _Builder:
                     "examples": examples,
                     "place": self.places[at[where[0]]],
                 }
-                if reason in (said.OFF_SCALE, *said.SPOKEN):
+                if reason == said.OFF_SCALE:
                     facts |= spelled(self.door, SCALE, LABEL_SCALE)
+                elif reason in said.SPOKEN:
+                    word = str(raw[where[0]])
+                    facts["category"] = self._as_category(word, scales)
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
+
+    def _as_category(self, word: str, scales: Scales) -> Finding | list[Finding]:
+        """What to type where a word that was taken for nothing is a category; nothing beside
+        numbers and choices, where it cannot be one."""
+        if scales.kind == "ordered":
+            typed = self.door.typed(SCALE, "A<B<C")
+            return Finding("table.category_ordered", {"typed": typed})
+        if scales.kind in ("pass_fail", "unordered"):
+            named = "<".join([*scales.categories, word])
+            typed = (
+                f"{self.door.typed(KIND, 'unordered')} {self.door.typed(SCALE, named)}"
+            )
+            return Finding("table.category_unordered", {"typed": typed})
+        return []
 
     def _tell_acceptable(
         self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales

@@ -30,6 +30,7 @@ from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import texts_of
 from undogmatic.examinations.truth import check_order, margin_of, units
 from undogmatic.records.results import Told
+from undogmatic.safety.outside import brief
 from undogmatic.stats import claims, means, paired
 from undogmatic.stats.checks import Rng
 from undogmatic.stats.confound import AtEqual
@@ -87,9 +88,9 @@ class AbAnalysis(Limited):
             or len(set(names)) < len(names)
         ):
             raise ConfigError(
-                f"`analysis.treatment` is {self.treatment!r}, `analysis.baseline` {self.baseline!r}"
-                f" and `analysis.hybrid` {self.hybrid!r}; they must be three conditions (or"
-                " analysis.hybrid=null), and none may be named twice."
+                f"`analysis.treatment` is {brief(self.treatment)}, `analysis.baseline`"
+                f" {brief(self.baseline)} and `analysis.hybrid` {brief(self.hybrid)}; they must be"
+                " three conditions (or analysis.hybrid=null), and none may be named twice."
             )
 
     def check(self, judged: RunEvidence) -> None:

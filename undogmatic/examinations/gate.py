@@ -748,24 +748,26 @@ def examine(
     config: Path | None,
     settings: Mapping[str, Any],
     data: Sequence[Path] = (),
+    newer: Path | None = None,
 ) -> tuple[GateResult, str]:
     """Hold a card's file or a run's folder against a gate's file (None: the one here), and say in
-    which language to tell of it. `data`: the labels and items as they are now. Raises ConfigError,
-    DataError."""
+    which language to tell of it. `data`: the labels and items as they are now. `newer`: verdicts
+    and labels that are held against the card's, in place of those that the gate's file names.
+    Raises ConfigError, DataError."""
     demands = config or Path(CONFIG)
     if config is None and not demands.is_file():
         way = f"Write what is demanded, e.g. {EXAMPLE}, or name another: --config FILE"
         raise ConfigError(f"no gate is named, and {CONFIG} is not here. {way}")
     demanded = read_gate(demands)
+    if newer is None and demanded.drift is not None:
+        newer = demands.parent / demanded.drift
     if target.is_dir():
         if data:
             raise ConfigError(
                 "--data is given for a run, which is its own data. Leave it out, or name a card."
             )
         run = of_run(str(target))
-        drifted = (
-            [_void("drift", "gate.drift_of_run")] if demanded.drift is not None else []
-        )
+        drifted = [] if newer is None else [_void("drift", "gate.drift_of_run")]
         return hold(run, demanded, settings, drifted=drifted), "en"
     card = read_card(target)
     digests = None
@@ -779,9 +781,7 @@ def examine(
     # the card knows only the file's name
     beside = [*data, target.parent / gated.source]
     source = next((str(path) for path in beside if path.exists()), gated.source)
-    drifted = []
-    if demanded.drift is not None:
-        drifted = [_drifted(card, target, demands.parent / demanded.drift)]
+    drifted = [] if newer is None else [_drifted(card, target, newer)]
     held = hold(
         replace(gated, source=source), demanded, settings, digests, drifted=drifted
     )

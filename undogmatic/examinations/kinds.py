@@ -417,16 +417,24 @@ def _tell_headline(
         settle=settle,
     )
     if agreement.missing > own.table.unaccounted:
-        bounds = estimate.worst_low, estimate.best_high
         turns = estimate.low > least >= estimate.worst_low
         told.say(
             "kinds.missing_turns" if turns else "kinds.missing",
             weight=Weight.LIMITS if turns else Weight.QUALIFIES,
             missing=agreement.missing,
             n=agreement.n,
-            bounds=bounds,
-            coefficient=f"agreement.{agreement.name}",
+            widened=_widened(estimate, agreement.name, turns),
         )
+
+
+def _widened(estimate: Estimate, coefficient: str, turns: bool = False) -> Finding:
+    """What missing verdicts could make of an interval, as far as it shows where it is written."""
+    bounds = estimate.worst_low, estimate.best_high
+    seen = [f"{end:.2f}" for end in estimate.interval] != [
+        f"{end:.2f}" for end in bounds
+    ]
+    key = "kinds.widened" if seen or turns else "kinds.widened_little"
+    return Finding(key, {"bounds": bounds, "coefficient": coefficient})
 
 
 def _tell_unread(own: JudgeView, told: Told, agreement: Agreement) -> None:
@@ -438,13 +446,8 @@ def _tell_unread(own: JudgeView, told: Told, agreement: Agreement) -> None:
         "could": [],
     }
     if agreement.estimate is not None and agreement.missing == own.table.unaccounted:
-        bounds = agreement.estimate.worst_low, agreement.estimate.best_high
-        values["could"] = [
-            Finding(
-                "kinds.unread_could",
-                {"bounds": bounds, "coefficient": f"agreement.{agreement.name}"},
-            )
-        ]
+        widened = _widened(agreement.estimate, agreement.name)
+        values["could"] = [Finding("kinds.unread_could", {"widened": widened})]
     told.say("kinds.unread", weight=Weight.LIMITS, **values)
 
 

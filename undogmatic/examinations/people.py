@@ -316,7 +316,7 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
     groups, names = pd.factorize(rows["code"].iloc[pairs.first])
     if len(names) < jackknife.FEWEST:
         few = {"n": n, "groups": len(names), "needed": jackknife.FEWEST}
-        return Finding("people.few_shared", few)
+        return Finding("people.few_shared" if n else "people.none_shared", few)
     kind = own.table.kind
     sides = np.stack([labels[pairs.first], labels[pairs.second], verdicts[pairs.first]])
     codes = groups.astype(np.intp)

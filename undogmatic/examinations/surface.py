@@ -145,6 +145,7 @@ class SurfaceRival:
     column: _Column | None = None
     by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
     least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
+    least_why: str = ""  # why it is more than that: "few", "pair", "leaning"
     shared: rival.Shared | None = None  # of items that several people labelled
     # how much more the surface says of the judge than of people
     leaning: Estimate | None = None
@@ -962,10 +963,11 @@ class _Look:
         repeated = self.said(told[1], judge)
         echo = self.agreement(repeated, judge)
         leaning = self.less(echo, like)
-        least = LEAST_LEFT_OF_PAIRS if pair else LEAST_LEFT
+        least, why = (LEAST_LEFT_OF_PAIRS, "pair") if pair else (LEAST_LEFT, "")
         if leaning is not None and leaning.low > 0:
-            least = LEAST_LEFT_OF_LEANING
-        least = least_left(self.codes.size, least)
+            least, why = LEAST_LEFT_OF_LEANING, "leaning"
+        of_many, least = least, least_left(self.codes.size, least)
+        why = "few" if least > of_many else why
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
         told_by_words, own_low = (
@@ -998,6 +1000,7 @@ class _Look:
             found,
             outcome=outcome,
             least_left=least,
+            least_why=why,
             leaning=leaning,
             shared=shared,
             gained=gained,
@@ -1182,7 +1185,7 @@ def _on_edge(found: SurfaceRival) -> dict[str, Any]:
     if found.shared is not None and found.shared.share is not None:
         left = _shared(found.shared)
     elif found.at_equal is not None:
-        values = found.at_equal.values("left") | {"least": found.least_left}
+        values = found.at_equal.values("left") | _must_be_left(found)
         left = Finding("surface.left_alone", values)
     else:
         left = Finding("surface.left_nothing", {"judge": found.judge.value})
@@ -1200,6 +1203,12 @@ def _edge_of_lead(found: SurfaceRival) -> dict[str, Any]:
 def _deals(found: SurfaceRival) -> dict[str, Any]:
     assert found.past_edge is not None
     return {"past": found.past_edge, "deals": found.past_edge + 1}
+
+
+def _must_be_left(found: SurfaceRival) -> dict[str, Any]:
+    """How much must be shown to be left, and why so much where it is more than usual."""
+    why = [Finding(f"surface.least_{found.least_why}", {"usual": LEAST_LEFT})]
+    return {"least": found.least_left, "why": why if found.least_why else []}
 
 
 def _not_examined(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
@@ -1223,7 +1232,7 @@ def _accounted_for(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         rest |= left.values("left")
     values: dict[str, Any] = {"what": found.what, "foretold": foretold.value}
     if found.outcome == "open":
-        values = {"predicts": _predicts(found, foretold), "least": found.least_left}
+        values = {"predicts": _predicts(found, foretold), **_must_be_left(found)}
     if found.outcome == "column":
         some = left is not None and not nothing and left.low > 0
         key = "surface.column_little" if some else "surface.column_nothing"
@@ -1264,7 +1273,7 @@ def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         ending = "_number" if found.by_number else ending
     else:
         alone = Finding(
-            "surface.left_alone", left.values("left") | {"least": found.least_left}
+            "surface.left_alone", left.values("left") | _must_be_left(found)
         )
         measured = found.shared is not None and (found.shared.share or found.unmeasured)
         values["left"] = _shared(found.shared) if found.shared and measured else alone
@@ -1341,7 +1350,16 @@ def tell(
         settle = Finding(
             "surface.settle_one_person", {"label": kinds.label_of(own.table)}
         )
-        told.say("surface.one_person", weight=Weight.LIMITS, settle=settle)
+        people = own.labels.dropna(subset=["label"])
+        shared = int((people.groupby("item")["rater"].nunique() > 1).sum())
+        one = people["rater"].nunique() < 2
+        key = "surface.one_person" if one else "surface.none_shared"
+        told.say(
+            "surface.few_shared" if shared else key,
+            {"n": shared} if shared else {},
+            weight=Weight.LIMITS,
+            settle=settle,
+        )
     if own.table.kind != "unordered":
         _tell_length(own, told, options, found)
 
@@ -1436,9 +1454,15 @@ def _tell_length(
     shown = -interval if falls else interval
     way = f"{'less' if falls else 'more'}_{unit}{'_pair' * pair}"
     values["by"] = Finding(f"surface.by_{way}", {"change": times * shown.value})
-    values["ends"] = Finding(
-        f"surface.ends_{unit}", {"interval": (times * shown.low, times * shown.high)}
-    )
+    if interval.low < 0 < interval.high:  # both directions, each in its word
+        ends: dict[str, Any] = {
+            "less": -times * interval.low,
+            "more": times * interval.high,
+        }
+        values["ends"] = Finding(f"surface.ends_{unit}_either", ends)
+    else:
+        ends = {"interval": (times * shown.low, times * shown.high)}
+        values["ends"] = Finding(f"surface.ends_{unit}", ends)
     told.say(keys[pair], weight=Weight.QUALIFIES, settle=settle, **values)
 
 

@@ -21,6 +21,7 @@ from undogmatic.readouts.chat import voices
 from undogmatic.records.records import Item, Judgment, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
+from undogmatic.safety.outside import brief
 from undogmatic.stats.panel import FEWEST_GROUPS, worth
 from undogmatic.stats.uncertainty import (
     aggregate_uncertainty,
@@ -78,10 +79,10 @@ class PanelJudge(Judge):
             aggregate == "weighted"
         ):
             raise ConfigError(
-                f"`judge.aggregate` is {aggregate!r}, `judge.weights` is {weights} and"
-                f" `judge.history` is {history}; weights go with aggregate=weighted, which needs"
-                " exactly one of the two: judge.weights=[NUMBER,...], or judge.history=[RUN,...]"
-                " with the folder of a run over labelled texts per member."
+                f"`judge.aggregate` is {aggregate!r}, `judge.weights` is {brief(weights)} and"
+                f" `judge.history` is {brief(history)}; weights go with aggregate=weighted, which"
+                " needs exactly one of the two: judge.weights=[NUMBER,...], or"
+                " judge.history=[RUN,...] with the folder of a run over labelled texts per member."
             )
         if weights is not None and (
             len(weights) != len(members)
@@ -90,7 +91,7 @@ class PanelJudge(Judge):
             or sum(weights) == 0
         ):
             raise ConfigError(
-                f"`judge.weights` is {weights}; it must hold one number >= 0 per member"
+                f"`judge.weights` is {brief(weights)}; it must hold one number >= 0 per member"
                 f" ({len(members)}), not all 0."
             )
         self.members, self.rubric = list(members), rubric

@@ -582,11 +582,12 @@ def face(
     step = [words.text("checked.settle", how=how) for how in step]
     step = step or following(result, words, written, typed)
     n = len(said.findings) + len(said.details)
+    more = words.text(f"uses.all{('_none', '_one')[n] if n < 2 else ''}", n=n)
     return [
         *titled(uses_of(result, each, words), words),
         *key_figures(result, together, words),
         *step,
-        " ".join([*who(result, words), *kind, *problems, words.text("uses.all", n=n)]),
+        " ".join([*who(result, words), *kind, *problems, more]),
     ]
 
 

@@ -185,11 +185,14 @@ def _brought(run: FinishedRun) -> list[str]:
 
 def judged_by(run: FinishedRun) -> str:
     """Who gave the scores: the model that the judges asked, or the judges where they asked none. A
-    model that only made the texts is no judge; of the one that is asked where none was
-    chosen, a reader knows no option."""
+    model that only made the texts is no judge. An option that stands for whatever model is named
+    beside it, or for the embedded one, says nothing to a reader; rules are known by theirs."""
     if run.elsewhere or "prompt" not in run.choices:
         return run.choices["judge"].replace("+", ", ")
     model = run.choices["model"]
+    hosted = run.model_name.rpartition("@")[0]
+    if hosted:
+        return hosted
     return _DIGEST.sub("", run.model_name) if model == EMBEDDED else model
 
 

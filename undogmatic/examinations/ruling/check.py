@@ -2,7 +2,7 @@
 elsewhere."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -334,6 +334,40 @@ def _settle_agreement(facts: CheckFacts) -> Finding | None:
     return facts.headline and facts.headline.settle
 
 
+def _besides(
+    first: Callable[[CheckFacts], Finding | None],
+    other: Callable[[CheckFacts], Finding | None],
+) -> Callable[[CheckFacts], Finding | None]:
+    """What would settle an answer that two things leave open: both, in this order."""
+
+    def settle(facts: CheckFacts) -> Finding | None:
+        one, besides = first(facts), other(facts)
+        if one is None or besides is None:
+            return one or besides
+        return Finding("check.settle_both", {"first": one, "besides": besides})
+
+    return settle
+
+
+def _settle_open(facts: CheckFacts) -> Finding | None:
+    """What the agreement lacks where something else decided; None where it lacks nothing."""
+    if known(facts.estimate).low > facts.least or facts.agrees_enough:
+        return None
+    return _settle_agreement(facts)
+
+
+def _settle_rival(facts: CheckFacts) -> Finding | None:
+    """What a word counter or a column leaves open where something else decided."""
+    ways: Mapping[str, Callable[[CheckFacts], Finding]] = {
+        "column": _settle("column", _label),
+        "as_good": _settle_surface,
+        "follows": _settle("follows", _label),
+        "open": _settle("surface_open", _label),
+    }
+    way = ways.get(facts.rival.outcome)
+    return None if way is None else way(facts)
+
+
 def _settle_missing(facts: CheckFacts) -> Finding:
     """The verdicts that are missing, or the rows that cannot be read if these are all of them."""
     if facts.own.table.unaccounted != facts.agreement.missing:
@@ -466,9 +500,14 @@ CHECK = Rules[CheckFacts](
             "undecided",
             lambda f: f.may_be_undone,
             _missing,
-            settle=_settle_missing,
+            settle=_besides(_settle_missing, _settle_rival),
         ),
-        Rule("constant", "refuted", lambda f: f.agreement.constant, _judge_on),
+        Rule(
+            "constant",
+            "refuted",
+            lambda f: f.agreement.constant and f.agreement.groups >= kinds.FEWEST,
+            _judge_on,
+        ),
         Rule(
             "one_class",
             "undecided",
@@ -542,7 +581,7 @@ CHECK = Rules[CheckFacts](
             "not_yet",
             lambda f: f.rival.outcome == "column",
             lambda f: _agrees(f) | {"what": f.rival.named},
-            settle=_settle("column", _label),
+            settle=_besides(_settle("column", _label), _settle_open),
         ),
         Rule(
             "surface",
@@ -552,14 +591,14 @@ CHECK = Rules[CheckFacts](
                 _agrees(f)
                 | {"number": f.rival.by_number, "better": int(f.rival.better)}
             ),
-            settle=_settle_surface,
+            settle=_besides(_settle_surface, _settle_open),
         ),
         Rule(
             "follows",
             "not_yet",
             lambda f: f.rival.outcome == "follows",
             _agrees,
-            settle=_settle("follows", _label),
+            settle=_besides(_settle("follows", _label), _settle_open),
         ),
         Rule(
             "open",
@@ -573,7 +612,7 @@ CHECK = Rules[CheckFacts](
             "undecided",
             lambda f: not f.agrees_enough or f.rival.undone,
             _missing,
-            settle=_settle_missing,
+            settle=_besides(_settle_missing, _settle_rival),
         ),
         Rule(
             "edge",

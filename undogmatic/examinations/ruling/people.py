@@ -158,6 +158,12 @@ ANNOTATOR = Rules[AnnotatorFacts](
             lambda f: f.constant is not None and f.constant.passes,
             _annotator,
         ),
+        Rule(
+            "passes_by_ties",
+            "supported",
+            lambda f: 2 * f.test.won_without < f.raters,
+            _annotator,
+        ),
         Rule("passes", "supported", always, _annotator),
     ),
     Subject.ANNOTATOR,
