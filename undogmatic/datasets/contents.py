@@ -87,12 +87,11 @@ class Contents:
         both = [self.sample(name), self.sample(other)]
         if min(cells.numeric for cells in both) < 0.9:
             return False
-        ends = [
-            (numbers[0], numbers[-1])
-            for numbers in (cells.distinct_numbers() for cells in both)
-        ]
-        shared = min(high for _, high in ends) - max(low for low, _ in ends)
-        whole = max(high for _, high in ends) - min(low for low, _ in ends)
+        numbers = [cells.distinct_numbers() for cells in both]
+        lows = [in_order[0] for in_order in numbers]
+        highs = [in_order[-1] for in_order in numbers]
+        shared = min(highs) - max(lows)
+        whole = max(highs) - min(lows)
         return bool(shared > 0 and 2 * shared >= whole)
 
     def repeats_cells(self, name: str, other: str) -> bool:
@@ -113,26 +112,15 @@ class Contents:
         step = max(1, len(self.cells) // _SAMPLE)
         own = self.cells[name][::step].to_numpy(dtype=object)
         rows = self.cells[list(others)][::step].to_numpy(dtype=object)
-        met, n = 0, 0
+        answers = []
         for said, row in zip(own, rows, strict=True):
-            given = [fold(str(cell)) for cell in row if cell is not None]
-            numbers = [
-                number for cell in given if (number := number_of(cell)) is not None
-            ]
-            value = None if said is None else number_of(str(said))
-            if said is None or not given:
-                continue
-            word, count = Counter(given).most_common(1)[0]
-            if value is not None and numbers and len(numbers) == len(given):
-                near = abs(float(np.mean(numbers)) - value) <= NEAR_MEAN
-                near = near or (len(numbers) > 1 and value == sum(numbers))
-                met, n = (
-                    met + (near or abs(float(np.median(numbers)) - value) < NEAR_MEAN),
-                    n + 1,
-                )
-            elif 2 * count > len(given):
-                met, n = met + (fold(str(said)) == word), n + 1
-        return n >= FEWEST_ROWS and met >= SAME_SHARE * n
+            cells = [str(cell) for cell in row if cell is not None]
+            if said is not None and cells:
+                answers.append(_sums_up(str(said), cells))
+        compared = [answer for answer in answers if answer is not None]
+        return len(compared) >= FEWEST_ROWS and sum(compared) >= SAME_SHARE * len(
+            compared
+        )
 
     def is_text(self, name: str) -> bool:
         """Whether it holds words that are no known verdicts."""
@@ -214,6 +202,23 @@ class Contents:
             if other != name and self.joined[other] not in not_called
         ]
         return any(side_of(other) == -1 and self.is_value(other) for other in others)
+
+
+def _sums_up(said: str, cells: Sequence[str]) -> bool | None:
+    """Whether a cell is the mean, the median or the sum of the numbers in others, or the word of
+    most of them; None where they have neither."""
+    folded = [fold(cell) for cell in cells]
+    value = number_of(said)
+    numbers = [number for cell in folded if (number := number_of(cell)) is not None]
+    if value is not None and len(numbers) == len(folded):
+        near_mean = abs(float(np.mean(numbers)) - value) <= NEAR_MEAN
+        near_median = abs(float(np.median(numbers)) - value) < NEAR_MEAN
+        # The sum of one number is the number, which says nothing of a sum.
+        is_sum = len(numbers) > 1 and value == sum(numbers)
+        return near_mean or near_median or is_sum
+    word, count = Counter(folded).most_common(1)[0]
+    # A tie has no word that most say, and is neither for nor against.
+    return fold(said) == word if 2 * count > len(folded) else None
 
 
 def _say_the_same(own: Cells, words: Collection[str], other: Cells) -> bool:

@@ -316,25 +316,20 @@ def _of_overlap(
 ) -> Iterator[Values]:
     """How many words any two texts of an item share, whether one stands in the other; of two
     outputs, which of them shares more with a third text."""
-    texts = {
-        name: values.fillna("").astype(str)
-        for name, values in named.items()
-        if not pd.api.types.is_numeric_dtype(values) and OF_JUDGE.search(name) is None
-    }
-    texts = {
-        name: values
-        for name, values in texts.items()
-        if values.str.len().mean() > TEXT_LENGTH or values.nunique() > len(values) / 2
-    }
+    texts = {}
+    for name, values in named.items():
+        if pd.api.types.is_numeric_dtype(values) or OF_JUDGE.search(name):
+            continue
+        written = values.fillna("").astype(str)
+        is_long = written.str.len().mean() > TEXT_LENGTH
+        if is_long or written.nunique() > len(written) / 2:
+            texts[name] = written
     judged = ["text_1", "text_2"] if own.table.kind == "pairwise" else ["text"]
     if not all(name in table for name in judged):
         return
     known = {name: table[name].fillna("").astype(str) for name in judged}
     others = dict(itertools.islice(texts.items(), MOST_TEXTS))
-    words = {
-        name: [frozenset(_WORD.findall(text.casefold())) for text in values]
-        for name, values in (*known.items(), *others.items())
-    }
+    words = {name: _words(values) for name, values in (*known.items(), *others.items())}
     for other, of_other in others.items():
         shared = [_shared(words[name], words[other]) for name in judged]
         stands = [_stands(known[name], of_other) for name in judged]
@@ -351,6 +346,11 @@ def _of_overlap(
         )
 
 
+def _words(texts: pd.Series) -> list[frozenset[str]]:
+    """The different words of each text, whatever their case."""
+    return [frozenset(_WORD.findall(text.casefold())) for text in texts]
+
+
 def _shared(
     ones: Sequence[frozenset[str]], others: Sequence[frozenset[str]]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -358,23 +358,26 @@ def _shared(
     common = np.array(
         [len(a & b) for a, b in zip(ones, others, strict=True)], dtype=np.float64
     )
-    sizes = (
-        np.array([max(1, len(side)) for side in sides]) for sides in (ones, others)
-    )
-    of_one, of_other = (common / size for size in sizes)
-    return of_one, of_other
+    # A text without words shares none, and 0 is not divided by.
+    of_ones = np.array([max(1, len(words)) for words in ones])
+    of_others = np.array([max(1, len(words)) for words in others])
+    return common / of_ones, common / of_others
 
 
 def _stands(text: pd.Series, other: pd.Series) -> np.ndarray:
     """2 where the other, or one of those that it lists, stands in the text, 1 where the text stands
     in the other, else 0."""
-    pairs = zip(text.str.casefold(), other.str.casefold().str.strip(), strict=True)
-    return np.array(
-        [
-            2.0 * any(one in a for one in _listed(b)) or 1.0 * (a != "" and a in b)
-            for a, b in pairs
-        ]
-    )
+    answers = []
+    for one, another in zip(
+        text.str.casefold(), other.str.casefold().str.strip(), strict=True
+    ):
+        if any(part in one for part in _listed(another)):
+            answers.append(2.0)
+        elif one and one in another:
+            answers.append(1.0)
+        else:
+            answers.append(0.0)
+    return np.array(answers)
 
 
 def _listed(cell: str) -> Iterator[str]:

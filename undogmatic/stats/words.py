@@ -14,7 +14,7 @@ import copy
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,16 +95,15 @@ def words_of(text: str) -> list[str]:
     found = _WORD.findall(text)
     if _UNSPACED.search(text) is None:
         return found
-    return [
-        piece
-        for word in found
-        for part in _PARTS.findall(word)
-        for piece in (
-            [part[k : k + 2] for k in range(max(1, len(part) - 1))]
-            if _UNSPACED.match(part)
-            else [part]
-        )
-    ]
+    pieces: list[str] = []
+    for word in found:
+        for part in _PARTS.findall(word):
+            if _UNSPACED.match(part):
+                starts = range(max(1, len(part) - 1))
+                pieces += [part[start : start + 2] for start in starts]
+            else:
+                pieces.append(part)
+    return pieces
 
 
 class _Read(NamedTuple):
@@ -152,25 +151,22 @@ class _Read(NamedTuple):
                 self.bag[:, [those(sign) for sign in self.signs]].sum(axis=1)
             )
 
+        def of_text(own: Counter[str], of_each: Callable[[str], int]) -> int:
+            return sum(of_each(word) * n for word, n in own.items())
+
         def words(of_each: Callable[[str], int]) -> Array:
-            return np.array(
-                [
-                    sum(of_each(word) * n for word, n in own.items())
-                    for own in self.words
-                ],
-                dtype=np.float64,
-            )
+            sums = [of_text(own, of_each) for own in self.words]
+            return np.array(sums, dtype=np.float64)
+
+        def numbers(values: Iterable[float]) -> Array:
+            return np.array(list(values), dtype=np.float64)
 
         n_words = words(lambda word: 1)
-        sentences = [
-            [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
-            for text in self.texts
-        ]
-        n_sentences = np.array([len(own) for own in sentences], dtype=np.float64)
-        first, last = (
-            np.array([len(own[end].split()) for own in sentences], dtype=np.float64)
-            for end in (0, -1)
-        )
+        at_least_one = np.maximum(1, n_words)
+        sentences = [_sentences(text) for text in self.texts]
+        n_sentences = numbers(len(own) for own in sentences)
+        longest = numbers(max(map(len, own), default=0) for own in self.words)
+        lower = [{word.lower() for word in own} for own in self.words]
         commas = np.array([text.find(",") for text in self.texts])
         named = {
             name: signs(lambda sign, own=own: sign in own)  # type: ignore[misc]
@@ -182,41 +178,29 @@ class _Read(NamedTuple):
             "words": n_words,
             "sentences": n_sentences,
             "lines": signs("\n".__eq__) + 1,
-            "word_length": words(len) / np.maximum(1, n_words),
-            "longest_word": np.array(
-                [max(map(len, own), default=0) for own in self.words], dtype=np.float64
-            ),
+            "word_length": words(len) / at_least_one,
+            "longest_word": longest,
             "sentence_length": n_words / n_sentences,
-            "first_sentence": first,
-            "last_sentence": last,
+            "first_sentence": numbers(len(own[0].split()) for own in sentences),
+            "last_sentence": numbers(len(own[-1].split()) for own in sentences),
             "first_comma": np.where(commas < 0, sizes, commas),
             "capitals": signs(str.isupper),
             "capitals_share": signs(str.isupper) / np.maximum(1, sizes),
             "capital_words": words(lambda word: word[0].isupper()),
             "digits": signs(str.isdigit),
-            "numbers": np.array(
-                [len(_NUMBER.findall(text)) for text in self.texts], dtype=np.float64
-            ),
+            "numbers": numbers(len(_NUMBER.findall(text)) for text in self.texts),
             **named,
             "other_marks": marks - np.sum(list(named.values()), axis=0),
-            "different_words": (
-                np.array([len({word.lower() for word in own}) for own in self.words])
-                / np.maximum(1, n_words)
-            ),
+            "different_words": numbers(map(len, lower)) / at_least_one,
             "acronyms": words(lambda word: len(word) > 1 and word.isupper()),
-            "named_numbers": np.array(
-                [len(_NAMED_NUMBER.findall(text)) for text in self.texts],
-                dtype=np.float64,
+            "named_numbers": numbers(
+                len(_NAMED_NUMBER.findall(text)) for text in self.texts
             ),
-            "short_words": words(lambda word: len(word) < STEM)
-            / np.maximum(1, n_words),
-            "long_words": words(lambda word: len(word) > 2 * STEM)
-            / np.maximum(1, n_words),
+            "short_words": words(lambda word: len(word) < STEM) / at_least_one,
+            "long_words": words(lambda word: len(word) > 2 * STEM) / at_least_one,
             "vowels": signs(_is_vowel) / np.maximum(1, signs(str.isalpha)),
-            **{
-                f"{end}_place": np.array([_place(own[k]) for own in self.ends])
-                for k, end in enumerate(("first", "last"))
-            },
+            "first_place": numbers(_place(first) for first, _ in self.ends),
+            "last_place": numbers(_place(last) for _, last in self.ends),
         }
         known = {word for own in self.words for word in own}
         for name, pattern in lists.items():
@@ -301,6 +285,11 @@ class _Read(NamedTuple):
         return often, table
 
 
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text, and an empty one where it has none, so that each has a first."""
+    return [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
+
+
 def _standardised(table: Array) -> Array:
     """Columns of mean 0 and deviation 1, cut off at four of them."""
     spread = table.std(axis=0)
@@ -315,13 +304,10 @@ def _is_vowel(sign: str) -> bool:
 
 def _place(word: str) -> float:
     """Where a word stands in the alphabet, from 0 to 1, by its first three characters."""
-    letters = unicodedata.normalize("NFD", word)[:3].ljust(3, chr(96))
-    return float(
-        sum(
-            min(max(ord(sign) - 96, 0), 26) / 27 ** (k + 1)
-            for k, sign in enumerate(letters)
-        )
-    )
+    # The character before "a" stands for a letter that is missing, and sorts before all others.
+    letters = unicodedata.normalize("NFD", word)[:3].ljust(3, chr(ord("a") - 1))
+    in_alphabet = [min(max(ord(sign) - ord("a") + 1, 0), 26) for sign in letters]
+    return float(sum(place / 27**digit for digit, place in enumerate(in_alphabet, 1)))
 
 
 def counts(texts: Sequence[str]) -> Array:
@@ -370,14 +356,9 @@ def marks(
         features = [own[:n] - own[n:] for own in features]
         table = table[:, :n] - table[:, n:]
         counted = counted[:n] - counted[n:]
-    if paired:  # a preference for the first of two, whatever they are
-        table, names = (
-            np.concatenate([table, np.ones((1, n), dtype=np.float32)]),
-            [
-                *names,
-                ("place", "1"),
-            ],
-        )
+        # A judge may prefer the first of two, whatever they are.
+        table = np.concatenate([table, np.ones((1, n), dtype=np.float32)])
+        names = [*names, ("place", "1")]
     rows, coarse = [table], [np.ones(len(table), dtype=bool)]
     for name, column in zip((*COUNTS, *lists, *further), counted.T, strict=True):
         size = np.abs(column) if paired else column
