@@ -45,6 +45,8 @@ class Contents:
         """Some cells of a column, at even steps."""
         if name not in self._samples:
             held = self.cells[name].to_numpy(dtype=object)
+            # At even steps, because files are often sorted, and the first rows would
+            # all say "pass".
             step = max(1, len(held) // _SAMPLE)
             self._samples[name] = read_cells(held[::step])
         return self._samples[name]
@@ -55,6 +57,7 @@ class Contents:
         words = cells.distinct_words()
         if not words:
             return False
+        # Some cells of a column of grades hold "n/a" or a remark.
         if cells.numeric >= 0.7 or words.keys() <= KNOWN:
             return True
         short = max(map(len, words)) <= 40
@@ -69,6 +72,8 @@ class Contents:
         whose name says that it holds verdicts or labels."""
         cells = self.sample(name)
         words = cells.distinct_words()
+        # Each category comes four times on average; words that come once or twice are
+        # answers in the judge's own words.
         few = 2 <= len(words) <= MOST_CATEGORIES and len(words) * 4 <= cells.said
         return few and max(map(len, words)) <= LONGEST_CATEGORY
 
@@ -136,6 +141,7 @@ class Contents:
         written = self.sample(name).written
         if not written:
             return False
+        # The median, as a few ids may be called by a whole title.
         return float(np.median([len(each.split()) for each in written])) > LONGEST_ID
 
     def is_names(self, name: str) -> bool:
@@ -173,6 +179,8 @@ class Contents:
         judge says and that no name claims."""
         cells = self.sample(name)
         numbers = cells.distinct_numbers()
+        # A grade is a whole number as well. What tells the two apart is the column
+        # beside it, which says what a judge says.
         if cells.numeric < 1 or not (numbers == np.round(numbers)).all():
             return False
         judged = [n for n in self.free() if side_of(n) == 1 and self.is_value(n)]
@@ -231,6 +239,7 @@ def _say_the_same(own: Cells, words: Collection[str], other: Cells) -> bool:
         return (set(words) <= known and len(shared) * 2 > len(known)) or (
             known < set(words) and (len(known) * 2 > len(words))
         )
+    # Words that differ are different scales; of numbers only the range can tell.
     if min(own.numeric, other.numeric) < 0.9:
         return False
     numbers, theirs = own.distinct_numbers(), other.distinct_numbers()

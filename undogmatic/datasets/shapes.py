@@ -42,6 +42,8 @@ def rows_of(value: Any, place: str, notes: list[Finding] | None = None) -> list[
 def _of_object(value: Mapping[str, Any], place: str, notes: list[Finding]) -> list[Any]:
     """The rows in an object, which may be one row itself."""
     _check_keys(value, place)
+    # The forms that pandas writes are known by their keys, and are asked first: what
+    # follows guesses.
     if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
         return _split(value, place)
     if isinstance(value.get("schema"), dict) and isinstance(value.get("data"), list):
@@ -55,10 +57,13 @@ def _of_object(value: Mapping[str, Any], place: str, notes: list[Finding]) -> li
     if columns and len(columns) == len(value) and one_length:
         rows = zip(*columns, strict=True)
         return [dict(zip(value, cells, strict=True)) for cells in rows]
+    # A single object of objects may as well be one row with an object in it.
     is_table = len(value) > 1 and all(
         isinstance(held, dict) and held for held in value.values()
     )
     deeper = _deeper(value)
+    # Where the objects have the same keys they are rows, and a list inside of each
+    # belongs to its row.
     if deeper and not (is_table and _alike(value.values())):
         return _at_path(deeper, place, notes)
     return _of_objects(value, place) if is_table else [value]
@@ -99,6 +104,9 @@ def _at_path(
     several, with what was found where and the line that writes one of them."""
     ways = {".".join(way): rows for way, rows in deeper.items()}
     telling = {way: rows for way, rows in ways.items() if _has_verdicts(rows)}
+    # Only what names a verdict is taken without asking: a file may hold the texts in
+    # one list and the verdicts in another, and the wrong one would be read as a table,
+    # too.
     chosen = ways if len(ways) == 1 else telling
     if len(chosen) == 1:
         ((way, rows),) = chosen.items()
@@ -175,6 +183,8 @@ def opened(
     first = [rows[n][1] for n in range(min(FIRST_ROWS, len(rows)))]
     if not any(_is_list(held) for row in first for held in row.values()):
         return rows
+    # The line travels within the row, so that each of the rows that come of it keeps
+    # the place where a message can point.
     marked = _with_entries([{_LINE: line, **row} for line, row in rows], place, notes)
     return [(row.pop(_LINE), row) for row in marked]
 
@@ -195,6 +205,8 @@ def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
 
 def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     """The rows with those of their lists opened that hold what judges or people said."""
+    # Both orders come before other lists, because each entry of such a list is a
+    # verdict on the same two texts, and not another judge's.
     if (name := _in_orders(rows)) is not None:
         notes.append(Finding("table.orders_inside", {"file": place, "name": name}))
         return [one for row in rows for one in _by_order(row, name)]
@@ -482,6 +494,8 @@ def _of_levels(
     numbered = _counts(outer) and _counts(inner)
     if _known(fields) < FIELDS or numbered or len(outer) == len(inner):
         return None
+    # A file with a judge's verdict and a person's label in each cell compares the
+    # systems that were judged; without a label the names are those who judged.
     both = {1, -1} <= {side_of(name) for name in fields}
     who = "system" if both else JUDGE.name
     items_inside = len(inner) > len(outer)
@@ -504,6 +518,7 @@ def _rater(name: str, place: str) -> str:
 def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]]:
     """The rows with their ids, where no column of theirs is called one."""
     names = {" ".join(tokens(name)) for row in rows for name in row}
+    # A column of ids that the file itself has is worth more than the keys of an object.
     if names & set(ITEM.names):
         return rows
     with_ids = zip(ids, rows, strict=True)

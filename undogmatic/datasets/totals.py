@@ -38,8 +38,10 @@ def totals(cells: pd.DataFrame, sides: Sequence[str], texts: Sequence[str]) -> i
     has_texts = bool(texts) and bool(cells[list(texts)].notna().any(axis=None))
     last: list[Row] = cells.iloc[-MOST:].to_dict("records")
     possible = [_may_sum_up(row, sides, texts) for row in last]
+    # The most rows first: a mean and a total above each other are both taken off.
     for n in range(len(last), 0, -1):
         above = cells.iloc[: len(cells) - n]
+        # What is quick to see is asked first, as nearly every file has no such row.
         if all(possible[-n:]) and len(above) >= FEWEST_ABOVE:
             columns = {name: _Above(above[name]) for name in sides}
             if all(_sums_up(row, columns, texts, has_texts) for row in last[-n:]):
@@ -103,6 +105,7 @@ class _Above:
         """Whether the column could hold the number: within what it holds, and as whole."""
         if not self.numbers.size:
             return False
+        # A 3.7 below whole grades is no grade.
         whole = bool(np.all(self.numbers % 1 == 0))
         inside = self.numbers.min() <= number <= self.numbers.max()
         return bool(inside and (number % 1 == 0 or not whole))

@@ -48,6 +48,8 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
             held = _parted(cells[name], known)
         filled = [value for value in held if value is not None]
         n_cells = int(cells[name].notna().sum())
+        # One cell that holds something else, and the column is not what it seemed: half
+        # of it would be lost if it were taken apart.
         if not filled or len(filled) < n_cells:
             continue
         if _name_what_may_be_right(filled):
@@ -56,6 +58,8 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
             ]
             cells[name] = pd.Series(joined, dtype=object, index=cells.index)
             continue
+        # The new columns must be found as labels by the search for roles, which goes by
+        # names.
         called = name if side_of(name) is not None else f"label_{name}"
         made, kind = _columns(called, held, filled, place, known)
         if made is None:
@@ -210,6 +214,7 @@ def _are_labels(keys: Sequence[str], known: Collection[str]) -> bool:
 def _of_votes(name: str, held: Sequence[dict[str, int] | None]) -> pd.DataFrame:
     """A column for each vote. Who gave which is not known, so that they are put in an order that
     says nothing: sorted, the first person would seem to be milder than the last."""
+    # The same seed always, so that the same file gives the same table.
     rng = np.random.default_rng(0)
     rows = []
     for value in held:

@@ -83,6 +83,8 @@ def aspects(own: JudgeView, items: pd.Index, ignore: Sequence[str]) -> Iterator[
         codes = pd.factorize(values, use_na_sentinel=False, sort=by_size)[0].astype(
             np.intp
         )
+        # One value tells nothing apart; a value for nearly each item is a name of it,
+        # by which nobody can foretell the next one.
         if 1 < codes.max(initial=0) + 1 <= MOST_DIFFERENT * codes.size:
             yield Aspect(part, columns, detail, codes)
 
@@ -98,8 +100,12 @@ def crossed(found: Sequence[Aspect], target: Array) -> list[Aspect]:
     if len(of_two) < 2:
         return []
     signs = np.array([2.0 * aspect.codes - 1 for aspect in of_two])
+    # The product of two signs says whether the two are alike (a judge may go by
+    # "either, but not both"), which no sum of the two can say.
     pull = np.abs((signs * (target - target.mean())) @ signs.T)
     pull[np.tril_indices(len(of_two))] = -1
+    # Of 80,000 crossings the strongest is strong by chance, too, so that several are
+    # looked at closely.
     strongest = np.argsort(-pull, axis=None, kind="stable")[:CROSSED]
     made = []
     for place in strongest:
@@ -121,6 +127,8 @@ def marks(found: Sequence[Aspect]) -> Marks:
     for place, aspect in enumerate(found[:MOST_TOGETHER]):
         n_values = int(aspect.codes.max()) + 1
         values = np.arange(n_values)
+        # "Above 3" in place of "is 4": a judge by size is learned from few values so,
+        # and a step at any place is one mark.
         if aspect.part in BY_SIZE:
             own = aspect.codes > values[:-1, None]
             features.append(aspect.codes / max(1, n_values - 1))
@@ -157,6 +165,7 @@ def _values(own: JudgeView, items: pd.Index, ignore: set[str]) -> Iterator[Value
     orders = (
         own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
     )
+    # Where an item was shown in both orders, the order says nothing of the item.
     if (orders["nunique"] == 1).all():
         yield "whole", ("order",), "", orders["first"].to_numpy()
     named = {
@@ -183,6 +192,8 @@ def _of_column(name: str, values: pd.Series) -> Iterator[Values]:
             yield "whole", one, "", numbers
         else:
             yield from _sizes("size", one, numbers)
+        # Even or odd, and the like, which a quantile never sees. Of fractions there is
+        # no remainder that anybody would go by.
         whole = numbers[np.isfinite(numbers)]
         if values.nunique() > 2 and whole.size and (whole == np.round(whole)).all():
             for divisor in REMAINDERS:
@@ -203,6 +214,8 @@ def _of_column(name: str, values: pd.Series) -> Iterator[Values]:
     folded = said.str.strip().str.casefold()
     yield "whole", one, "", folded.to_numpy()
     if said.nunique() > CUTS:
+        # Only where values differ so much that the whole is no aspect: of eight values
+        # the length is one of them.
         yield from _sizes("length", one, said.str.len().to_numpy(dtype=np.float64))
         yield "first", one, "", folded.str[:1].to_numpy()
         yield "last", one, "", folded.str[-1:].to_numpy()
@@ -228,6 +241,8 @@ def _dates(said: pd.Series) -> pd.Series | None:
     filled = said[said.str.contains(r"\d{1,4}[-/.:]\d{1,2}", regex=True)]
     if len(filled) < 0.9 * len(said) or not len(said):
         return None
+    # A few tell that a column holds no dates; to read every cell of a long one as a
+    # date takes long.
     few = filled.iloc[:SAMPLE]
     if (
         pd.to_datetime(few, errors="coerce", format="mixed", utc=True).notna().mean()
@@ -245,6 +260,8 @@ def _in_order(own: JudgeView, items: pd.Index, places: Array) -> bool:
     for side, column in ((own.first(), "verdict"), (own.labels, "label")):
         values = side.groupby("item")[column].mean().reindex(items).to_numpy()[order]
         steps = np.diff(values[~np.isnan(values)])
+        # Equal verdicts may stand beside each other; one step back, and the file is not
+        # sorted by them.
         if steps.any() and ((steps >= 0).all() or (steps <= 0).all()):
             return True
     return False
@@ -286,6 +303,8 @@ def _of_ids(own: JudgeView, items: pd.Index) -> Iterator[Values]:
         )
     for letter in sorted(set("".join(folded.head(1000)))):
         holds = folded.str.contains(letter, regex=False).to_numpy()
+        # A letter that hardly an id lacks, or has, parts too few items to explain a
+        # judge.
         if 0.05 < holds.mean() < 0.95 and not letter.isspace():
             yield "id_holds", (), letter, holds
 
@@ -305,6 +324,8 @@ def _of_order(own: JudgeView, items: pd.Index) -> Iterator[Values]:
 def _of_raters(own: JudgeView, items: pd.Index) -> Iterator[Values]:
     """Who labelled each item."""
     labels = own.labels[own.labels["label"].notna()]
+    # A judge could say "yes" wherever a mild rater labelled, and agree with people
+    # without having read anything.
     who = labels.groupby("item")["rater"].agg(
         lambda names: " / ".join(sorted(set(names)))
     )

@@ -61,6 +61,8 @@ def predict(
     n_groups = int(codes.max()) + 1
     if n_groups < FEWEST_GROUPS:
         return np.full(y.size, y.mean() if intercept else 0.0)
+    # Each fold costs the cube of its rows in time, so that many rows are left out in
+    # fewer folds.
     folds = rng.permutation(
         np.arange(n_groups) % min(n_groups, 10 if y.size <= 400 else 5)
     )[codes]
@@ -95,6 +97,8 @@ def _stacked(
                 new.append(crossed @ fit[1])
         out[test] = centre
         if known:
+            # No weight is negative: a kernel whose opposite foretells the target does
+            # so by chance.
             weights, _ = nnls(np.column_stack(known), y[train] - centre)
             out[test] = centre + np.column_stack(new) @ weights
     return out
@@ -124,10 +128,13 @@ def _ridge(
     """
     values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
     values = np.clip(values, 0.0, None)
+    # All texts are the same to this kernel.
     if values.max() <= 1e-12:
         return None
     in_basis = vectors.T @ y
     # from nearly interpolating to nearly constant
+    # How rough the truth is cannot be known beforehand; the groups that are left out
+    # choose.
     penalties = np.logspace(-6, 2, 9) * values.mean()
     shrunk = values / (values + penalties[:, None])
     residual = y - (shrunk * in_basis) @ vectors.T

@@ -70,6 +70,8 @@ MOST_STEPS = 12
 LEAST_OFTEN = 3
 """In how many texts a word must stand for a list of words alone: the fewer words there are, the
 cheaper each is."""
+# Steps shorter than the best one, so that a mark that leads by chance does not take
+# all; the number of rounds that is used is chosen by the folds.
 _ROUNDS, _RATE = 100, 0.4
 MANY = 250
 """With more rows five folds are left out in turn, else ten."""
@@ -274,6 +276,8 @@ class _Read(NamedTuple):
         # kept.
         shared = (mark for mark, places in where.items() if len(places) >= 2)
         often = sorted(shared, key=lambda mark: (mark[0] != "word", mark))
+        # Those that part the texts most evenly are kept: a word of two texts among a
+        # thousand can explain hardly a verdict.
         if len(often) > MOST_WORDS:
             n = len(self.texts)
             often = sorted(
@@ -346,6 +350,8 @@ def marks(
     read = _Read.of(both)
     names, table = read.marked()
     counted = np.column_stack([read.counted(lists), *further.values()])
+    # Before pairs are subtracted, because how rare a word is is asked of texts, not of
+    # differences of them.
     words = [row for row, (kind, _) in enumerate(names) if kind == "word"]
     rare = np.log(len(both) / np.maximum(1, table[words].sum(axis=1)))
     weighted = table[words].T.astype(np.float64) * rare
@@ -361,6 +367,8 @@ def marks(
         names = [*names, ("place", "1")]
     rows, coarse = [table], [np.ones(len(table), dtype=bool)]
     for name, column in zip((*COUNTS, *lists, *further), counted.T, strict=True):
+        # A difference of 200 words says the same whichever text is the longer one, so
+        # that limits lie symmetrically about 0.
         size = np.abs(column) if paired else column
         fine = _cuts(np.append(size, 0.0) if paired else size, FINE)
         kept = np.isin(
@@ -376,6 +384,8 @@ def marks(
     different: dict[bytes, int] = {}
     for row, column in enumerate(columns.astype(np.int8)):
         if column.any() and (paired or not column.all()):
+            # Two marks of the same texts are one mark to every learner; both would cost
+            # twice the bits in `listed` and twice the time everywhere.
             different.setdefault(column.tobytes(), row)
     kept_rows = np.array(sorted(different.values()), dtype=np.intp)
     of_boosting = np.flatnonzero(np.concatenate(coarse)[kept_rows])
@@ -402,6 +412,8 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
     """
     columns = seen.columns[seen.coarse]
     n_folds, n = int(folds.max()) + 1, folds.size
+    # All targets and all folds are boosted in one go. The marks are the same for each,
+    # and multiplying by one large table is far quicker than by many small ones.
     known = ~np.isnan(targets)
     # target by target, fold by fold
     y = np.repeat(np.nan_to_num(targets), n_folds, axis=0)
@@ -433,6 +445,8 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
         )
         return np.asarray(special.expit(own) if shares else own)
 
+    # Round 0 says the mean of the others: a target that no mark foretells is told by no
+    # mark.
     versions = [told()]
     for _ in range(_ROUNDS if len(columns) else 0):
         gradient = weights * (y - (special.expit(scores) if shares else scores))
@@ -460,6 +474,8 @@ def _best(versions: Array, target: Array, folds: Index) -> Array:
     """What each row is told by the version that foretells the other folds best; `versions` has
     shape (k, n_rows)."""
     errors = np.nan_to_num((versions - target) ** 2)
+    # How many rounds serve a fold is decided by the other folds. Chosen by all, the
+    # row's own verdict would have had a say in what it is told.
     by_fold = np.stack([np.bincount(folds, own) for own in errors])
     best = np.argmin(by_fold.sum(axis=1, keepdims=True) - by_fold, axis=0)
     return np.asarray(versions[best[folds], np.arange(folds.size)])
@@ -473,6 +489,8 @@ class Ridge:
 
     def __init__(self, features: Array, folds: Index, *, intercept: bool) -> None:
         """Prepare it: `features` of shape (n, k), `folds` 0 to n_folds - 1."""
+        # Penalties are shares of the features' own size, so that they mean the same for
+        # a table of ten counts and for one of 4,000 words.
         scale = max(float(np.sum(features**2)) / len(features), 1e-12)
         if intercept:
             features = np.column_stack(
@@ -518,6 +536,7 @@ def _basis(features: Array) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh(
         features @ features.T if n <= k else features.T @ features
     )
+    # What is 0 but for rounding would be divided by.
     kept = values > 1e-9 * values.max(initial=1e-12)
     values, vectors = values[kept], vectors[:, kept]
     if n > k:
@@ -536,6 +555,8 @@ class _LeftOut:
         m, k = rows.shape
         self._rows = rows if k < m else None
         square = rows.T @ rows if k < m else rows @ rows.T
+        # A little more than 1, or a row that the regression meets exactly could not be
+        # left out.
         whole = (1 + 1e-9) * np.eye(len(square)) - square
         self._factor = scipy.linalg.cho_factor(
             whole, overwrite_a=True, check_finite=False
@@ -637,6 +658,9 @@ def listed(
             words & (np.abs(seen.columns).sum(axis=1) >= LEAST_OFTEN)
         )
     columns = seen.columns[among]
+    # Whoever writes the list down has to name each mark among all that there are; the
+    # more marks were looked at, the dearer is each, which is the correction for looking
+    # at many.
     cost = float(np.log2(max(2, among.size)))
     presence = np.abs(columns) if seen.paired else columns
     repeated = _repeated(columns, y, groups, seen.paired)
@@ -663,12 +687,15 @@ def listed(
             else covered[:, 0]
         )
         misses = covered.sum(axis=1) - hits
+        # A list of k marks can be written down in k! orders that say the same to
+        # whoever reads a set.
         own_cost = cost - np.log2(len(steps) + 1)
         told = _code(hits, misses) + _code(
             plus.sum() - covered[:, 0], minus.sum() - covered[:, 1]
         )
         gain = (of_rest - told) / repeated - own_cost
         chosen = int(np.argmax(gain))
+        # The list ends where one more mark costs more bits than it saves.
         if gain[chosen] <= 0:
             break
         rows = left & (columns[chosen] != 0)
