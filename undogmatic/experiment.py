@@ -93,8 +93,14 @@ def run_experiment(
     Raises:
         UndogmaticError: With a message for the user.
     """
+    # Everything that can be wrong with the config is found here, before a call is paid
+    # for.
     started, experiment = time.time(), Experiment(config, choices, loaded)
+    # A server for tracking that cannot be reached is told now, and not after hours of
+    # judging.
     experiment.tracker.check()
+    # What was assumed of the file is shown before anything is asked: who sees that the
+    # scale is wrong can still stop.
     if experiment.assumed:
         from undogmatic.report import terminal
 
@@ -190,6 +196,8 @@ class Experiment:
         parts = self.parts = self.recipe.build()
         self.engine.check(parts.model, optimizer.optimizes)
         if parts.shown:
+            # The limit counts what is judged: of 40 items with 4 as examples, 40 are
+            # still judged where there are as many.
             unseen = (item for item in given if item.id not in parts.shown)
             items = gathered(itertools.islice(unseen, chosen.run.limit))
         self.items: Sequence[Item] = parts.asked(items)
@@ -219,8 +227,11 @@ class Experiment:
         # Hold the items against the analysis and the plan; steps may yet give the items what the
         # analysis reads.
         self.digest = items_digest(self.items)
+        # A table without any judgment, which has all the columns that the analysis will
+        # read: what they lack is told before the first call.
         empty = tabulate(self.items, [], self.repeats, parts.expected())
         unjudged = self.evidence(self.items, empty, digest=self.digest)
+        # What steps make is not known yet.
         if not parts.steps:
             for part in read_by(self.analysis, unjudged).values():
                 self.analysis.check(readable(self.analysis, part))
@@ -274,6 +285,7 @@ def _described(
         "readout": parts.readout_name
     }
     if not (parts.uses_own and parts.asks):
+        # A report that names a model which nobody asked would be believed.
         described["model"] = parts.model.name
         asked = dict.fromkeys(
             step.provenance.model for step in parts.judges if step.judge.asks
@@ -525,6 +537,8 @@ def _results(
             of_plan(experiment.plan, results, level, str(experiment.locked)),
             *results,
         ]
+    # Last, over all answers alike: whatever an analysis found, texts that the judge was
+    # fitted on, chosen labels and too many failures take a Yes back.
     supported = withheld(results, judged.fitted, len(judged.items))
     return too_many_failed(
         of_chosen_labels(supported, judged.frame),
@@ -557,6 +571,8 @@ def _finished(
     verdicts = [
         result.verdict.inner for result in results if result.verdict is not None
     ]
+    # A judge that puts everything in the opposite order, with labels whose direction
+    # was assumed, is most likely right: the assumption is doubted first.
     if assumed and any(verdict.subject == Subject.REVERSED for verdict in verdicts):
         told = {
             "high": f"{parts.rubric.maximum:g}",
@@ -643,6 +659,8 @@ def _keep_evidence(finished: FinishedRun) -> None:
     )
     if (evidence := next(known, None)) is None:
         return
+    # Even evidence for a later check keeps no text then, at the price that the check
+    # cannot fit a word counter.
     if finished.settings.redacted:
         evidence = evidence.without_texts()
     rows = export.rows(evidence).to_dict("records")
@@ -663,6 +681,7 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
                 finished.folder / f"items_{result.full(result.name)}.csv",
                 files.csv(result.items),
             )
+    # Before the report: a report that fails must not cost the evidence.
     _keep_evidence(finished)
     kept.keep(finished)
     with doing("writing the report"):
@@ -707,6 +726,8 @@ def _close(
         **facts,
         texts=[str(path) for path in finished.texts],
     )
+    # "Stopped", so that the same command goes on: the items are known, and only their
+    # answers are missing.
     if missing:
         what = (
             f"{missing} of {len(finished.frame)} judgments got no answer from "
@@ -714,6 +735,8 @@ def _close(
         )
         way = f"To ask for these again: the same command with run.resume={finished.folder}"
         raise RunStopped(f"{what}; the report says which. {way}")
+    # After the report is written. The status tells a script that the figures rest on
+    # too few answers; the reader still gets them.
     if failed.too_many(allowed):
         what = (
             f"{failed.n} of {failed.total} judgments failed, more than"

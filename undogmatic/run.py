@@ -45,6 +45,8 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 def job(cfg: DictConfig) -> float | None:
     """One run (or one job of a sweep). Returns the headline metric, for Hydra's search sweepers."""
+    # A sweeper or launcher of another package may hand on a config that our checks
+    # never saw, and a config can name code to run.
     if not compose.passed(cfg):
         raise SystemExit(
             "error: this config was not checked after it was composed, so nothing is run with it."
@@ -78,6 +80,8 @@ def job(cfg: DictConfig) -> float | None:
                 from undogmatic.datasets.labels import load
 
                 written = [folder / name for name in OF_RUN]
+                # A folder for the output that holds the input would have the input
+                # overwritten.
                 keep_apart(_read(config), named("hydra.run.dir", written, folder))
                 # a bad file is named before anything heavy is imported
                 loaded = load(settings(config))
@@ -185,6 +189,8 @@ def main() -> NoReturn:
             else:
                 _fail(error, claim.own())
         finally:
+            # A folder in which nothing was judged is taken away, so that mistyped
+            # commands leave none behind.
             if (folder := claim.own()) is not None:
                 claim.let_go(folder)
     sys.exit(command.exit_status())

@@ -88,6 +88,8 @@ class TextsDataset:
         )
         self.path = self.files[0] if len(self.files) == 1 else self.files[0].parent
         self.columns, self.sheet, self.about = columns, sheet, self.path.name
+        # Filled when the file is read, since nothing is known before; a run asks for it
+        # afterwards (`Assumes`).
         self.read: Sequence[Finding] = ()
 
     def load(self) -> Sequence[Item]:
@@ -99,11 +101,13 @@ class TextsDataset:
         if log is not None:
             told = {"file": self.path.name, "tool": log.name, "command": self._check()}
             notes.append(Finding("items.log", told))
+        # Without `columns` a table has our names, and nothing in it is guessed.
         rows = (
             self._plain(notes)
             if self.columns is None
             else self._recognised(notes, self.columns)
         )
+        # The line number, as an id has to stay the same when rows are added behind it.
         named = (
             (place, row if row.get("id") is not None else row | {"id": n})
             for place, n, row in rows
@@ -174,9 +178,11 @@ class TextsDataset:
 
         # Some thousands of rows show which column is what: some at even steps, and the first in
         # which each is filled.
+        # A file of a million rows must not be held to find out what its columns are.
         step = 1 if single is None else max(1, len(single) // spool.HELD)
         known_by, filled_once = list[dict[str, Any]](), set[str]()
         for n, (_, _, row) in enumerate(rows(notes)):
+            # A column that is empty in all rows but the last must not be called empty.
             new = {name for name, cell in row.items() if not empty(cell)} - filled_once
             filled_once |= new
             step = step if single is not None else max(1, n // spool.HELD)
@@ -232,8 +238,12 @@ class TextsDataset:
                 without_group(place, known | own)
                 yield place, self._id(file, number), known | own
                 continue
+            # By id and texts together: an id that stands for two texts is an error, and
+            # is told later as one.
             key = (own.get("id"), *(own.get(name) for name in self.inputs))
             before = merged.get(key, ("", "", {}))[2].get("labels", {}).get(OVERALL)
+            # A second label by the same person is no second row of the item: it stays
+            # apart, and `unique` names both places.
             if before is not None and said and not said.keys() & before.keys():
                 before |= said
             else:
@@ -263,6 +273,7 @@ def _typed_group(
     it is final also where texts are alike."""
     if not typed:
         return {}
+    # A file may have a column that is called "none".
     alone = stands_alone(typed, list(cells.columns))
     return {TYPED_GROUP: "" if alone else str(row.get("group", ""))}
 
@@ -309,6 +320,8 @@ def _label(place: str, column: str, cell: Any) -> Any:
     if empty(cell) or isinstance(cell, bool | int | float):
         return None if empty(cell) else cell
     number, _, reason = read_cell(cell)
+    # Words for "no label" are no labels. What cannot be read at all ends the run, since
+    # a label lost in silence would be worse.
     if reason in (EMPTY, NOTHING, NOT_APPLICABLE):
         return None
     if reason not in (None, ABSTAINED):
