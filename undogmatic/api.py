@@ -434,10 +434,8 @@ def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
         ]
     made = []
     for n, row in enumerate(rows):
-        place, fields = (
-            f"items[{n}]",
-            {rubric.inputs[0]: row} if isinstance(row, str) else row,
-        )
+        place = f"items[{n}]"
+        fields = {rubric.inputs[0]: row} if isinstance(row, str) else row
         if isinstance(row, Item):
             made.append((place, row.model_copy(update={"place": place})))
         else:

@@ -41,7 +41,6 @@ from undogmatic.examinations.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import tabulate
 from undogmatic.examinations.truth import settings as run_settings
-from undogmatic.models.hosted import HostedModel
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.records.kept import by_id, gathered
 from undogmatic.records.limits import Limits
@@ -176,10 +175,8 @@ class Experiment:
         with speaking(chosen.report.language), doing("reading the items", soon=True):
             self.dataset, (given, self.label_scale, assumed) = loaded or load(chosen)
         self.analysis = build(chosen.analysis, "analysis")
-        self.engine, self.tracker = (
-            build(chosen.engine, "engine"),
-            build(chosen.tracking, "tracking"),
-        )
+        self.engine = build(chosen.engine, "engine")
+        self.tracker = build(chosen.tracking, "tracking")
         optimizer = build(chosen.optimizer, "optimizer")
         self.fit = build(chosen.fit, "fit") if chosen.fit else None
         self.assumed = [
@@ -213,10 +210,8 @@ class Experiment:
             else None
         )
         if self.search is not None:
-            self.items, self.identity = (
-                self.search.data.splits.test,
-                self.search.identity,
-            )
+            self.items = self.search.data.splits.test
+            self.identity = self.search.identity
             named.append("optimizer")
         self.name = chosen.run.name or "-".join(self.choices[group] for group in named)
         self.redact = _redacts(chosen, parts, self.analysis, self.search)
@@ -364,14 +359,46 @@ def _check_scale(journals: Journals, rubric: Rubric, folder: Path) -> None:
             )
 
 
+def _mean_so_far(frame: pd.DataFrame, rubric: Rubric) -> str:
+    """What a run that was stopped knows already of the mean of all its items; nothing where it
+    knows too little."""
+    mean = so_far(frame, rubric)
+    if mean is None:
+        return ""
+    value = mean.estimate
+    there = (
+        f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%},"
+        " whenever one stops)"
+    )
+    return (
+        f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total}"
+        f" would be {there}. "
+    )
+
+
+def _check_first(judgments: Sequence[Judgment], folder: Path) -> None:
+    """Raise RunStopped with the first of judgments that all failed, where it did."""
+    failure = judgments[0].outcome
+    if not isinstance(failure, Failure):
+        return
+    first = (
+        f"the first, for {judgments[0].item_id!r}: {failure.reason}: {failure.message}"
+    )
+    raw = f"\nThe model said: {failure.raw[:200]!r}" if failure.raw else ""
+    way = "The journal keeps every raw answer. Try another readout= or model=."
+    if unanswered(judgments[0]):
+        way = f"Nothing of it is a verdict; to ask again: run.resume={folder}"
+    raise RunStopped(
+        f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}"
+    )
+
+
 def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
-    parts, items, repeats, folder = (
-        recipe.build(),
-        experiment.items,
-        experiment.repeats,
-        manifest.folder,
-    )
+    parts = recipe.build()
+    items = experiment.items
+    repeats = experiment.repeats
+    folder = manifest.folder
     if experiment.label_scale is not None:
         manifest.data["label_scale"] = experiment.label_scale.model_dump(mode="json")
         manifest.data["rubric_scale"] = [parts.rubric.minimum, parts.rubric.maximum]
@@ -416,26 +443,15 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
                 )
             )
     except UndogmaticError as error:
-        mean = None
+        known = ""
         # it may be why it ended; what was judged is in the journal
         with contextlib.suppress(StorageError):
             _, _, frame = reached()
             keep_scores(
                 folder, frame, OwnScale.of(experiment.label_scale, parts.rubric)
             )
-            mean = so_far(frame, parts.rubric)
+            known = _mean_so_far(frame, parts.rubric)
         if isinstance(error, RunStopped):
-            known = ""
-            if mean is not None:
-                value = mean.estimate
-                there = (
-                    f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%},"
-                    " whenever one stops)"
-                )
-                known = (
-                    f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total}"
-                    f" would be {there}. "
-                )
             raise type(error)(
                 f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}"
             ) from None
@@ -450,20 +466,10 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         raise RunStopped(
             "the steps made nothing of any item, and nothing was judged; steps/ says what they did."
         )
-    failure = judgments[0].outcome
-    if isinstance(failure, Failure) and frame["error"].notna().all():
-        first = f"the first, for {judgments[0].item_id!r}: {failure.reason}: {failure.message}"
-        raw = f"\nThe model said: {failure.raw[:200]!r}" if failure.raw else ""
-        way = "The journal keeps every raw answer. Try another readout= or model=."
-        if unanswered(judgments[0]):
-            way = f"Nothing of it is a verdict; to ask again: run.resume={folder}"
-        raise RunStopped(
-            f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}"
-        )
-    failed, fitted = (
-        Failed.of(rows["error"] for rows in in_parts(frame, ["error"])),
-        parts.fitted(made),
-    )
+    if frame["error"].notna().all():
+        _check_first(judgments, folder)
+    failed = Failed.of(rows["error"] for rows in in_parts(frame, ["error"]))
+    fitted = parts.fitted(made)
     return _Judgments(
         parts,
         made,
@@ -479,7 +485,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
 def _ahead(experiment: Experiment, parts: Parts) -> Sequence[Step]:
     """What report and tracker need can be loaded while a server answers. A model in this process
     needs it itself."""
-    if not any(isinstance(model, HostedModel) for model in parts.model.all()):
+    if not any(model.waits for model in parts.model.all()):
         return ()
     report = modules(
         "undogmatic.report.contents",
@@ -557,12 +563,10 @@ def _finished(
 ) -> FinishedRun:
     """All that report and tracker tell of the run: how models were asked, where the words lie,
     under which licences."""
-    parts, dataset, progress, several = (
-        judged.parts,
-        experiment.dataset,
-        judged.progress,
-        len(judged.parts.judges) > 1,
-    )
+    parts = judged.parts
+    dataset = experiment.dataset
+    progress = judged.progress
+    several = len(judged.parts.judges) > 1
     with doing("comparing with earlier runs"):
         repeatability = manifest.compare(
             judged.frame, judged.judgments, parts.deterministic()

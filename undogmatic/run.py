@@ -115,10 +115,8 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
     from undogmatic.config.messages import explain
 
     if isinstance(error, MissingMandatoryValue):
-        message, status = (
-            f"`{error.full_key}` is required. Set it with {error.full_key}=...",
-            2,
-        )
+        message = f"`{error.full_key}` is required. Set it with {error.full_key}=..."
+        status = 2
     else:
         message, status = (
             (explain(error, []), 2)

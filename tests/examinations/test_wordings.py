@@ -12,6 +12,7 @@ import pytest
 import undogmatic.examinations
 from undogmatic.examinations import gate, ruling
 from undogmatic.records.wordings import REPORT_TEXTS, read
+from undogmatic.stats.margin import usual
 
 FOLDER = Path(undogmatic.examinations.__path__[0])
 NOT_FINDINGS = (
@@ -43,6 +44,19 @@ normal order ordinal original pareto pearson phi pip platt pratt prompt prompts 
 system súmula tau terminal terry token tokens trec true undogmatic untied usd use usual utf wilcoxon zsplit"""
 """Words that Portuguese has too, names, and the terms of the trade that it takes from English
 (prompt, tokens)."""
+
+
+def test_sentences_call_the_usual_margin_what_it_is() -> None:
+    package = Path(undogmatic.__path__[0])
+    called = re.compile("tenth of the scale|décimo da escala")
+    naming = [
+        path.name
+        for path in sorted(package.rglob("*.texts.yaml"))
+        if called.search(path.read_text(encoding="utf-8"))
+    ]
+
+    assert naming, "no sentence names the usual margin any more: this test may go"
+    assert usual(10.0) == 1.0, f"sentences call it a tenth of the scale: {naming}"
 
 
 def trees() -> Iterator[tuple[str, ast.AST]]:

@@ -215,10 +215,8 @@ class Loader(ConfigLoader):
         key."""
         if word not in self._values:
             override = OverridesParser.create().parse_override(word)
-            key, value = (
-                override.key_or_group,
-                (None if override.is_sweep_override() else override.value()),
-            )
+            key = override.key_or_group
+            value = None if override.is_sweep_override() else override.value()
             usual = override.type == OverrideType.CHANGE and override.package is None
             plain = (
                 isinstance(value, bool | int | float | str)

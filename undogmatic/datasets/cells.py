@@ -18,16 +18,14 @@ import pandas as pd
 from undogmatic.records.results import Finding, Subject
 from undogmatic.safety.outside import read_yaml
 
-EMPTY, NOTHING, NOT_APPLICABLE, ABSTAINED, REFUSAL, ERROR, FORMULA, DATE = (
-    "empty",
-    "nothing",
-    "not_applicable",
-    "abstained",
-    "refusal",
-    "error",
-    "formula",
-    "date",
-)
+EMPTY = "empty"
+NOTHING = "nothing"
+NOT_APPLICABLE = "not_applicable"
+ABSTAINED = "abstained"
+REFUSAL = "refusal"
+ERROR = "error"
+FORMULA = "formula"
+DATE = "date"
 UNREADABLE, OFF_SCALE, CONTRADICTION = "unreadable", "off_scale", "contradiction"
 SEVERAL = "several"
 """Why a cell is no verdict."""

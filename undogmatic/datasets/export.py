@@ -27,11 +27,9 @@ _NO_FACTS = (*COLUMNS, "place")
 def rows(table: Evidence) -> pd.DataFrame:
     """The table in long form: a row per verdict and label on it, with what is known of the item and
     the judge."""
-    verdicts, labels, items = (
-        table.verdicts.copy(),
-        table.labels.copy(),
-        table.items.rename_axis("item").reset_index(),
-    )
+    verdicts = table.verdicts.copy()
+    labels = table.labels.copy()
+    items = table.items.rename_axis("item").reset_index()
     verdicts["verdict"], labels["label"] = (
         _named(table, verdicts["verdict"]),
         _named(table, labels["label"]),
@@ -216,10 +214,8 @@ def promptfoo_results(table: Evidence) -> dict[str, Any]:
         system = str(about.get("system") or "unknown")
         test = tests.setdefault(f"{item}\n{epoch}", len(tests))
         place = {"promptIdx": prompts.setdefault(system, len(prompts)), "testIdx": test}
-        passed, score = (
-            all(p["pass"] for p in parts),
-            sum(p["score"] for p in parts) / max(1, len(parts)),
-        )
+        passed = all(p["pass"] for p in parts)
+        score = sum(p["score"] for p in parts) / max(1, len(parts))
         grading = {
             "pass": passed,
             "score": score,

@@ -91,10 +91,8 @@ def failures(cells: pd.DataFrame, name: str, places: np.ndarray) -> np.ndarray:
         | dict.fromkeys(PASSES | {"1"}, True)
     )
     if odd := [code for code, word in enumerate(held.words) if word not in known]:
-        place, cell = (
-            places[int(np.argmax(held.codes == odd[0]))],
-            brief(held.written[odd[0]]),
-        )
+        place = places[int(np.argmax(held.codes == odd[0]))]
+        cell = brief(held.written[odd[0]])
         raise DataError(f"{place}: `{name}` is {cell}; it must be true or false.")
     return np.array([known[word] for word in held.words], dtype=bool)[held.codes]
 
@@ -111,10 +109,8 @@ def check_voices(
 ) -> None:
     """Raise DataError where there are so many judges, criteria or people that comparing them would
     not end."""
-    judges, people = (
-        len(verdicts[["judge", "criterion"]].drop_duplicates()),
-        labels["rater"].nunique(),
-    )
+    judges = len(verdicts[["judge", "criterion"]].drop_duplicates())
+    people = labels["rater"].nunique()
     if judges > MOST_JUDGES:
         what = (
             f"{judges:,} judges (counted for each criterion), and at most {MOST_JUDGES:,} are"

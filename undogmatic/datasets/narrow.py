@@ -250,11 +250,9 @@ class Wide(NamedTuple):
             keys.failed,
             *(name for time in every for names in time.values() for name in names),
         }
-        parts, at, facts = (
-            [],
-            list[int](),
-            cells.drop(columns=[name for name in used if name in cells]),
-        )
+        parts = []
+        at = list[int]()
+        facts = cells.drop(columns=[name for name in used if name in cells])
         for n, time in enumerate(every):
             failed = next(
                 (cells[name] for name in time.get("failed", ()) if name in cells),

@@ -976,11 +976,9 @@ def typed_scale(
     else:
         parts = scale.replace("..", ":").replace(" ", "")
         for mark in (":", "-"):
-            low, _, high = (
-                parts[:1] + parts[1:].partition(mark)[0],
-                "",
-                parts[1:].partition(mark)[2],
-            )
+            low = parts[:1] + parts[1:].partition(mark)[0]
+            _ = ""
+            high = parts[1:].partition(mark)[2]
             bottom, top = number_of(low), number_of(high)
             if bottom is None or top is None or bottom == top:
                 continue

@@ -385,10 +385,8 @@ class _Builder:
         if len(frames) > 1:
             frames = aligned(frames, options.item, options.judge, options.human, door)
         if (joined := by_texts_or_rows(frames, options.item, door)) is not None:
-            frames, options = (
-                joined.frames,
-                options.model_copy(update={"item": joined.item}),
-            )
+            frames = joined.frames
+            options = options.model_copy(update={"item": joined.item})
         self.alone = options.group == NONE
         options = options.model_copy(update={"group": ""}) if self.alone else options
         self.options = options
@@ -413,30 +411,12 @@ class _Builder:
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
         ]
-        split = False
-        if not any(frame.is_log for frame in self.frames):
-            # The order matters: cells that hold several labels first, then columns that
-            # hold one category each, then choices that name systems. Each leaves a
-            # table that the next can read.
-            self.cells, spread_notes = spread(self.cells, self.frames[0].name)
-            self.notes += spread_notes
-            self.cells, merged_notes = merged(self.cells)
-            self.notes += merged_notes
-            self.cells, turned_notes = oriented(
-                self.cells, self.options, self.frames[0].name
-            )
-            self.notes += turned_notes
-            item = column_of(self.cells, ITEM)
-            self.cells, rows, apart_notes = apart(self.cells, self.options, item)
-            self.file, self.places = self.file[rows], self.places[rows]
-            self.notes += apart_notes
-            split = bool(apart_notes)
+        is_log = any(frame.is_log for frame in self.frames)
+        split = False if is_log else self._take_apart()
         kept, options = of_criterion(self.cells, options, door)
-        self.cells, self.file, self.places = (
-            self.cells[kept].reset_index(drop=True),
-            self.file[kept],
-            self.places[kept],
-        )
+        self.cells = self.cells[kept].reset_index(drop=True)
+        self.file = self.file[kept]
+        self.places = self.places[kept]
         try:
             self.columns: Columns = find_columns(
                 self.cells,
@@ -461,6 +441,26 @@ class _Builder:
         # above it.
         self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
+
+    def _take_apart(self) -> bool:
+        """Give each verdict and each label a cell of its own; whether rows became several rows by
+        that."""
+        # The order matters: cells that hold several labels first, then columns that
+        # hold one category each, then choices that name systems. Each leaves a table
+        # that the next can read.
+        self.cells, spread_notes = spread(self.cells, self.frames[0].name)
+        self.notes += spread_notes
+        self.cells, merged_notes = merged(self.cells)
+        self.notes += merged_notes
+        self.cells, turned_notes = oriented(
+            self.cells, self.options, self.frames[0].name
+        )
+        self.notes += turned_notes
+        item = column_of(self.cells, ITEM)
+        self.cells, rows, apart_notes = apart(self.cells, self.options, item)
+        self.file, self.places = self.file[rows], self.places[rows]
+        self.notes += apart_notes
+        return bool(apart_notes)
 
     def _leave_out_cut(self, kept: np.ndarray) -> None:
         """Leave out the rows of CSV that end before a verdict or a label: what they were to say is
@@ -492,10 +492,8 @@ class _Builder:
                         facts | ({} if told is self.notes else {"rows": facts["n"]}),
                     )
                 )
-        self.cells, self.file = (
-            self.cells[~is_cut].reset_index(drop=True),
-            self.file[~is_cut],
-        )
+        self.cells = self.cells[~is_cut].reset_index(drop=True)
+        self.file = self.file[~is_cut]
         self.places = self.places[~is_cut]
 
     def _leave_out_totals(self) -> None:
@@ -509,10 +507,8 @@ class _Builder:
                 facts = {"n": found, "place": self.places[rows[-found]]}
                 self.notes.append(Finding("table.totals", facts))
         if not kept.all():
-            self.cells, self.file = (
-                self.cells[kept].reset_index(drop=True),
-                self.file[kept],
-            )
+            self.cells = self.cells[kept].reset_index(drop=True)
+            self.file = self.file[kept]
             self.places = self.places[kept]
 
     def _unread(self, lost: pd.DataFrame, labels: pd.DataFrame) -> int:
@@ -1212,10 +1208,8 @@ class _Builder:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The values on the scale of the table or of their criterion, and why there is none; faults
         are told."""
-        values, reasons = (
-            np.full(len(rows), np.nan),
-            np.full(len(rows), None, dtype=object),
-        )
+        values = np.full(len(rows), np.nan)
+        reasons = np.full(len(rows), None, dtype=object)
         criterion = rows["criterion"].to_numpy()
         for name, own in (by_criterion or {"": scales}).items():
             at = (

@@ -138,10 +138,8 @@ class VerdictsDataset:
         # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
         sheet: str | None = None,
     ) -> None:
-        self.inputs, self.columns = (
-            tuple(dict.fromkeys([*inputs, *optional])),
-            dict(columns or {}),
-        )
+        self.inputs = tuple(dict.fromkeys([*inputs, *optional]))
+        self.columns = dict(columns or {})
         check_fields(self.columns, [*self.inputs, *_FIELDS])
         self.wide = Wide(dict(scores), tuple(again), dict(judges))
         self.scales, self.quotes = dict(scales), dict(quotes)
@@ -207,10 +205,8 @@ class VerdictsDataset:
         """What the tables say of them, in units of the rubric. Raises DataError where the scale of
         the verdicts is not clear."""
         table, rows, kept = self._table, self._table.verdicts, self._kept
-        mark, judgments = (
-            digest(rows.drop(columns="place").astype(str).to_numpy().tolist()),
-            [],
-        )
+        mark = digest(rows.drop(columns="place").astype(str).to_numpy().tolist())
+        judgments = []
         ends = {
             criterion: self._ends(criterion, rubric) for criterion in table.criteria
         }

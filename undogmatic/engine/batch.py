@@ -195,10 +195,8 @@ class _Notes(Log):
                     )
                 else:
                     noted = self.batches[said["mark"]]
-                    noted.id, noted.closed = (
-                        said.get("id", noted.id),
-                        said.get("closed", noted.closed),
-                    )
+                    noted.id = said.get("id", noted.id)
+                    noted.closed = said.get("closed", noted.closed)
                     noted.taken = said.get("taken", noted.taken)
             except (KeyError, TypeError, AttributeError, Unreadable) as error:
                 raise DataError(
@@ -239,11 +237,9 @@ class _BatchGateway(Gateway):
     ) -> Reply:
         if (desk := self.desks.get(model)) is None:
             return await super()._asked(model, request, send, timed, check, server)
-        started, clock, key = (
-            time.time(),
-            time.perf_counter(),
-            call_key(model, request)[:KEY],
-        )
+        started = time.time()
+        clock = time.perf_counter()
+        key = call_key(model, request)[:KEY]
         shared = key in desk.asked  # another item asks the same, and pays
 
         def note(**outcome: Any) -> None:
@@ -357,10 +353,8 @@ class _Desk:
             count = f"{len(sent)} of {len(sent) + len(later)} questions"
             what = f"engine.max_usd={budget.max_usd:g} is sure to pay for {count}"
             say(f"  {what}; the others follow when it is known what these cost.")
-            self.pending, self._touched = (
-                later | self.pending,
-                asyncio.get_running_loop().time(),
-            )
+            self.pending = later | self.pending
+            self._touched = asyncio.get_running_loop().time()
         if sent:
             await self._collect(await self._submitted(sent), sent)
 

@@ -43,8 +43,8 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
         raise ConfigError(
             f"{what}. Leave one of them out, e.g. ++prompt.examples=null."
         )
+    from undogmatic.datasets.belonging import groups_of
     from undogmatic.datasets.labels import on_scale
-    from undogmatic.examinations.independence import groups_of
 
     dataset = build({**chosen.dataset, **prompt.examples_from}, "dataset")
     items = on_scale(dataset.load(), rubric)

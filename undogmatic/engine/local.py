@@ -273,13 +273,11 @@ async def given_up(running: Collection[_Task]) -> None:
 def found(server: str, pace: Pace) -> Finding:
     """What was found out about a server that has refused calls."""
     # What was found out is told, so that the next run can be started with it.
-    limit, values = (
-        pace.allowed or 0.0,
-        {
-            "server": shown_address(server),
-            "refusals": pace.refusals,
-        },
-    )
+    limit = pace.allowed or 0.0
+    values = {
+        "server": shown_address(server),
+        "refusals": pace.refusals,
+    }
     if limit < 1:
         return Finding("local.minute", values | {"rate": round(60 * limit, 1)})
     return Finding(

@@ -409,12 +409,10 @@ class Composer:
         model: Model,
         readout: Readout,
     ) -> None:
-        self.chosen, self.rubric, self.prompt, self.readout = (
-            chosen,
-            rubric,
-            prompt,
-            readout,
-        )
+        self.chosen = chosen
+        self.rubric = rubric
+        self.prompt = prompt
+        self.readout = readout
         self.own, self._unbound = model, copy.deepcopy(readout)
         self.models = {digest(chosen.model): model}
         self._asked = self._given = self.elsewise = False
@@ -633,10 +631,8 @@ class Composer:
     def written_out(self, group: str, choice: Any, key: str) -> dict[str, Any]:
         """The node of a group that is given by its name, by all its keys, or by its name and
         changes to it: {model: openrouter, name: ...}."""
-        changes, place = (
-            {group: choice} if isinstance(choice, str) else choice,
-            f"{key}.{group}",
-        )
+        changes = {group: choice} if isinstance(choice, str) else choice
+        place = f"{key}.{group}"
         if not isinstance(changes, Mapping):
             raise ConfigError(
                 f"`{place}` is {brief(choice)}; it must be the name of a {group}, or its keys and"

@@ -21,9 +21,6 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.margin import OF_GRADES, usual
 from undogmatic.stats.proportion import proportion
 
-WIDE = 2 / 3
-"""A range around the verdict that takes up more of the scale than this says next to nothing."""
-
 
 def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how far the label that a person gives a new item may lie from the verdict, with the
@@ -37,10 +34,8 @@ def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
     rows = (
         own.pairs().sample(frac=1, random_state=options.rng()).drop_duplicates("code")
     )
-    needed, single = (
-        conformal.items_needed(level),
-        int(len(rows) == own.pairs()["item"].nunique()),
-    )
+    needed = conformal.items_needed(level)
+    single = int(len(rows) == own.pairs()["item"].nunique())
     if len(rows) < needed:
         told.lacks(
             ITEM_INTERVAL.name,
@@ -63,7 +58,7 @@ def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
         "reach": next(iter(fitted.reach.values())),
         "width": float((ends.high - ends.low).mean()),
     }
-    values |= {"useless": int(values["width"] > WIDE * (scale[1] - scale[0]))}
+    values |= {"useless": int(values["width"] > conformal.WIDE * (scale[1] - scale[0]))}
     values |= {
         "span": scale[1] - scale[0],
         "n": len(rows),

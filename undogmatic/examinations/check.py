@@ -157,7 +157,7 @@ def _of_one(
     ]
     findings_of_all = [found for each in of_all for found in each.findings]
     # After all examinations have told, since one of them may explain what another
-    # found; before the facts are made, since what is explained is no limit of its own.
+    # found; before the facts are made, since the one that is accounted for is no limit.
     _join_faces(own, faulty, told, options, findings_of_all)
     # What is told of all judges and names this one, such as that it is not as it was, limits what
     # it may be believed for, as what its own verdicts show does.

@@ -124,18 +124,14 @@ class ControlsAnalysis(Limited):
         tell, conditions = Told(self.name), self._present(judged)
         tell.findings += count(tell, judged.first(*conditions), conditions)
         classes = judged_classes(judged, conditions)
-        absent, level = (
-            [c for c in self.bands if c not in classes],
-            family_level(self.level, len(classes)),
-        )
+        absent = [c for c in self.bands if c not in classes]
+        level = family_level(self.level, len(classes))
         if absent:
             tell.say("controls.absent", conditions=absent)
         shares, rows = {}, []
         for condition, of_class in classes.items():
-            band, scores = (
-                zip(self.bands[condition], judged.scale, strict=True),
-                judged.sign * of_class.scores,
-            )
+            band = zip(self.bands[condition], judged.scale, strict=True)
+            scores = judged.sign * of_class.scores
             low, high = (end if limit is None else limit for limit, end in band)
             share = shares[condition] = of_class.share(
                 (scores >= low) & (scores <= high), level
@@ -369,10 +365,8 @@ class AdversarialAnalysis(Limited):
     ) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
         classes, sign, rows = judged_classes(judged, _attacks(judged)), judged.sign, []
-        level, baseline = (
-            family_level(self.level, len(classes)),
-            honest.scores[~honest.failed],
-        )
+        level = family_level(self.level, len(classes))
+        baseline = honest.scores[~honest.failed]
         threshold = (
             sum(judged.ends) / 2
             if self.success == "midpoint"
@@ -461,11 +455,9 @@ class Class:
 
     def __init__(self, judged: RunEvidence, *conditions: str) -> None:
         rows = judged.first(*conditions)
-        self.scores, self.groups, self.ends = (
-            judged.sign * numbers(rows, "score"),
-            units(rows),
-            judged.ends,
-        )
+        self.scores = judged.sign * numbers(rows, "score")
+        self.groups = units(rows)
+        self.ends = judged.ends
         self.failed = np.isnan(self.scores)
 
     def share(self, flags: NDArray[np.bool_], level: float) -> Estimate:
@@ -542,10 +534,8 @@ def surface_of_classes(
     rows = judged.scored()
     rows = rows[rows["condition"].isin([*worse, *better])]
     rows = rows[drawn(rows["group"].to_numpy(dtype=object), MOST_TEXTS, rng)]
-    is_worse, scores = (
-        rows["condition"].isin(worse).to_numpy(dtype=np.float64),
-        judged.sign * numbers(rows, "score"),
-    )
+    is_worse = rows["condition"].isin(worse).to_numpy(dtype=np.float64)
+    scores = judged.sign * numbers(rows, "score")
     texts, groups = texts_of(rows), units(rows)
     seen = seen_of(judged, texts)
     rival = labelled_rival(texts, scores, is_worse, groups, rng, seen, level)

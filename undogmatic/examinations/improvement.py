@@ -180,10 +180,8 @@ def improvement(
     sentence = Finding(
         f"improvement.verdict_{ruling.key}", values, ruling.finding.answer
     )
-    headline, texts = (
-        None if gain is None else "improvement.gain",
-        (Path(__file__).with_name("improvement.texts.yaml"),),
-    )
+    headline = None if gain is None else "improvement.gain"
+    texts = (Path(__file__).with_name("improvement.texts.yaml"),)
     return tell.result(
         sentence, ruling.standing, headline=headline, relative=True, texts=texts
     )
@@ -242,10 +240,8 @@ def _mean(
         float(rows[side].mean()) * (-1 if earned.falls else 1)
         for side in (BEFORE, AFTER)
     )
-    reach, se = (
-        (claimed.estimate.high - claimed.estimate.low) / 2,
-        claimed.sd / claimed.estimate.n_groups**0.5,
-    )
+    reach = (claimed.estimate.high - claimed.estimate.low) / 2
+    se = claimed.sd / claimed.estimate.n_groups**0.5
     detectable = None
     if np.isfinite(reach) and reach > 0:
         distance = reach + float(special.ndtri(target)) * se

@@ -785,16 +785,12 @@ def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:
         pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater")
     )
     found = annotators.rater_pairs(item, rater, options.rng())
-    label, codes = (
-        once["label"].to_numpy(dtype=np.float64),
-        once["code"].to_numpy(dtype=np.intp),
-    )
+    label = once["label"].to_numpy(dtype=np.float64)
+    codes = once["code"].to_numpy(dtype=np.intp)
     if np.unique(codes[found.first]).size < FEWEST:
         return None
-    one, other = (
-        np.concatenate([found.first, found.second]),
-        np.concatenate([found.second, found.first]),
-    )
+    one = np.concatenate([found.first, found.second])
+    other = np.concatenate([found.second, found.first])
     return Rated(label[one], label[other], np.ones(one.size), codes[one], options.level)
 
 

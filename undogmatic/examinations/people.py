@@ -220,7 +220,7 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
         )
     )
     margin = options.margin
-    # The coefficient has no unit, so that a margin in points is taken as a share of the
+    # The coefficient has no unit, so that a margin in grades is taken as a share of the
     # scale.
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))
@@ -245,11 +245,9 @@ def _compared(
     # which output is the first means nothing: every choice stands with its mirror image
     if kind == "pairwise":
         mirrored = np.where(sides < TIE_PLACE, 1 - sides, sides)
-        sides, pair, codes = (
-            np.hstack([sides, mirrored]),
-            np.tile(pair, 2),
-            np.tile(codes, 2),
-        )
+        sides = np.hstack([sides, mirrored])
+        pair = np.tile(pair, 2)
+        codes = np.tile(codes, 2)
     one, other, judge = sides
     return annotators.ceiling(
         one,
@@ -528,11 +526,9 @@ def made_from(kind: Kind, pairs: pd.DataFrame) -> Copied | None:
             if enough and in_step and steps > MANY_STEPS:
                 return "in_step"
     by_item = pairs.drop_duplicates(["item", "rater"]).groupby("item")
-    said, labels, units = (
-        by_item["verdict"].first(),
-        by_item["label"],
-        by_item["code"].first(),
-    )
+    said = by_item["verdict"].first()
+    labels = by_item["label"]
+    units = by_item["code"].first()
     apart = labels.nunique() > 1
     grades = _grades(kind, agreement.steps(said)) if len(said) else "category"
     enough = units.nunique() >= agreement.fewest_equal(CREDIBLE[grades])

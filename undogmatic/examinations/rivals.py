@@ -363,7 +363,7 @@ def _outcome(
         # That the counter does as well is said only where it is shown to put pairs in the right
         # order at all.
         return "surface_as_good" if share_low > 0.5 else "open"
-    # Only a difference that is there can be explained.
+    # A difference that is not there needs no explanation.
     if settings.sign * at_equal.raw > margin:
         if settings.held(at_equal.difference) == "below":
             return "surface_explains"
@@ -485,13 +485,11 @@ def _remaining(
 
     It is "unforeseen" where it is not beyond the margin by more than `slack`."""
     estimate, margin = at_equal.difference.estimate, settings.margin.value
-    place, values = (
-        settings.held(at_equal.difference),
-        {
-            "raw": at_equal.raw,
-            **estimate.values("difference"),
-        },
-    )
+    place = settings.held(at_equal.difference)
+    values = {
+        "raw": at_equal.raw,
+        **estimate.values("difference"),
+    }
     if at_equal.extrapolated:
         return "extrapolated", values
     if place == "beyond" and settings.turned(estimate).low - slack <= margin:
@@ -582,10 +580,8 @@ def labelled_rival(
     """
     kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
     read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
-    score, label = (
-        np.asarray(score, np.float64)[kept],
-        np.asarray(label, np.float64)[kept],
-    )
+    score = np.asarray(score, np.float64)[kept]
+    label = np.asarray(label, np.float64)[kept]
     codes = pd.factorize(np.asarray(groups, dtype=object)[kept])[0]
     nothing = LabelledRival("open", len(texts), len(read))
     if len(set(read)) < 2:

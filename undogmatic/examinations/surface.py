@@ -599,12 +599,10 @@ class _Look:
         """Keep them: `known` and `groups`, by which a rival learns, of all items looked at,
         labelled ones first; `codes`, the units of intervals, of the known. `n_lost` more could not
         be read."""
-        self.sides, self.options, self.n_labelled, self.known = (
-            sides,
-            options,
-            n_labelled,
-            known,
-        )
+        self.sides = sides
+        self.options = options
+        self.n_labelled = n_labelled
+        self.known = known
         self.groups, self.codes, self.n_lost = groups, codes, n_lost
         self.with_lost = lost.units(codes, n_lost)
         self.learning = pd.factorize(groups[known])[0].astype(np.intp)
@@ -702,11 +700,9 @@ class _Look:
         codes = np.unique(self.codes[several], return_inverse=True)[1]
         if codes.max(initial=-1) + 1 < FEWEST_GROUPS:
             return None
-        judge, people, raters = (
-            self.judge.of(several),
-            self.people.of(several),
-            self.raters[several],
-        )
+        judge = self.judge.of(several)
+        people = self.people.of(several)
+        raters = self.raters[several]
         shape = self.sides.coefficient, self.options.level
         foretold = foretells(several)
         found = rival.shared(judge, people, raters, foretold, *shape, codes)
@@ -828,7 +824,7 @@ class _Look:
         for aspect in self.strongest(structure.crossed(named, target)):
             yield self.at_aspect(aspect)
         beside = [aspect for aspect in aspects if aspect.part not in FROM_TEXT]
-        # A judge may add up ten traits, of which none explains it.
+        # A judge may add up ten columns, of which none explains it.
         if (every := self.together(beside)) is not None:
             yield every
 
@@ -952,12 +948,10 @@ class _Look:
     ) -> SurfaceRival:
         """What a program reaches that counts words, or gives a number in the text for its
         verdict; `further` is what others counted in each text."""
-        sides, judge, people, level = (
-            self.sides,
-            self.judge,
-            self.people,
-            self.options.level,
-        )
+        sides = self.sides
+        judge = self.judge
+        people = self.people
+        level = self.options.level
         pair = sides.kind == "pairwise"
         groups = tuple(self.groups.tolist())
         others, deal = texts[1] if pair else None, sides.deal
@@ -967,10 +961,8 @@ class _Look:
         shared = self.shared(
             lambda rows: rival.by_controls([own[rows] for own in controls])
         )
-        counter, own_agreement = (
-            self.said(told[0], people),
-            self.agreement(judge, people),
-        )
+        counter = self.said(told[0], people)
+        own_agreement = self.agreement(judge, people)
         like = self.agreement(counter, people)
         increment, leans = self.less(own_agreement, like), tuple[str, ...]()
         # A program that gives a number in the text for its verdict learns nothing; the
@@ -1001,10 +993,8 @@ class _Look:
         least = least_left(self.codes.size, least)
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
-        told_by_words, own_low = (
-            self.agreed(repeated, judge),
-            (found.judge.low if found.judge else 1.0),
-        )
+        told_by_words = self.agreed(repeated, judge)
+        own_low = found.judge.low if found.judge else 1.0
         # A judge that agrees too little to be believed need not follow from words.
         enough = own_low >= self.options.least_of(sides.kind) - NEAR
         # "It follows words" is a charge that has to be shown, unless belief hangs on
@@ -1148,11 +1138,9 @@ LENGTH = {
     "against": ("surface.longer_lower", "surface.longer_lower_pair"),
     "within": ("surface.no_length_bias", "surface.no_length_bias_pair"),
 }
-LENGTH_OPEN, LENGTH_LITTLE, LENGTH_BESIDE = (
-    ("surface.length_open", "surface.length_open_pair"),
-    ("surface.length_little", "surface.length_little_pair"),
-    ("surface.length_beside", "surface.length_beside_pair"),
-)
+LENGTH_OPEN = ("surface.length_open", "surface.length_open_pair")
+LENGTH_LITTLE = ("surface.length_little", "surface.length_little_pair")
+LENGTH_BESIDE = ("surface.length_beside", "surface.length_beside_pair")
 """What is said of length: of one text, and of two outputs."""
 LEAST_SHOWN = 0.005
 """What is less rounds to no item in a hundred."""
@@ -1267,12 +1255,10 @@ def _accounted_for(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
 
 def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     """How far judge and rival agree with people, and what is left of the judge's agreement."""
-    judge, reached, more, left = (
-        found.judge,
-        found.agreement,
-        found.increment,
-        found.at_equal,
-    )
+    judge = found.judge
+    reached = found.agreement
+    more = found.increment
+    left = found.at_equal
     foretold = found.foretold
     assert judge is not None and reached is not None and more is not None
     assert left is not None and foretold is not None

@@ -409,10 +409,8 @@ def _tell_sources(tell: Told, study: Study, target: float) -> None:
         scores=math.prod(study.levels),
     )
     for facet in study.facets:
-        n, order = (
-            study.needed(facet, target),
-            study.needed(facet, target, absolute=False),
-        )
+        n = study.needed(facet, target)
+        order = study.needed(facet, target, absolute=False)
         told = {"facet": _facet(facet), "target": target, "n": n, "order": order}
         if n is None:
             tell.say("needed_none" if order is None else "needed_order", told)

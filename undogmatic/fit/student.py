@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import linalg, stats
 
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.errors import DataError
-from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.probe import (
     COVERAGE,
     calibrate,

@@ -58,10 +58,8 @@ class DevilsAdvocateJudge(Judge):
         critique: Critique = (
             await self.critique.acall(item=item, context=context)
         ).answer
-        strength, ends = (
-            critique.critique_strength / 10,
-            (critique.range_low, critique.range_high),
-        )
+        strength = critique.critique_strength / 10
+        ends = (critique.range_low, critique.range_high)
         damage, severities = damaged(
             rubric, score, strength, ends, critique.issues, critique.confidence
         )
@@ -218,10 +216,8 @@ class SinglePassJudge(Judge):
             10 * self.rubric.share(n)
             for n in (answer.score, answer.range_low, answer.range_high)
         )
-        level, level_from = (
-            critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level,
-            "width",
-        )
+        level = critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level
+        level_from = "width"
         # a narrow range is no knowledge where nothing is known
         if no_confidence(verdict.confidence):
             level_from = (

@@ -29,10 +29,8 @@ SHARE = 0.5
 """What a call in a batch costs, as a share of its usual price, at both providers."""
 LONGEST_RESULTS = 1_000_000_000  # bytes of a file of answers that are read, unpacked
 # bytes of answers that are kept: in any case, and more for each question
-ROOM, ROOM_EACH = (
-    100_000_000,
-    20_000,
-)
+ROOM = 100_000_000
+ROOM_EACH = 20_000
 # of a file of answers that answer nothing that was asked; where there are more, it is left
 STRANGE_LINES = 100_000
 MOST_PAGES = 1000  # of the provider's list of batches

@@ -215,10 +215,8 @@ class EmbeddedModel(Model):
                 for piece in cut(text)
                 if (part := llama.tokenize(piece, begin=False))
             ]
-            first, body = (
-                llama.tokenize(""),
-                [token for part in parts for token in part],
-            )
+            first = llama.tokenize("")
+            body = [token for part in parts for token in part]
             room = llama.limit - len(first)
             if not body:
                 raise ModelError("the text has no tokens, so the model gave no states")

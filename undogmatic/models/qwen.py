@@ -104,10 +104,8 @@ def downloaded(size: str) -> Path:
             missing = [
                 file for file in wanted.files if not (folder / file.name).is_file()
             ]
-            needed, free = (
-                sum(file.bytes for file in missing),
-                shutil.disk_usage(folder).free,
-            )
+            needed = sum(file.bytes for file in missing)
+            free = shutil.disk_usage(folder).free
             if missing and free < needed:
                 what = (
                     f"{folder} has {free / 1e9:.1f} GB left, and the model needs"

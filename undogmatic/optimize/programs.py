@@ -52,10 +52,8 @@ class Lineage(Record):
     metric: str
     seed: int
     data: str  # a hash of the texts of both sides
-    before: float | None = (
-        # what the program that it was made from, and it, reached on validation texts
-        None
-    )
+    # what the program that it was made from, and it, reached on validation texts
+    before: float | None = None
     after: float | None = None
     texts: tuple[
         str, ...

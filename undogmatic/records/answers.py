@@ -309,10 +309,8 @@ _TALK = set(
     " and i we it this these there none-of entre não nao que o os as um uma de para por com".split()
 )
 """Words with which no verdict begins."""
-_LETTERS, _BEHIND_LETTER = (
-    set("ABCDEFGH"),
-    set("is was over because since wins é vence".split()),
-)
+_LETTERS = set("ABCDEFGH")
+_BEHIND_LETTER = set("is was over because since wins é vence".split())
 """A choice by its letter, which "a" is not."""
 _NUMBER = re.compile(
     r"[-+]?\d+(?:[.,]\d+)?\s?%?(?:\s*(?:/|\bout of\b|\bof\b|\bde\b|\bem\b)\s*\d+(?:[.,]\d+)?)?"

@@ -413,10 +413,8 @@ class JudgeView:
                 .set_index("item")["verdict"]
                 .dropna()
             )
-            every, drawn = (
-                said.value_counts(),
-                said[said.index.isin(items)].value_counts(),
-            )
+            every = said.value_counts()
+            drawn = said[said.index.isin(items)].value_counts()
             found = said.reindex(items).map(every / drawn).dropna()
         else:
             return None

@@ -116,10 +116,8 @@ class _Categories(Record):
 
     def read(self, raw: Any) -> float:
         """A category's name (whatever its case) or number. Raises ValueError with the options."""
-        names, name = (
-            [name.strip().casefold() for name in self.categories],
-            str(raw).strip().casefold(),
-        )
+        names = [name.strip().casefold() for name in self.categories]
+        name = str(raw).strip().casefold()
         if (
             len(names) == 2
             and (truth := str(raw).casefold()) in ("false", "true")
@@ -418,10 +416,8 @@ class Rubric(Record):
         own digit where all are one-digit numbers, its place where that cannot be taken for another
         level, else a letter.
         """
-        values, numeric = (
-            [f"{value:g}" for value in self.levels],
-            isinstance(self.scale, NumericScale),
-        )
+        values = [f"{value:g}" for value in self.levels]
+        numeric = isinstance(self.scale, NumericScale)
         if numeric and all(len(value) == 1 for value in values):
             return tuple(values)
         places = [str(n) for n in range(len(values))]

@@ -367,10 +367,8 @@ def foremost(
         for key, own in values(rows).items():
             known = np.flatnonzero(~np.isnan(own))
             before, places = best.get(key, (np.empty(0), np.empty(0, dtype=int)))
-            every, places = (
-                np.concatenate([before, own[known]]),
-                np.concatenate([places, known + begun]),
-            )
+            every = np.concatenate([before, own[known]])
+            places = np.concatenate([places, known + begun])
             order = np.argsort(-every, kind="stable")[:most]
             best[key] = every[order], places[order]
         begun += len(rows)

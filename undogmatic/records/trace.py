@@ -141,11 +141,9 @@ class Trace(Record):
         for by its old place among the steps before; where it is gone the step has none. What was
         assessed was another run, so the copy has no assessments and no known success.
         """
-        name, now, made = (
-            self.run if run is None else run,
-            dict[int, int](),
-            list[Step](),
-        )
+        name = self.run if run is None else run
+        now = dict[int, int]()
+        made = list[Step]()
         for place, step in enumerate(steps):
             parent = None if step.parent is None else now.get(step.parent)
             made.append(step.replace(run=name, place=place, parent=parent))

@@ -256,10 +256,8 @@ def prose(
                 else linked(part, items, f"<code>{escape(part)}</code>")
             )
         else:  # the space between words and code, which Markdown strips
-            before, after = (
-                part[: len(part) - len(part.lstrip())],
-                part[len(part.rstrip()) :],
-            )
+            before = part[: len(part) - len(part.lstrip())]
+            after = part[len(part.rstrip()) :]
             parts[n] = before + escape(part.strip()) + after * bool(part.strip())
     return "".join(parts)
 

@@ -297,10 +297,8 @@ def bars(data: Data, pen: Pen) -> None:
     data: labels: list[str], values: list[float], low?, high?: list[float], reference?: float,
     y_label
     """
-    values, places = (
-        np.asarray(data["values"], dtype=float),
-        np.arange(len(data["values"])),
-    )
+    values = np.asarray(data["values"], dtype=float)
+    places = np.arange(len(data["values"]))
     lying = len(values) > 5
     ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
     look: dict[str, Any] = {
@@ -401,10 +399,8 @@ def heatmap(data: Data, pen: Pen) -> None:
     )
     height = max(3.0, 0.5 * matrix.shape[0] + 1.8)
     ax = pen.plot(height + (0.08 * widest if upright else 0))
-    signed, most = (
-        np.nanmin(matrix, initial=0) < 0,
-        float(np.nanmax(np.abs(matrix), initial=0)),
-    )
+    signed = np.nanmin(matrix, initial=0) < 0
+    most = float(np.nanmax(np.abs(matrix), initial=0))
     low, high = data.get("limits") or (
         (-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix))
     )
@@ -584,10 +580,8 @@ def reliability(data: Data, pen: Pen) -> None:
     list[int]
     """
     ax = pen.plot(4.6)
-    stated, right = (
-        np.asarray(data["confidence"], dtype=float),
-        np.asarray(data["accuracy"], dtype=float),
-    )
+    stated = np.asarray(data["confidence"], dtype=float)
+    right = np.asarray(data["accuracy"], dtype=float)
     look: dict[str, Any] = {
         "color": BLUE,
         "ecolor": BLUE,

@@ -99,10 +99,8 @@ def results_of(folder: RunFolder) -> list[Told]:
 
 
 def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
-    items, pairs = (
-        folder.items(),
-        [(judge, criterion) for judge, criterion in told["judged_by"]],
-    )
+    items = folder.items()
+    pairs = [(judge, criterion) for judge, criterion in told["judged_by"]]
     if told["items"] is not None:
         known = {item.id: item for item in items}
         items = [known[name] for name in told["items"]]

@@ -265,8 +265,8 @@ class Desk:
 
     def _next_look(self) -> str:
         from undogmatic.examinations.improvement import level_of
-        from undogmatic.optimize.splits import looked
         from undogmatic.review.session import ALPHA
+        from undogmatic.runs.looks import looked
 
         session = self.session
         construct = f"{session.labelled.rubric.name}.{session.labelled.criterion}"

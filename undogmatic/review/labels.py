@@ -202,10 +202,8 @@ def check(
         for key, one in here.items()
         if key in stand and stand[key].label == one.label
     }
-    again, new = (
-        [stand[key] for key in here if key in known],
-        [one for key, one in here.items() if key not in known],
-    )
+    again = [stand[key] for key in here if key in known]
+    new = [one for key, one in here.items() if key not in known]
     return Checked(new, again, blank, only_comment, len(drawn), sum(drawn.values()))
 
 

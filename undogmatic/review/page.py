@@ -116,10 +116,8 @@ class Sheet:
             was = (
                 None if was is None else self._written(self.scale.read(self._read(was)))
             )
-        entry, now = (
-            self.entries[place],
-            datetime.now(UTC).isoformat(timespec="seconds"),
-        )
+        entry = self.entries[place]
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         values = (
             item,
             self.rater,

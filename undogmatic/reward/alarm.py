@@ -83,13 +83,11 @@ class Alarm:
                 raise ConfigError(
                     f"`{name}` is {brief(value)}; it must be {what}. See docs/reward.md."
                 )
-        self.second, self.level, self.looks, self.every, self.sample = (
-            second,
-            level,
-            looks,
-            every,
-            sample,
-        )
+        self.second = second
+        self.level = level
+        self.looks = looks
+        self.every = every
+        self.sample = sample
         self.share, self.rng = share, np.random.default_rng(seed)
         self.words = Words(language, [Path(__file__).with_name("alarm.texts.yaml")])
         self.fired, self.step, self.since, self.begun = False, 0, 0, 0
@@ -179,13 +177,11 @@ class Alarm:
         ]
 
     def _look(self, now: int, start: Sample, sample: Sample) -> None:
-        ends, given = (
-            getattr(self.second, "ends", None),
-            [
-                *np.asarray(start.first),
-                *np.asarray(sample.first),
-            ],
-        )
+        ends = getattr(self.second, "ends", None)
+        given = [
+            *np.asarray(start.first),
+            *np.asarray(sample.first),
+        ]
         bounds = None if ends is None else (min(ends[0], *given), max(ends[1], *given))
         self.history.append(
             Look(

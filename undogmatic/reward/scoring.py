@@ -271,10 +271,8 @@ class Composed:
         from undogmatic.config.build import build, settings
         from undogmatic.engine.recipe import Recipe
 
-        self.recipe, self.engine = (
-            Recipe(config),
-            build(settings(config).engine, "engine"),
-        )
+        self.recipe = Recipe(config)
+        self.engine = build(settings(config).engine, "engine")
         parts = self.recipe.build()
         self.rubric = parts.rubric
         wanted = [pair for pair in parts.expected() if pair[1] == OVERALL]
@@ -472,10 +470,8 @@ def _own_input(rubric: Rubric, options: Options) -> str:
     needed = [name for name in rubric.inputs if name not in rubric.optional] or list(
         rubric.inputs
     )
-    own, known = (
-        options.completion or (needed[0] if len(needed) == 1 else None),
-        ", ".join(rubric.inputs),
-    )
+    own = options.completion or (needed[0] if len(needed) == 1 else None)
+    known = ", ".join(rubric.inputs)
     if own is None or own not in rubric.inputs:
         given = "is not given" if own is None else f"is {own!r}"
         raise ConfigError(

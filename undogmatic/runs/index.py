@@ -40,10 +40,8 @@ R = TypeVar("R", Judgment, Made)
 L = TypeVar("L", Judgment, Made, Label)
 PARSED = 9  # times its length a line takes when it is parsed
 # that are kept of what servers call one model; characters of each
-MOST_NAMES, LONGEST_NAME = (
-    20,
-    200,
-)
+MOST_NAMES = 20
+LONGEST_NAME = 200
 LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory
 _RECORDS = {
     "Judgment": ("a judgment", "to have its item judged again"),
@@ -132,10 +130,8 @@ class Records(Mapping[Key, R], Generic[R]):
 
     def _serve(self, record: R) -> None:
         for call in record.calls:
-            asked, named = (
-                call.request.get("model"),
-                (call.reply.get("model") if isinstance(call.reply, dict) else None),
-            )
+            asked = call.request.get("model")
+            named = call.reply.get("model") if isinstance(call.reply, dict) else None
             if isinstance(asked, str) and isinstance(named, str) and named:
                 names = self.served.setdefault(asked, set())
                 if len(names) < MOST_NAMES:

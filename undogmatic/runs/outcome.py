@@ -141,10 +141,11 @@ class FinishedRun:
     def settings(self) -> RunSettings:
         """What the report and the tracker say of the config, so that neither has to know its
         keys."""
-        run, group = (
-            self.config.get("run") or {},
-            lambda name: self.config.get(name) or {},
-        )
+        run = self.config.get("run") or {}
+
+        def group(name: str) -> Mapping[str, Any]:
+            return self.config.get(name) or {}
+
         return RunSettings(
             seed=self.config.get("seed"),
             limit=run.get("limit"),

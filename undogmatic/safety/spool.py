@@ -23,10 +23,8 @@ from undogmatic.safety.files import refused
 
 T = TypeVar("T")
 # records that may stay in memory, and what these may take there
-HELD, HELD_BYTES = (
-    10_000,
-    64_000_000,
-)
+HELD = 10_000
+HELD_BYTES = 64_000_000
 _BUFFER = 1 << 20  # bytes that are gathered before they are written
 # bytes behind what was read, within which a place counts as the next one
 _NEAR = 1 << 14

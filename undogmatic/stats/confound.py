@@ -87,10 +87,8 @@ def at_equal_length(
     _, size_b = checks.paired_vectors(a, lengths_b, ("scores_a", "lengths_b"))
     # Ratios of lengths, since a text of 20 words more is another one at 30 words than
     # at 3,000.
-    log_a, log_b = (
-        np.log(_lengths(size_a, "lengths_a")),
-        np.log(_lengths(size_b, "lengths_b")),
-    )
+    log_a = np.log(_lengths(size_a, "lengths_a"))
+    log_b = np.log(_lengths(size_b, "lengths_b"))
     ratio = log_a - log_b
     # The mean difference would be all that length says, and all that the condition
     # says.
@@ -207,10 +205,8 @@ def at_equal(
         1.0, means.degrees_of_freedom(np.bincount(codes) / d.size) - z.shape[1]
     )
     coefficients = np.linalg.lstsq(design, d, rcond=None)[0]
-    raw, of_mean = (
-        float(d.mean()),
-        _pulls(np.ones((d.size, 1)), d - d.mean(), codes)[:, 0],
-    )
+    raw = float(d.mean())
+    of_mean = _pulls(np.ones((d.size, 1)), d - d.mean(), codes)[:, 0]
     # Controls that say nothing would make the interval wider without moving the
     # estimate, and cost a good judge its verdict.
     kept = _kept(d, z, d - design @ coefficients, codes)
@@ -244,10 +240,8 @@ def at_equal(
             more = math.sqrt(max(0.0, error**2 - mean.se**2)) * float(
                 special.stdtrit(freedom, (1 + level) / 2)
             )
-            below, above = (
-                math.hypot(mean.value - mean.low, more),
-                math.hypot(mean.high - mean.value, more),
-            )
+            below = math.hypot(mean.value - mean.low, more)
+            above = math.hypot(mean.high - mean.value, more)
             return min(low, estimate - below), max(high, estimate + above)
 
         return against(

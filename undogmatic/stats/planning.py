@@ -94,10 +94,8 @@ class TwoKinds:
         if not self.by_verdict:
             return shown * float(special.bdtrc(self.fewest - 1, n, self.rarer))
         found = self._within[:, 0]
-        expected, spread = (
-            n / 2 * found.sum(),
-            np.sqrt(n / 2 * (found * (1 - found)).sum()),
-        )
+        expected = n / 2 * found.sum()
+        spread = np.sqrt(n / 2 * (found * (1 - found)).sum())
         return shown * float(special.ndtr((expected - self.fewest + 0.5) / spread))
 
 

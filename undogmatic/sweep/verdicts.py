@@ -351,10 +351,8 @@ class LeadFacts:
             "size": self.size,
             "needed": self.needed,
         }
-        tests, sign = (
-            self.against[self.against.index.isin(names)],
-            BETTER.get(self.measure, 1) or 1,
-        )
+        tests = self.against[self.against.index.isin(names)]
+        sign = BETTER.get(self.measure, 1) or 1
         leads = [
             self._lead(str(name), row, sign)
             for name, row in tests.head(MOST_NAMED).iterrows()

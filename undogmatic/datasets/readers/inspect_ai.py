@@ -121,11 +121,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     times: dict[tuple[str, str | None], int] = {}
     verdicts, labels = list[Row](), list[Row]()
     for place, (sample, about) in given:
-        sample_id, text, own = (
-            str(sample.get("id")),
-            _output(sample),
-            kept(sample.get("metadata")),
-        )
+        sample_id = str(sample.get("id"))
+        text = _output(sample)
+        own = kept(sample.get("metadata"))
         anew = list(dict.fromkeys(outputs[sample_id])).index(text)
         repeat = times[sample_id, text] = times.get((sample_id, text), -1) + 1
         row = {
@@ -299,10 +297,8 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
     if not is_whole:
         # The log tells how many samples there were to be; of each that is not there nobody knows
         # what it was.
-        planned, epochs = (
-            at(log, "eval", "dataset", "samples"),
-            at(log, "eval", "config", "epochs"),
-        )
+        planned = at(log, "eval", "dataset", "samples")
+        epochs = at(log, "eval", "config", "epochs")
         wanted = (
             planned * (epochs if isinstance(epochs, int) else 1)
             if isinstance(planned, int)

@@ -86,11 +86,9 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
     }
     verdicts, scored = list[Row](), list[Row]()
     for place, given in last.values():
-        outcome, origin, item = (
-            given["outcome"],
-            given.get("provenance") or {},
-            str(given["item_id"]),
-        )
+        outcome = given["outcome"]
+        origin = given.get("provenance") or {}
+        item = str(given["item_id"])
         row: Row = (
             {"item": item, "group": groups.get(item)}
             | known.get(item, {})
@@ -130,10 +128,8 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
         verdicts = [
             row | {"criterion": OVERALL, "order": row["criterion"]} for row in both
         ]
-        named, overall = (
-            _choices(path),
-            [row for row in labels if row["criterion"] == OVERALL],
-        )
+        named = _choices(path)
+        overall = [row for row in labels if row["criterion"] == OVERALL]
         labels = [
             row | {"label": named.get(str(row["label"]), row["label"])}
             for row in overall

@@ -190,9 +190,9 @@ class CheckFacts:
         """
         if self.of_all is None:
             return False
-        ceiling = people.ceiling(self.own, self._strict)
-        if not isinstance(ceiling, CeilingFacts):
-            ceiling = None  # a finding that says why there is none
+        told = people.ceiling(self.own, self._strict)
+        # A finding says why there is no ceiling.
+        ceiling = told if isinstance(told, CeilingFacts) else None
         # A judge that is good whatever the level passes both; of many judges that are
         # none, one or the other lies just above the limit.
         if not self._enough(self.of_all, ceiling):
