@@ -37,6 +37,8 @@ CODE = re.compile(
     r"`[^`]*`|“[^”]*”|\S*[=_/]\S*|--\S+|\b\w+\.\w[\w.]*|\bunless \w+|\bpip install \S+"
 )
 HOLE = re.compile(r"\{\w+:[^{}]*\{\w+\}[^{}]*\}|\{\w+(?::([^{}|]*\|[^{}]*))?[^{}]*\}")
+NAME = re.compile(r"(?<=[^\W\d_A-Z] )[A-ZÀ-Ý][^\W\d_]+")
+"""A word with a capital behind another word: whose coefficient it is, in either language."""
 BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier cache chance chances chatbot cite classes cohen
 commit compare continue crps ctrl data decide declare drift euros for gate gates git grave gwet gzip hash hodges holm idf
 ids install item json judge kappa kappas kendall krippendorff lehmann lin mail manual material matplotlib min mlflow mondrian move nli
@@ -243,6 +245,7 @@ def words_in(tree: Any) -> Iterator[str]:
             yield from words_in(each)
     elif isinstance(tree, str):
         bare = CODE.sub(" ", HOLE.sub(lambda hole: " " + (hole[1] or ""), tree))
+        bare = NAME.sub(" ", bare)
         yield from (word.lower() for word in re.findall(r"[^\W\d_]{3,}", bare))
 
 
