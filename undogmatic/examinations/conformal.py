@@ -114,6 +114,8 @@ class ConformalAnalysis(AgainstTruth):
         rows = truth.judged
         needed = conformal.items_needed(self.nominal)
         tell = Told(self.name)
+        # Whole units are dealt: with one text of a conversation fitted on and the next
+        # one checked, coverage would look better than it will be.
         fitting = drawn(units(rows), self.fit_share, self.seed)
         tell.say(
             "parts",
@@ -350,6 +352,8 @@ class EscalationAnalysis(AgainstTruth):
         if used is None:
             tell.findings += failed
             return [tell.result(*verdict(ESCALATION, facts).decided)]
+        # 0.3 - 0.2 is a little more than 0.1 in binary, and must not count as a
+        # disagreement for that.
         right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
         doubt = measures[used].to_numpy(dtype=np.float64)
         result = find_threshold(
@@ -361,6 +365,7 @@ class EscalationAnalysis(AgainstTruth):
             else self._constant(rows, right, doubt <= result.threshold, tolerance)
         )
         threshold, steps = None if constant else result.threshold, result.steps
+        # Of all texts, those without a judgment included: these are handed on as well.
         share = 0.0 if constant else result.share * len(rows) / len(truth.rows)
         agreement = float(right.mean())
         tell.say(f"escalation.truth_{truth.source}", truth.told)
@@ -454,6 +459,8 @@ class EscalationAnalysis(AgainstTruth):
             return None
         wrong = (
             pd.DataFrame({"judge": ~right, "always": ~always})[decided]
+            # Units are compared and not texts: a unit has it wrong where any of its
+            # texts is, so that a long conversation counts once.
             .groupby(np.array(units(rows))[decided])
             .any()
         )

@@ -295,6 +295,8 @@ class AdversarialAnalysis(Limited):
             outcome: table.loc[table["outcome"] == outcome, "attack"].tolist()
             for outcome in ("succeeds", "open", "missing")
         }
+        # With one attack of which no number of texts would show more, no number settles
+        # all of them: pandas would leave that one out and name too few.
         needed = table.loc[table["outcome"] == "open", "needed"].max(skipna=False)
         facts = AdversarialFacts(
             baseline=honest,
@@ -428,7 +430,11 @@ def tell_movement(tell: Told, judged: RunEvidence) -> None:
     bounds, rows = (0.0, judged.rubric.maximum - judged.rubric.minimum), []
     for family, own in shifts.groupby(families):
         moved = means.interval(
-            own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds
+            # The distance, as a family that lifts some texts and lowers others would
+            # move nothing in the mean.
+            own.abs(),
+            groups=copies.loc[own.index, "group"].tolist(),
+            bounds=bounds,
         )
         row = {"family": family, "n": own.size} | moved.row("movement", "movement_")
         rows.append((moved, row | {"shift": float(own.mean())}))
@@ -474,6 +480,8 @@ class Class:
 def judged_classes(judged: RunEvidence, conditions: Sequence[str]) -> dict[str, Class]:
     """The texts of each condition of which one was judged."""
     classes = {condition: Class(judged, condition) for condition in conditions}
+    # A class without any judged text has no share and no area; it is told as missing,
+    # and must not take a part of the error that the others share.
     return {
         condition: own for condition, own in classes.items() if not own.failed.all()
     }
@@ -492,6 +500,9 @@ def _shown(
 ) -> tuple[Literal["withstood", "succeeds", "missing", "open"], float]:
     """What is shown of one attack, and how many of its texts would show more (NaN where that cannot
     be said)."""
+    # One of the two is enough to show that an attack works. That it was withstood is a
+    # claim of both, so both must show it; no correction is needed where all of the
+    # tests must hold.
     if passed.outcome == "above" or apart.outcome == "below":
         return "succeeds", np.nan
     if apart.outcome == "above" and passed.outcome == "below":
@@ -501,6 +512,8 @@ def _shown(
         for one in (apart, passed)
         if one.outcome == "open"
     ]
+    # Unlike max(), np.max keeps a NaN wherever it stands: where one of the two will
+    # never be decided, no number of texts decides both.
     return ("open", float(np.max(needed))) if needed else ("missing", np.nan)
 
 
@@ -514,6 +527,8 @@ def beyond_surface(
 ) -> tuple[Ruling[OfClasses], LabelledRival | None]:
     """Where a verdict supports the claim, ask the surface judge whether it tells the conditions
     apart, too, and decide again."""
+    # Only a claim that stands can fall: any other verdict stays what it is, whatever
+    # somebody reaches who does not read, and to ask that costs time.
     if ruling.standing != "supported":
         return ruling, None
     rival = surface_of_classes(judged, worse, better, level, rng)
@@ -563,4 +578,6 @@ def _gain(columns: NDArray[np.float64]) -> float:
         return float("nan")
     sums = checks.ranks(columns[:, :2], axis=0)[is_worse].sum(axis=0)
     areas = (sums - n * (n + 1) / 2) / (n * others)
+    # A rival below one half guesses worse than a coin, and to beat such a one shows
+    # nothing.
     return float(areas[0] - max(0.5, areas[1]))

@@ -344,7 +344,12 @@ def _ranked(
     start, by_text = quality.exchange(data[:, 0], data[:, 1], data[:, 2])
     by_group = np.bincount(codes, by_text)
     turned = rng.integers(2, size=(max(EXCHANGES, math.ceil(2 / alpha)), len(by_group)))
+    # If nothing was gained, either program's scores of a group might as well be the
+    # other's. Sums in another order differ in their last digits, and a tie must count
+    # as one.
     beyond = np.abs(start + turned @ by_group) >= abs(gain.value) - checks.SAME
+    # The scores as they are count as one of the exchanges, so that p is never 0
+    # (Phipson and Smyth 2010).
     p = float((1 + beyond.sum()) / (1 + len(beyond)))
     reach = (gain.high - gain.low) / 2
     quantile = float(special.ndtri(1 - alpha / 2))

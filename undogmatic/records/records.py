@@ -153,8 +153,10 @@ def _text(text: str) -> str:
 
 def as_number(value: Any) -> Any:
     """The number that a text is; files of text give numbers so."""
+    # Python takes 1_000 for a number; in a file of labels that is a name.
     if isinstance(value, str) and "_" not in value:
         with contextlib.suppress(ValueError):
+            # "nan" and "inf" are numbers for Python, too; of a label they are words.
             return number if math.isfinite(number := float(value)) else value
     return value
 

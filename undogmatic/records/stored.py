@@ -139,6 +139,7 @@ class StoredTable:
         }
         self._schema = pyarrow.schema(list(kinds.items()))
         self._file, self._path = nameless()
+        # The file has no name, so closing it is what removes it.
         weakref.finalize(self, self._file.close)
         with _stored(self._path):
             self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema)

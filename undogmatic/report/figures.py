@@ -76,7 +76,10 @@ def draw(
         picture = as_png(pen.canvas)
     write_bytes(path, picture)
     width, height = pen.canvas.get_width_height()
+    # Each mark that leads to its row is an element of the page, and a page of many
+    # thousands of them opens slowly.
     few = pen.marks[:: 1 + len(pen.marks) // MOST_MARKS]
+    # Only after the figure was drawn: until then the axes have not got their place.
     places = [(ax.transData.transform((x, y)), name) for ax, x, y, name in few]
     return (width, height), [
         (round(x), round(height - y), name) for (x, y), name in places
@@ -94,6 +97,8 @@ def pictures(
     """Draw the figures of one section as `figures/<before><section>_<name>.png`. Where Matplotlib,
     which the extra "figures" brings, is not installed, a sentence stands in their place."""
     drawn = list(drawn)
+    # A report without figures is a report. Who judged for hours must not lose it for a
+    # program that draws.
     if drawn and not installed("matplotlib"):
         yield Paragraph(
             words.text(
@@ -219,6 +224,8 @@ def slope(data: Data, pen: Pen) -> None:
     rise = np.sign(pairs[:, 1] - pairs[:, 0])
     for side in (0, 1):
         pen.note(data, ax, itertools.repeat(side), pairs[:, side])
+    # On a scale that is shown turned, with 10 as the lowest, a score that rises falls
+    # on the reader's axis.
     rise = -rise if pen.words.turned and data["y_label"] in SCORES else rise
     looks = {
         "falls": (-1, VERMILLION, "-o"),
@@ -266,6 +273,8 @@ def histogram(data: Data, pen: Pen) -> None:
     if edges.ndim == 0:
         everything = np.concatenate(list(groups.values()))
         low, high = ends if ends is not None else (everything.min(), everything.max())
+        # The same edges for all groups, or two histograms below one another could not
+        # be compared.
         edges = np.linspace(float(low), float(high), data["bins"] + 1)
     for n, (ax, (name, values)) in enumerate(
         zip(axes[:, 0], groups.items(), strict=True)

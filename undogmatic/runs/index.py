@@ -112,6 +112,7 @@ class Records(Mapping[Key, R], Generic[R]):
     def note(self, record: R, start: int, length: int) -> None:
         """A record stands in the journal now. Raises StorageError."""
         place = Place(start, length, unanswered(record))
+        # What is to be asked for again says nothing yet of which models have answered.
         if not place.open:
             self.models.update(call.model for call in record.calls)
             self._serve(record)
@@ -123,6 +124,8 @@ class Records(Mapping[Key, R], Generic[R]):
             return
         self._places[record.key] = place
         self._characters += min(length, LONGEST_HELD)
+        # By their number or by their length: a few thousand records of long
+        # conversations fill the memory as well.
         if len(self._held) > spool.HELD or PARSED * self._characters > spool.HELD_BYTES:
             self._index = _Index()
             self._index.put(list(self._places.items()))
@@ -134,6 +137,8 @@ class Records(Mapping[Key, R], Generic[R]):
             named = call.reply.get("model") if isinstance(call.reply, dict) else None
             if isinstance(asked, str) and isinstance(named, str) and named:
                 names = self.served.setdefault(asked, set())
+                # A server that calls its model something else with each answer must not
+                # fill the memory.
                 if len(names) < MOST_NAMES:
                     names.add(named[:LONGEST_NAME])
 
@@ -253,6 +258,9 @@ class _Index:
 
     def __init__(self) -> None:
         self.whole = True
+        # A database without a name is a temporary file that is gone with the process,
+        # however that ends. Nothing in it needs to outlive a crash, so it is spared all
+        # that keeps one safe.
         self._database = sqlite3.connect(
             "", isolation_level=None, check_same_thread=False
         )
@@ -282,6 +290,8 @@ class _Index:
                 about: Any = json_value(
                     copy.execute("SELECT about FROM journal").fetchone()[0]
                 )
+                # The journal was written to since, perhaps by hand: places of the copy
+                # may lie in the middle of other lines.
                 if about["of"] != stamp:
                     return None
                 cls.__init__(index)
@@ -303,6 +313,7 @@ class _Index:
 
     def keep(self, file: Path, about: Mapping[str, Any]) -> None:
         """Write a copy in one step."""
+        # Written beside and then given its name, so that nobody ever reads half of one.
         temporary = file.with_name(f"{file.name}.{os.getpid()}")
         try:
             self._database.execute("CREATE TABLE journal (about TEXT)")

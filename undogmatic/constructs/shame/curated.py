@@ -168,6 +168,8 @@ class DevelopmentDataset(CuratedDataset):
         """A copy of each text with something of a development family in it; more copies of each
         were no better. The families are Portuguese, and they leave alone what the labels are about.
         """
+        # Drawn by the item's own id, so that a text gets the same copy whatever other
+        # texts are there.
         draws = [(random.Random(digest([item.id, "copy"])), item) for item in items]
         return [
             draw.sample(families("development"), 1)[0].into(item.text, item.id)
