@@ -280,6 +280,9 @@ class Wide(NamedTuple):
                 told |= {keys.repeat: n} if n or keys.repeat not in cells else {}
                 made = facts.assign(**told)
                 kept = (
+                    # Not every item is judged as often as the others: without a verdict
+                    # or a failure of another time there was no such time. Of the first
+                    # time an empty cell is a verdict that is missing.
                     made[VERDICTS].notna() | made[keys.failed].notna()
                     if n
                     else pd.Series(True, index=made.index)

@@ -310,6 +310,9 @@ def _of_openpyxl(raw: bytes) -> list[tuple[str, Rows]]:
         return found
 
     try:
+        # The library gives what was typed or what it came to, not both. Where a
+        # workbook does not hold what a formula came to, the formula stays, and is told
+        # as one: an empty cell would be a verdict that is missing.
         written = sheets(False)
         if not any(
             _is_formula(cell)

@@ -293,6 +293,8 @@ class _Desk:
             if self._work is None or self._work.done():
                 self._work = loop.create_task(self._rounds())
         try:
+            # Whoever stops waiting must not take the answer from others that wait for
+            # the same question.
             return await asyncio.shield(self.asked[key][1])
         finally:
             if not self._open(key):
@@ -320,6 +322,8 @@ class _Desk:
 
     async def _round(self, requests: dict[str, dict[str, Any]]) -> None:
         """Answer these requests: from the batches that the run already has, then by a new one."""
+        # First what the run has already paid for: a run that was killed after it sent a
+        # batch would else send and pay for it twice.
         counted = await self._of_earlier(requests)
         sent, later = {}, {}
         budget = self.engine.budget
@@ -329,6 +333,9 @@ class _Desk:
                 continue
             dear = 0.0 if budget.max_usd is None else self._at_most(request)
             try:
+                # A batch cannot be called back once it is sent, so only as much goes
+                # out as the budget is sure to pay for at the price of the dearest
+                # answer.
                 if dear > room and budget.usd < (budget.max_usd or 0):
                     later[key] = request
                     continue
@@ -411,6 +418,8 @@ class _Desk:
     async def _submitted(self, requests: dict[str, dict[str, Any]]) -> _Noted:
         """Send one batch. Where it is not sure whether it arrived, it is looked for before it is
         sent again."""
+        # Noted before it is sent, with a mark that goes with it: killed between the
+        # two, the run can find the batch at the provider by its mark.
         mark = secrets.token_hex(6)
         noted = self.notes.batches[mark] = _Noted(
             self.model.name, mark, requests, time.time()

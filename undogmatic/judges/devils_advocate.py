@@ -110,6 +110,8 @@ def damaged(
     damage = critique_uncertainty(
         10 * rubric.share(score), strength, (low, high), counts["major"]
     )
+    # A critic with no confidence in its own critique has found nothing out, and
+    # strength 0 then is no praise of the score.
     contradictions = ["stated_confidence"] if no_confidence(confidence) else []
     if strength == 0 and not counts and damage.score_delta > 0 and low == high:
         contradictions.append("range")
@@ -157,6 +159,8 @@ class CalibrationProbeJudge(Judge):
         }
         details |= {} if answer.reason is None else {"accuracy_reason": answer.reason}
         doubt = 1 - answer.accuracy / 100
+        # Score and range are left at 0, so that only the doubt decides by the same
+        # bands as that of a critique.
         level = critique_uncertainty(0.0, doubt, (0.0, 0.0), 0).level
         return initial.replace(
             confidence=answer.accuracy,

@@ -239,6 +239,8 @@ class Batches:
         status, headers, body = await self.client.request(
             method, self.base + path, **sent
         )
+        # Of one batch it says that the provider has forgotten it; of a list, or of what
+        # is sent, that the address is wrong.
         if status == 404 and method == "GET" and "?" not in path:
             raise BatchLost(
                 f"{self.client.about} does not know {path.rpartition('/')[2]} any more"
@@ -262,6 +264,8 @@ class Batches:
             )
         except LongReply as error:
             return f"what follows in its answers was not read: {error}"
+        # A proxy in between may answer with a page of its own and a good status; taken
+        # for the file, it would settle every question as unanswered.
         if opening == b"<" and reader.named == before:
             raise UnparseableAnswer(
                 f"{self.client.about} sent a page in place of the answers ({path})"

@@ -184,6 +184,8 @@ class JudgeAdapter(dspy.Adapter):
     def format(
         self, signature: Any, demos: list[Any], inputs: dict[str, Any]
     ) -> Messages:
+        # A demonstration that lacks what is judged, or any answer, would show the model
+        # a form that it is not asked for.
         usable = [demo for demo in map(dict, demos) if not lacking(signature, demo)]
         if self.base:
             return [
