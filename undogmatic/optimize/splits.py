@@ -114,6 +114,9 @@ def gather(
         measurable = [item for unit in units(texts, by, terms) for item in unit]
         return some(measurable, (2 if by.of == "pair" else 1) * most, rng)
 
+    # Some of the labelled texts are none of the development texts: then all of these
+    # can serve to choose by, and the labelled ones to train on, but for those that
+    # stand on both sides.
     if len(labels) < len(shown):
         validation = part(development, measure, optimizer.validation)
         train = apart(shown, validation)

@@ -354,6 +354,9 @@ def parse(answer: Any) -> Gate:
         except Malformed as error:
             reasons.append(error)
             continue
+        # An outline that was cut off reads as a smaller one, and would be scored as if
+        # its author had left the rest out. JSON shows by its brackets whether it is
+        # whole.
         if text.count("```") % 2 == 1 and not part.rstrip("` \n").endswith(("}", "]")):
             raise Malformed("truncated", "the answer ends inside its fence")
         return hierarchy
@@ -472,6 +475,7 @@ def _outline(text: str) -> Gate:
         raise Malformed(
             "not_a_hierarchy", "neither JSON, nor an indented list, nor arrows"
         )
+    # A heading stands as far out as the root and has nothing below it.
     while (
         len(lines) > 2
         and lines[0][0] == lines[1][0]
