@@ -90,10 +90,8 @@ def job(cfg: DictConfig) -> float | None:
                 return run_experiment(
                     config, dict(hydra_config.runtime.choices), folder, loaded
                 )
-            except (
-                Exception
+            except Exception as error:
                 # whatever ends one job of a sweep must not cost the others their report
-            ) as error:
                 _fail(error, folder, hide)
     except Exception as error:  # the folder is another process's, or takes nothing
         _fail(error)

@@ -84,10 +84,8 @@ class Loader(ConfigLoader):
 
     def __init__(self, inner: ConfigLoader) -> None:
         self.inner = inner
-        self.typed: dict[
-            str, str
-            # overrides of Hydra's own section as they are shown -> as they were typed
-        ] = {}
+        # overrides of Hydra's own section as they are shown -> as they were typed
+        self.typed: dict[str, str] = {}
         self._looking = False
         self._master: DictConfig | None = None
         self._kept: dict[tuple[str, ...], DictConfig] = {}

@@ -118,17 +118,13 @@ class VerdictsDataset:
         again: Sequence[
             Mapping[str, Names]
         ] = (),  # the same and `failed`, for each time that it was judged again
-        scales: Mapping[
-            str, Given
-            # criterion -> the scale it was given on, where that is not the rubric's
-        ] = {},
+        # criterion -> the scale it was given on, where that is not the rubric's
+        scales: Mapping[str, Given] = {},
         judges: Mapping[str, str] = {},  # criterion -> judge
         # of a judgment, what is kept beside its scores
         details: Mapping[str, Names] = {},
-        quotes: Mapping[
-            str, str
-            # file (without suffix) of single quotes -> the detail that they make up
-        ] = {},
+        # file (without suffix) of single quotes -> the detail that they make up
+        quotes: Mapping[str, str] = {},
         kind: Kind | None = None,  # of verdict
         scale: str | None = None,  # of all verdicts: 1-5, or categories: bad<ok<good
         label_scale: (

@@ -249,10 +249,8 @@ class _BatchGateway(Gateway):
 
         try:
             reply = checked(await desk.answer(key, request), check)
-        except (
-            Retryable
+        except Retryable as fault:
             # an answer that says of itself that there was no room for the question
-        ) as fault:
             note(reply=None, error=f"{TransportError.kind}: {fault}", usd=0.0)
             raise TransportError(f"{fault} (in a batch)") from None
         except ModelError as error:

@@ -413,10 +413,8 @@ class ChatModel(HostedModel):
         ] = "max_tokens",  # the server's word
         reasoning_effort: str | None = None,  # sent as it is, for models that have it
         extra: dict[str, Any] | None = None,  # further fields of the request body
-        batch: (
-            bool | None
-            # whether the server has OpenAI's Batch API; None: OpenAI's own servers have it
-        ) = None,
+        # whether the server has OpenAI's Batch API; None: OpenAI's own servers have it
+        batch: bool | None = None,
         # "merge" puts the system message into the user's turn, for templates that take none
         system: Literal["keep", "merge"] = "keep",
     ) -> None:
@@ -496,10 +494,8 @@ class ChatModel(HostedModel):
         if message.get("refusal") or reason == "content_filter":
             stop = "filter" if reason == "content_filter" else "refusal"
             text = refusal or text
-        elif (
-            with_logprobs
+        elif with_logprobs:
             # one token of a distribution is all that is wanted; it always ends for length
-        ):
             text = text or " "
         elif reason == "length":
             stop = "length"
@@ -520,10 +516,8 @@ class AzureModel(ChatModel):
         api_base: str,
         api_version: str,  # e.g. 2024-10-21
         key_env: str | None = "AZURE_OPENAI_API_KEY",
-        prices_like: (
-            str | None
-            # the model behind the deployment, for the price list, e.g. gpt-4.1-mini
-        ) = None,
+        # the model behind the deployment, for the price list, e.g. gpt-4.1-mini
+        prices_like: str | None = None,
         price: Price | None = None,
         json_mode: JsonMode = "schema",
         sampling: bool = True,

@@ -66,10 +66,8 @@ class QwenModel(EmbeddedModel):
     def __init__(
         self,
         size: str = "0.5b",  # 0.5b, 1.5b or 7b
-        path: (
-            str | None
-            # a GGUF file that is here already, in place of the download; `size` is then not read
-        ) = None,
+        # a GGUF file that is here already, in place of the download; `size` is then not read
+        path: str | None = None,
         threads: Annotated[
             int, Field(ge=1, le=1024)
         ] = 2,  # fewer where jobs of a sweep run side by side

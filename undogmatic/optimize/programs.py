@@ -55,10 +55,8 @@ class Lineage(Record):
     # what the program that it was made from, and it, reached on validation texts
     before: float | None = None
     after: float | None = None
-    texts: tuple[
-        str, ...
-        # marks (`records.text_mark`) of those that it, or what it was made from, has seen
-    ] = ()
+    # marks (`records.text_mark`) of those that it, or what it was made from, has seen
+    texts: tuple[str, ...] = ()
 
 
 class Program(Record):

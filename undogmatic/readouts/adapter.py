@@ -365,10 +365,8 @@ def read_fields(
         with contextlib.suppress(RecursionError, ValueError):
             try:
                 json.loads(raw)
-            except (
-                json.JSONDecodeError
+            except json.JSONDecodeError as fault:
                 # a retry's request holds these words, and its answer is in the cache
-            ) as fault:
                 problem = f"not a JSON object ({fault.msg} at character {fault.pos})"
         raise UnparseableAnswer(problem, raw) from None
     if "\\u0000" in raw:  # what no table and no database takes

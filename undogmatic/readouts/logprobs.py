@@ -42,10 +42,8 @@ class LogprobsReadout(Readout):
         minimum_mass: Annotated[
             float, Field(ge=0, le=1)
         ] = 0.25,  # on the levels; with less it is a Failure
-        calibration: (
-            str | None
-            # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
-        ) = None,
+        # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
+        calibration: str | None = None,
         # whether a base model may be asked without examples: as a baseline of optimisation
         zero_shot: bool = False,
     ) -> None:

@@ -189,10 +189,8 @@ class Reward:
             if len(outcomes) == len(rows):
                 return outcomes
             problem = f"it gave {len(outcomes)} scores of {len(rows)} texts"
-        except (
-            Exception
+        except Exception as error:
             # a training of days must not end because a batch could not be judged
-        ) as error:
             logger.debug("a batch could not be judged", exc_info=True)
             problem = f"{type(error).__name__}: {error}"[:500]
         return [Failure(reason="fault", message=problem)] * len(rows)

@@ -50,10 +50,8 @@ class Asked:
     # what the model is shown besides the judged text, demonstrations included
     text: str
     judge: str = ""  # where the run has several
-    without: tuple[
-        str, ...
-        # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
-    ] = ()
+    # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
+    without: tuple[str, ...] = ()
 
 
 SETTINGS = ("seed", "run", "dataset", "readout", "tracking", "plan")

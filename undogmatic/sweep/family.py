@@ -132,10 +132,8 @@ class Sweep:
         """All that is tested between the jobs, corrected once, the strongest evidence of each
         measure first."""
         comparisons, same = [], {}
-        for (
-            measure
-            # text by text, against what matters between jobs of the criterion
-        ) in WITH_MARGIN:
+        # text by text, against what matters between jobs of the criterion
+        for measure in WITH_MARGIN:
             values = {name: values_of(job, measure) for name, job in self.jobs.items()}
             units = {name: units_of(job, measure) for name, job in self.jobs.items()}
             same[measure] = twins(values)

@@ -434,10 +434,8 @@ class Trial(BaseModel):
     params: dict[str, str | int | float]  # key -> value
     state: State = "waiting"  # until its job has ended
     values: list[float] = []  # the objectives, in their order; empty without a result
-    rungs: dict[
-        int, float
-        # the headline by the number of texts it was judged on, before all of them were
-    ] = {}
+    # the headline by the number of texts it was judged on, before all of them were
+    rungs: dict[int, float] = {}
     why: str | None = None  # it has no result
 
 

@@ -100,11 +100,9 @@ class OptunaSweeper(Sweeper):
     seed: int
     # `quality` (the jobs' headline, more is better), and at most one cost (less is better)
     objectives: list[str]
-    rungs: list[
-        int
-        # rising counts of texts that a trial judges before it judges all; given up below others'
-        # median
-    ]
+    # rising counts of texts that a trial judges before it judges all; given up below others'
+    # median
+    rungs: list[int]
     # what is set for trials, key -> value; None: by the dataset's splits
     search: Mapping[str, Any] | None
     # the same for the winner's run on texts that no trial has seen

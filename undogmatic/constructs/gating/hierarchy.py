@@ -430,10 +430,8 @@ def _arrows(text: str) -> Gate:
         return from_links(
             [pair for chain in chains for pair in itertools.pairwise(chain)]
         )
-    tree: dict[
-        str, Any
-        # paths from one root: a gate is known by its whole path, so that two may share a name
-    ] = {}
+    # paths from one root: a gate is known by its whole path, so that two may share a name
+    tree: dict[str, Any] = {}
     for chain in chains:
         node = tree
         for name in chain:
