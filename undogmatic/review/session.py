@@ -238,6 +238,8 @@ def turned(
     net: dict[str, float] = {}
     for item, group in groups.items():
         change = float(after[item] == 1) - float(before[item] == 1)
+        # Groups are counted and not texts: five texts of one conversation that turn
+        # together are one piece of luck.
         net[group] = net.get(group, 0.0) + change
     return sum(value > 0 for value in net.values()), sum(
         value < 0 for value in net.values()
@@ -261,6 +263,8 @@ def fit(tried: Sequence[Mapping[str, float]], groups: Mapping[str, str]) -> Fit:
         right, wrong = turned(start, edit, groups)
         p = float(special.bdtr(wrong, right + wrong, 0.5)) if right + wrong else 1.0
         since.append((p, right, wrong))
+        # An edit that gained more than luck gives is where the next ones start from:
+        # what they gain is counted from there, and so is their number.
         if _luck(since) <= ALPHA and p == min(since)[0]:
             start, since = edit, []
     if not since:

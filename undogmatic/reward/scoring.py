@@ -131,7 +131,11 @@ class Reward:
             row for row in rows if not isinstance(row, str) and row not in self._kept
         )
         fresh: dict[Row, float | str] = {
-            row: "orders" for row in new if speaks_to_its_judge(dict(row)[self._own])
+            # Not even shown to the judge: what is trained on a reward finds out before
+            # long that a text can tell its judge what to say.
+            row: "orders"
+            for row in new
+            if speaks_to_its_judge(dict(row)[self._own])
         }
         asked = [row for row in new if row not in fresh]
         fresh |= zip(asked, map(self._value, self._judged(asked)), strict=True)
@@ -146,6 +150,8 @@ class Reward:
         self._kept |= {
             row: value
             for row, value in fresh.items()
+            # A failure of the judge is not kept: the same text may well be judged the
+            # next time, and must not have the lowest reward for good.
             if not isinstance(value, str) or value == "orders"
         }
         if len(self._kept) > self.options.remember:
@@ -207,6 +213,8 @@ class Reward:
         score, lowest, highest = outcome.score, self.rubric.minimum, self.rubric.maximum
         if score is None or not math.isfinite(score):
             return "no_score"
+        # Not drawn to the end of the scale: a number beyond it is of another scale, and
+        # as a reward it would be the highest of all.
         if not lowest - 1e-9 <= score <= highest + 1e-9:
             return "off_scale"
         if self.options.use == "lower":
@@ -216,6 +224,8 @@ class Reward:
         share = min(1.0, max(0.0, (score - lowest) / (highest - lowest)))
         doubt = doubt_of(outcome) if self.options.doubt_penalty else 0.0
         penalty = self.options.doubt_penalty * (1.0 if doubt is None else doubt)
+        # No lower than what has no score at all: else to fail would pay better than to
+        # be judged with doubt.
         return max(self.ends[0], (-share if self.worse else share) - penalty)
 
     def try_out(self) -> None:

@@ -105,6 +105,7 @@ AGREEMENT = Rules[AgreementFacts](
             "agree", "supported", lambda f: f.tentative == f.reliable == "above", _alpha
         ),
         Rule("roughly", "supported", lambda f: f.tentative == "above", _alpha_bound),
+        # Failed judgments could turn it, so it is neither agreement nor the lack of it.
         Rule("missing", "undecided", lambda f: f.tentative == "missing", _alpha),
         Rule("disagree", "refuted", lambda f: f.tentative == "below", _alpha_bound),
         Rule("open", "undecided", always, _alpha_bound),
