@@ -338,6 +338,8 @@ def read_run(typed: str, judged: RunEvidence, key: str) -> OtherRun:
     as `read_runs`."""
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
     own, other = judged.rubric.scale, folder.rubric.scale
+    # Scores of another scale could be mapped, but what a 7 of 10 was to that judge's
+    # rubric need not be a 70 of 100 to this one.
     if own.span() != other.span():
         raise DataError(
             f"`{key}`: {typed} was judged on the scale {other.span()}, and this run on"

@@ -268,6 +268,8 @@ class Search:
             before, after = (
                 float(evaluate(program).score) / 100 for program in (task, compiled)
             )
+        # As good is not better: a program that was changed for nothing would have to be
+        # read and kept by somebody.
         if after <= before:
             return task.judge, (before, before), len(known.programs)
         judge: Judge = compiled.judge
@@ -302,6 +304,7 @@ class Search:
     ) -> Program:
         """A judge's program, with what it came from; `before` and `after` are what was earned."""
         parts, baseline, optimised = self.parts, self.baseline, name == OPTIMISED
+        # What the baseline was chosen by counts for all that is made of it.
         seen = set(baseline.all_weighed_on())
         if optimised:
             seen |= text_marks(

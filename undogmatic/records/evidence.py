@@ -389,6 +389,8 @@ class JudgeView:
             raters = rows.groupby(["item", "order"], sort=False, dropna=False)[
                 "rater"
             ].transform("size")
+            # An item with three labels has three rows, and would else count three times
+            # as much as one with a single label.
             weight = 1 / raters
             if self.stands_for is not None:
                 weight *= self.stands_for.reindex(rows["item"]).fillna(1.0).to_numpy()

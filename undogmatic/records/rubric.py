@@ -101,6 +101,8 @@ class _Categories(Record):
     @model_validator(mode="after")
     def _check_names(self) -> _Categories:
         folded = [name.strip().casefold() for name in self.categories]
+        # Models and people write names in any case: two that differ in it alone could
+        # not be told apart in an answer.
         if len(set(folded)) != len(folded) or not all(folded):
             raise ValueError(
                 f"categories must be different and not empty, got {list(self.categories)}"

@@ -283,6 +283,8 @@ class RunFolder:
         """What the composed config says under a key, resolved; None if nothing. Raises ConfigError
         where it refers to something that is not here, such as a variable of the environment."""
         raw = self.composed.get(key)
+        # Most of what is asked for refers to nothing, and can be read without the
+        # library that resolves it.
         if not any(sign in repr(raw) for sign in ("${", "???")):
             return copy.deepcopy(raw)
         from omegaconf import OmegaConf
