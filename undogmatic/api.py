@@ -112,6 +112,8 @@ def scoring_config(
     config, choices = composed(overrides, config_dir)
     typed = any(re.match(r"[+~]{0,2}model[=.@]", word) for word in overrides)
     # the default of conf/config.yaml
+    # Who has chosen a model, in words or in a file, has chosen it; the variable only
+    # stands in for the default.
     if typed or choices.get("model") != "local" or setting("LLM_PROVIDER") is None:
         return config
     return compose_config([*overrides, "model=env"], config_dir)

@@ -620,6 +620,8 @@ class CorrelationsAnalysis(OfComposite):
         rest: dict[str, Estimate] = {}
         rows = []
         for pillar in weights.index if len(weights) > 1 else ():
+            # Held against the others alone: a part goes with the whole that it is a
+            # part of, whatever it measures.
             others = weights.drop(pillar)
             mean = (
                 (scores.pillars[others.index] * others)
