@@ -320,6 +320,8 @@ class ReliabilityAnalysis(Limited):
         again: Finding,
     ) -> Ruling[AgreementFacts]:
         """All runs at once; `again` says whether the judge repeats itself."""
+        # A text with one score says nothing of agreement, and none of its values can be
+        # paired.
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
         n_groups, held = int(groups[rated.index].nunique()), None

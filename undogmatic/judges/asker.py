@@ -267,6 +267,8 @@ class WordsQuestion(Question):
         async def once(**earlier: str | None) -> dspy.Prediction:
             prediction = await ask(self.predict, self.adapter, **inputs, **earlier)
             fields = {name: prediction[name] for name in self.kind.model_fields}
+            # Some models give the form back as their answer. Its words are none of
+            # theirs, and would be told as their reasons.
             if bare := [
                 name
                 for name, worded in self.worded.items()
@@ -360,6 +362,8 @@ class LevelsQuestion(Question):
                     shown_inputs(item, self.rubric) | self.given | {"the_given": before}
                 )
                 inputs |= {} if self.base else {"the_question": self.asked[name]}
+                # What was answered stands before the next question, as in one answer in
+                # words, where a number follows from those before it.
                 said = "\n".join(line for line in answers if line) or None
                 predict = self.predicts[name]
                 tokens = first_token(

@@ -316,6 +316,8 @@ def _alone(each: Told, words: Words) -> str:
         return ""
     _, share = found
     same = each.about(Subject.SAME_LABELS) is not None
+    # A share that a judge may decide alone is an invitation to let it: not of a judge
+    # that is not believed, nor by labels that may be its own verdicts.
     allowed = share.value and each.standing == "supported" and not same
     return numbers_of(share, words)[0] if allowed else words.text("checked.no_share")
 

@@ -261,6 +261,8 @@ def of_check(result: CheckResult, words: Words) -> Listed:
                 for key, lines in said.items()
                 if lines
             ]
+            # The page compares the two texts of a pair word by word; of three nobody
+            # says which belong side by side.
             pair = about["group"] if sizes[row["item"]] == 2 else None
             opened.append(Opened(item, parts, pair))
     source = ", ".join(Path(name).name for name in table.sources)
