@@ -13,7 +13,9 @@ import pytest
 import undogmatic
 from benchmarks.check import CITED, GOOD, made_table, world
 from tests.examinations.builders import evidence_of
+from tests.examinations.conftest import words_of
 from undogmatic.examinations import surface as examined
+from undogmatic.examinations.structure import Aspect
 from undogmatic.examinations.surface import SurfaceRival, rival_sentence, surface_rival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
@@ -644,3 +646,11 @@ def test_what_people_share_is_measured_without_who_agrees_with_nobody() -> None:
     share, level = numbers["surface.shared"], numbers["surface.people_at_equal"]
     assert isinstance(share, Estimate) and isinstance(level, Estimate)
     assert level.value > 0.6 and 0.8 < share.value < 1.2
+
+
+@pytest.mark.parametrize("column", ["cue", "n", "score", "low"])
+def test_a_column_keeps_the_name_that_its_owner_gave_it(column: str) -> None:
+    """`cue` is a word of another table of ours, and was told as `given`."""
+    aspect = Aspect("whole", (column,), "", np.array([0, 1]))
+    for code in ("en", "pt"):
+        assert f"`{column}`" in words_of(code).say(examined.named(aspect))
