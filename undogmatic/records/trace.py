@@ -51,6 +51,8 @@ class Step(Record):
 
     @model_validator(mode="after")
     def _order(self) -> Step:
+        # Whoever follows parents must come to an end: two steps that follow from each
+        # other would be a ring.
         if self.parent is not None and self.parent >= self.place:
             raise ValueError(
                 f"its parent is {self.parent}, which does not stand before it"

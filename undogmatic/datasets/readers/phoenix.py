@@ -123,6 +123,8 @@ def _value(held: Any) -> Mapping[str, Any]:
             held = json_value(held)
         except Unreadable:
             try:
+                # It reads values and runs nothing: a cell of somebody else's file is no
+                # program.
                 held = ast.literal_eval(held)
             except (MemoryError, RecursionError, SyntaxError, ValueError):
                 return {}
