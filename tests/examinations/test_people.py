@@ -525,7 +525,8 @@ def test_who_agrees_with_nobody_is_named_and_no_measure_of_people(
         )
     pair = {"a": one, "b": other}
     without = tell(kind, judge, pair)
-    for odd in (rng.permutation(third), third.max() + third.min() - third):
+    shifted, turned = rng.permutation(third), third.max() + third.min() - third
+    for odd in (shifted, turned, np.full(N, third[0])):
         told = tell(kind, judge, {**pair, "c": odd})
         (stranger,) = [each for each in told.findings if each.key == "people.stranger"]
         assert stranger.values["rater"] == "c" and stranger.weight == Weight.LIMITS

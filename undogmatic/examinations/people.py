@@ -150,7 +150,8 @@ def strangers(own: JudgeView, options: CheckOptions) -> tuple[Stranger, ...]:
     most = (len(names) - 1) // 2
     if most < 1 or len(names) > MOST_COMPARED:
         return ()
-    level = 1 - (1 - options.level) / len(names)
+    # One side of each interval counts, and each of the people is looked at.
+    level = 1 - 2 * (1 - options.level) / len(names)
     found: list[Stranger] = []
     while len(found) < most and len(names) - len(found) > 2:
         gone = {each.rater for each in found}
@@ -194,23 +195,29 @@ def _worst(
         alone, others = agreed(with_it), agreed(~with_it)
         if alone is None or others is None:
             continue
-        if _surely_less(alone, others, level):
+        if _surely_less(alone, others):
             found.append(Stranger(name, alone, others, n))
     return min(found, key=lambda each: each.own.value, default=None)
 
 
-def _surely_less(alone: Estimate, others: Estimate, level: float) -> bool:
-    """Whether one agreement is shown to be less than LEAST_OF_OTHERS of the other.
+def _surely_less(alone: Estimate, others: Estimate) -> bool:
+    """Whether one agreement is shown to be less than LEAST_OF_OTHERS of the other, by the limits of
+    both.
 
     The same items stand behind both, so that they rise and fall together, if at all: as if they did
     not is the careful way.
+
+    References:
+        Zou and Donner (2008), Construction of confidence limits about effect measures.
+        doi:10.1002/sim.3095
     """
     if "unlimited" in (alone.method, others.method):
         return False
     less = alone.value - LEAST_OF_OTHERS * others.value
-    error = float(np.hypot(alone.se, LEAST_OF_OTHERS * others.se))
-    df = max(1.0, min(alone.df, others.df))
-    return bool(less + special.stdtrit(df, level) * error < 0)
+    reach = np.hypot(
+        alone.high - alone.value, LEAST_OF_OTHERS * (others.value - others.low)
+    )
+    return bool(less + reach < 0)
 
 
 def _raters_by_code(rows: pd.DataFrame) -> list[str | None]:
