@@ -29,8 +29,8 @@ import pandas as pd
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.engine.recipe import judged
-from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.probe import fit_regression, fold_codes
 from undogmatic.fit.student import Lesson, Method, alike, fit_student, learn
 from undogmatic.models.calls import Gateway, ReplyCache

@@ -24,7 +24,7 @@ from undogmatic.constructs.shame.curated import (
     DevelopmentDataset,
     families,
 )
-from undogmatic.examinations.independence import groups_of
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all
 from undogmatic.readouts.probe import (
     Probe,

@@ -27,7 +27,7 @@ from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, Passages
 from undogmatic.constructs.shame.patterns import count, fitted, share
-from undogmatic.examinations.independence import groups_of
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.fit.probe import read_all
 from undogmatic.readouts.probe import fitting_probe, shipped_probe, text_features
 from undogmatic.records.records import Item, digest

@@ -107,9 +107,9 @@ FAULTS = {
         ("tests/examinations/test_ruling.py", "tests/examinations/test_ab.py"),
     ),
     "copies are independent": Fault(
-        "undogmatic/examinations/independence.py",
-        "designed, copied = [], _copied(items, varied)",
-        "designed, copied = [], [[] for _ in items]",
+        "undogmatic/datasets/belonging.py",
+        "copied = _copied(items, varied)",
+        "copied: list[list[Mark]] = [[] for _ in items]",
         ("tests/examinations/test_units.py", "tests/fakes"),
     ),
     "texts are asked in file order": Fault(

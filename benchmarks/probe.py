@@ -27,7 +27,7 @@ from undogmatic.constructs.shame.curated import (
     DevelopmentDataset,
 )
 from undogmatic.constructs.shame.patterns import count, fitted, share, tfidf_ridge
-from undogmatic.examinations.independence import groups_of
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.fit.probe import (
     calibrate,
     fold_codes,

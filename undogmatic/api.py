@@ -112,6 +112,8 @@ def scoring_config(
     config, choices = composed(overrides, config_dir)
     typed = any(re.match(r"[+~]{0,2}model[=.@]", word) for word in overrides)
     # the default of conf/config.yaml
+    # Who has chosen a model, in words or in a file, has chosen it; the variable only
+    # stands in for the default.
     if typed or choices.get("model") != "local" or setting("LLM_PROVIDER") is None:
         return config
     return compose_config([*overrides, "model=env"], config_dir)
@@ -434,10 +436,8 @@ def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
         ]
     made = []
     for n, row in enumerate(rows):
-        place, fields = (
-            f"items[{n}]",
-            {rubric.inputs[0]: row} if isinstance(row, str) else row,
-        )
+        place = f"items[{n}]"
+        fields = {rubric.inputs[0]: row} if isinstance(row, str) else row
         if isinstance(row, Item):
             made.append((place, row.model_copy(update={"place": place})))
         else:

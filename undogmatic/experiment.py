@@ -41,7 +41,6 @@ from undogmatic.examinations.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import tabulate
 from undogmatic.examinations.truth import settings as run_settings
-from undogmatic.models.hosted import HostedModel
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.records.kept import by_id, gathered
 from undogmatic.records.limits import Limits
@@ -93,8 +92,14 @@ def run_experiment(
     Raises:
         UndogmaticError: With a message for the user.
     """
+    # Everything that can be wrong with the config is found here, before a call is paid
+    # for.
     started, experiment = time.time(), Experiment(config, choices, loaded)
+    # A server for tracking that cannot be reached is told now, and not after hours of
+    # judging.
     experiment.tracker.check()
+    # What was assumed of the file is shown before anything is asked: who sees that the
+    # scale is wrong can still stop.
     if experiment.assumed:
         from undogmatic.report import terminal
 
@@ -170,10 +175,8 @@ class Experiment:
         with speaking(chosen.report.language), doing("reading the items", soon=True):
             self.dataset, (given, self.label_scale, assumed) = loaded or load(chosen)
         self.analysis = build(chosen.analysis, "analysis")
-        self.engine, self.tracker = (
-            build(chosen.engine, "engine"),
-            build(chosen.tracking, "tracking"),
-        )
+        self.engine = build(chosen.engine, "engine")
+        self.tracker = build(chosen.tracking, "tracking")
         optimizer = build(chosen.optimizer, "optimizer")
         self.fit = build(chosen.fit, "fit") if chosen.fit else None
         self.assumed = [
@@ -190,6 +193,8 @@ class Experiment:
         parts = self.parts = self.recipe.build()
         self.engine.check(parts.model, optimizer.optimizes)
         if parts.shown:
+            # The limit counts what is judged: of 40 items with 4 as examples, 40 are
+            # still judged where there are as many.
             unseen = (item for item in given if item.id not in parts.shown)
             items = gathered(itertools.islice(unseen, chosen.run.limit))
         self.items: Sequence[Item] = parts.asked(items)
@@ -205,10 +210,8 @@ class Experiment:
             else None
         )
         if self.search is not None:
-            self.items, self.identity = (
-                self.search.data.splits.test,
-                self.search.identity,
-            )
+            self.items = self.search.data.splits.test
+            self.identity = self.search.identity
             named.append("optimizer")
         called = _called(self.choices, parts, chosen)
         self.name = chosen.run.name or "-".join(called[group] for group in named)
@@ -220,8 +223,11 @@ class Experiment:
         # Hold the items against the analysis and the plan; steps may yet give the items what the
         # analysis reads.
         self.digest = items_digest(self.items)
+        # A table without any judgment, which has all the columns that the analysis will
+        # read: what they lack is told before the first call.
         empty = tabulate(self.items, [], self.repeats, parts.expected())
         unjudged = self.evidence(self.items, empty, digest=self.digest)
+        # What steps make is not known yet.
         if not parts.steps:
             for part in read_by(self.analysis, unjudged).values():
                 self.analysis.check(readable(self.analysis, part))
@@ -275,6 +281,7 @@ def _described(
         "readout": parts.readout_name
     }
     if not (parts.uses_own and parts.asks):
+        # A report that names a model which nobody asked would be believed.
         described["model"] = parts.model.name
         asked = dict.fromkeys(
             step.provenance.model for step in parts.judges if step.judge.asks
@@ -367,14 +374,46 @@ def _check_scale(journals: Journals, rubric: Rubric, folder: Path) -> None:
             )
 
 
+def _mean_so_far(frame: pd.DataFrame, rubric: Rubric) -> str:
+    """What a run that was stopped knows already of the mean of all its items; nothing where it
+    knows too little."""
+    mean = so_far(frame, rubric)
+    if mean is None:
+        return ""
+    value = mean.estimate
+    there = (
+        f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%},"
+        " whenever one stops)"
+    )
+    return (
+        f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total}"
+        f" would be {there}. "
+    )
+
+
+def _check_first(judgments: Sequence[Judgment], folder: Path) -> None:
+    """Raise RunStopped with the first of judgments that all failed, where it did."""
+    failure = judgments[0].outcome
+    if not isinstance(failure, Failure):
+        return
+    first = (
+        f"the first, for {judgments[0].item_id!r}: {failure.reason}: {failure.message}"
+    )
+    raw = f"\nThe model said: {failure.raw[:200]!r}" if failure.raw else ""
+    way = "The journal keeps every raw answer. Try another readout= or model=."
+    if unanswered(judgments[0]):
+        way = f"Nothing of it is a verdict; to ask again: run.resume={folder}"
+    raise RunStopped(
+        f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}"
+    )
+
+
 def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
-    parts, items, repeats, folder = (
-        recipe.build(),
-        experiment.items,
-        experiment.repeats,
-        manifest.folder,
-    )
+    parts = recipe.build()
+    items = experiment.items
+    repeats = experiment.repeats
+    folder = manifest.folder
     if experiment.label_scale is not None:
         manifest.data["label_scale"] = experiment.label_scale.model_dump(mode="json")
         manifest.data["rubric_scale"] = [parts.rubric.minimum, parts.rubric.maximum]
@@ -419,26 +458,15 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
                 )
             )
     except UndogmaticError as error:
-        mean = None
+        known = ""
         # it may be why it ended; what was judged is in the journal
         with contextlib.suppress(StorageError):
             _, _, frame = reached()
             keep_scores(
                 folder, frame, OwnScale.of(experiment.label_scale, parts.rubric)
             )
-            mean = so_far(frame, parts.rubric)
+            known = _mean_so_far(frame, parts.rubric)
         if isinstance(error, RunStopped):
-            known = ""
-            if mean is not None:
-                value = mean.estimate
-                there = (
-                    f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%},"
-                    " whenever one stops)"
-                )
-                known = (
-                    f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total}"
-                    f" would be {there}. "
-                )
             raise type(error)(
                 f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}"
             ) from None
@@ -453,20 +481,10 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         raise RunStopped(
             "the steps made nothing of any item, and nothing was judged; steps/ says what they did."
         )
-    failure = judgments[0].outcome
-    if isinstance(failure, Failure) and frame["error"].notna().all():
-        first = f"the first, for {judgments[0].item_id!r}: {failure.reason}: {failure.message}"
-        raw = f"\nThe model said: {failure.raw[:200]!r}" if failure.raw else ""
-        way = "The journal keeps every raw answer. Try another readout= or model=."
-        if unanswered(judgments[0]):
-            way = f"Nothing of it is a verdict; to ask again: run.resume={folder}"
-        raise RunStopped(
-            f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}"
-        )
-    failed, fitted = (
-        Failed.of(rows["error"] for rows in in_parts(frame, ["error"])),
-        parts.fitted(made),
-    )
+    if frame["error"].notna().all():
+        _check_first(judgments, folder)
+    failed = Failed.of(rows["error"] for rows in in_parts(frame, ["error"]))
+    fitted = parts.fitted(made)
     return _Judgments(
         parts,
         made,
@@ -482,7 +500,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
 def _ahead(experiment: Experiment, parts: Parts) -> Sequence[Step]:
     """What report and tracker need can be loaded while a server answers. A model in this process
     needs it itself."""
-    if not any(isinstance(model, HostedModel) for model in parts.model.all()):
+    if not any(model.waits for model in parts.model.all()):
         return ()
     report = modules(
         "undogmatic.report.contents",
@@ -540,6 +558,8 @@ def _results(
             of_plan(experiment.plan, results, level, str(experiment.locked)),
             *results,
         ]
+    # Last, over all answers alike: whatever an analysis found, texts that the judge was
+    # fitted on, chosen labels and too many failures take a Yes back.
     supported = withheld(results, judged.fitted, len(judged.items))
     return too_many_failed(
         of_chosen_labels(supported, judged.frame),
@@ -558,12 +578,10 @@ def _finished(
 ) -> FinishedRun:
     """All that report and tracker tell of the run: how models were asked, where the words lie,
     under which licences."""
-    parts, dataset, progress, several = (
-        judged.parts,
-        experiment.dataset,
-        judged.progress,
-        len(judged.parts.judges) > 1,
-    )
+    parts = judged.parts
+    dataset = experiment.dataset
+    progress = judged.progress
+    several = len(judged.parts.judges) > 1
     with doing("comparing with earlier runs"):
         repeatability = manifest.compare(
             judged.frame, judged.judgments, parts.deterministic()
@@ -572,6 +590,8 @@ def _finished(
     verdicts = [
         result.verdict.inner for result in results if result.verdict is not None
     ]
+    # A judge that puts everything in the opposite order, with labels whose direction
+    # was assumed, is most likely right: the assumption is doubted first.
     if assumed and any(verdict.subject == Subject.REVERSED for verdict in verdicts):
         told = {
             "high": f"{parts.rubric.maximum:g}",
@@ -658,6 +678,8 @@ def _keep_evidence(finished: FinishedRun) -> None:
     )
     if (evidence := next(known, None)) is None:
         return
+    # Even evidence for a later check keeps no text then, at the price that the check
+    # cannot fit a word counter.
     if finished.settings.redacted:
         evidence = evidence.without_texts()
     rows = export.rows(evidence).to_dict("records")
@@ -678,6 +700,7 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
                 finished.folder / f"items_{result.full(result.name)}.csv",
                 files.csv(result.items),
             )
+    # Before the report: a report that fails must not cost the evidence.
     _keep_evidence(finished)
     kept.keep(finished)
     with doing("writing the report"):
@@ -722,6 +745,8 @@ def _close(
         **facts,
         texts=[str(path) for path in finished.texts],
     )
+    # "Stopped", so that the same command goes on: the items are known, and only their
+    # answers are missing.
     if missing:
         what = (
             f"{missing} of {len(finished.frame)} judgments got no answer from "
@@ -729,6 +754,8 @@ def _close(
         )
         way = f"To ask for these again: the same command with run.resume={finished.folder}"
         raise RunStopped(f"{what}; the report says which. {way}")
+    # After the report is written. The status tells a script that the figures rest on
+    # too few answers; the reader still gets them.
     if failed.too_many(allowed):
         what = (
             f"{failed.n} of {failed.total} judgments failed, more than"

@@ -54,6 +54,8 @@ def job(
 ) -> float | None:
     """One run (or one job of a sweep). Returns the headline metric, for Hydra's search sweepers.
     `read` reads the dataset of a config, where somebody has read it already."""
+    # A sweeper or launcher of another package may hand on a config that our checks
+    # never saw, and a config can name code to run.
     if not compose.passed(cfg):
         raise SystemExit(
             "error: this config was not checked after it was composed, so nothing is run with it."
@@ -87,6 +89,8 @@ def job(
                 from undogmatic.datasets.labels import load
 
                 written = [folder / name for name in OF_RUN]
+                # A folder for the output that holds the input would have the input
+                # overwritten.
                 keep_apart(_read(config), named("hydra.run.dir", written, folder))
                 # a bad file is named before anything heavy is imported
                 loaded = (load if read is None else read)(settings(config))
@@ -95,10 +99,8 @@ def job(
                 return run_experiment(
                     config, dict(hydra_config.runtime.choices), folder, loaded
                 )
-            except (
-                Exception
+            except Exception as error:
                 # whatever ends one job of a sweep must not cost the others their report
-            ) as error:
                 _fail(error, folder, hide)
     except Exception as error:  # the folder is another process's, or takes nothing
         _fail(error)
@@ -120,10 +122,8 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
     from undogmatic.config.messages import explain
 
     if isinstance(error, MissingMandatoryValue):
-        message, status = (
-            f"`{error.full_key}` is required. Set it with {error.full_key}=...",
-            2,
-        )
+        message = f"`{error.full_key}` is required. Set it with {error.full_key}=..."
+        status = 2
     else:
         message, status = (
             (explain(error, []), 2)
@@ -195,6 +195,8 @@ def main(read: Callable[[Settings], Loaded] | None = None) -> NoReturn:
             else:
                 _fail(error, claim.own())
         finally:
+            # A folder in which nothing was judged is taken away, so that mistyped
+            # commands leave none behind.
             if (folder := claim.own()) is not None:
                 claim.let_go(folder)
     sys.exit(command.exit_status())

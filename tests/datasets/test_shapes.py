@@ -159,6 +159,14 @@ def test_entries_without_a_name_are_columns_by_their_number(tmp_path: Path) -> N
     assert "table.places_inside" in keys(frame)
 
 
+def test_a_name_that_holds_a_list_in_some_rows_alone_is_read(tmp_path: Path) -> None:
+    entries = [{"judge": "ana", "verdict": 1}, {"judge": "ben", "verdict": 2}]
+    rows: list[dict[str, Any]] = [{"id": f"i{n}", "votes": entries} for n in range(4)]
+    rows[2]["votes"] = True  # nobody's list: a program that failed wrote this
+
+    assert len(written(tmp_path, rows).cells) == 3 * 2 + 1
+
+
 def test_what_lies_in_lists_and_is_no_verdict_stays_as_it_is(tmp_path: Path) -> None:
     rows = [dict(row, sources=[{"url": "x"}, {"url": "y"}]) for row in ROWS]
     frame = written(tmp_path, rows)

@@ -9,8 +9,10 @@ import pytest
 from tests.examinations.builders import configured, labelled_run
 from tests.examinations.conftest import words_of
 from tests.stats.test_surface import LONG, edited, words
+from undogmatic.datasets import belonging
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.examinations import independence
-from undogmatic.examinations.independence import groups_of, units
+from undogmatic.examinations.independence import units
 from undogmatic.records.records import TYPED_GROUP, Item
 
 
@@ -79,7 +81,7 @@ def test_many_copies_of_one_text_take_no_more_steps_than_as_many_texts_apart(
     items = [Item(id=str(n), text=f"text {n}") for n in range(1_500)]
     steps, before = [0, 0], sys.gettrace()
     for place, found in enumerate((tuple(range(len(items))), (0,) * len(items))):
-        monkeypatch.setattr(independence, "copies", lambda texts, found=found: found)
+        monkeypatch.setattr(belonging, "copies", lambda texts, found=found: found)
 
         def count(frame: Any, event: str, argument: Any, place: int = place) -> Any:
             steps[place] += event == "line"
@@ -205,8 +207,8 @@ def test_a_group_that_somebody_named_is_final() -> None:
 def test_groups_that_somebody_named_are_final_among_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(independence, "many", lambda items: True)
-    monkeypatch.setattr(independence, "_last", [])
+    monkeypatch.setattr(belonging, "many", lambda items: True)
+    monkeypatch.setattr(belonging, "_last", [])
     items = _Kept(
         item(f"n{n}", LONG, metadata={TYPED_GROUP: f"g{n % 3}"}) for n in range(9)
     )
@@ -214,9 +216,9 @@ def test_groups_that_somebody_named_are_final_among_many(
     assert {
         frozenset(id_ for id_ in of if of[id_] == name) for name in of.values()
     } == {frozenset(f"n{n}" for n in range(k, 9, 3)) for k in range(3)}
-    monkeypatch.setattr(independence, "_last", [])
+    monkeypatch.setattr(belonging, "_last", [])
     alone = _Kept(item(f"n{n}", LONG, metadata={TYPED_GROUP: ""}) for n in range(5))
-    assert independence.grouped(alone) == ([], 5)
+    assert belonging.grouped(alone) == ([], 5)
 
 
 class _Kept(list[Item]):

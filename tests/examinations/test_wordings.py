@@ -12,6 +12,7 @@ import pytest
 import undogmatic.examinations
 from undogmatic.examinations import gate, ruling
 from undogmatic.records.wordings import REPORT_TEXTS, read
+from undogmatic.stats.margin import usual
 
 FOLDER = Path(undogmatic.examinations.__path__[0])
 NOT_FINDINGS = (
@@ -36,6 +37,8 @@ CODE = re.compile(
     r"`[^`]*`|“[^”]*”|\S*[=_/]\S*|--\S+|\b\w+\.\w[\w.]*|\bunless \w+|\bpip install \S+"
 )
 HOLE = re.compile(r"\{\w+:[^{}]*\{\w+\}[^{}]*\}|\{\w+(?::([^{}|]*\|[^{}]*))?[^{}]*\}")
+NAME = re.compile(r"(?<=[^\W\d_A-Z] )[A-ZÀ-Ý][^\W\d_]+")
+"""A word with a capital behind another word: whose coefficient it is, in either language."""
 BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier cache chance chances chatbot cite classes cohen
 commit compare continue crps ctrl data decide declare drift euros for gate gates git grave gwet gzip hash hodges holm idf
 ids install item json judge kappa kappas kendall krippendorff lehmann lin mail manual material matplotlib min mlflow mondrian move nli
@@ -43,6 +46,19 @@ normal order ordinal original pareto pearson phi pip platt pratt prompt prompts 
 system súmula tau terminal terry token tokens trec true undogmatic untied usd use usual utf wilcoxon zsplit"""
 """Words that Portuguese has too, names, and the terms of the trade that it takes from English
 (prompt, tokens)."""
+
+
+def test_sentences_call_the_usual_margin_what_it_is() -> None:
+    package = Path(undogmatic.__path__[0])
+    called = re.compile("tenth of the scale|décimo da escala")
+    naming = [
+        path.name
+        for path in sorted(package.rglob("*.texts.yaml"))
+        if called.search(path.read_text(encoding="utf-8"))
+    ]
+
+    assert naming, "no sentence names the usual margin any more: this test may go"
+    assert usual(10.0) == 1.0, f"sentences call it a tenth of the scale: {naming}"
 
 
 def trees() -> Iterator[tuple[str, ast.AST]]:
@@ -240,6 +256,7 @@ def words_in(tree: Any) -> Iterator[str]:
             yield from words_in(each)
     elif isinstance(tree, str):
         bare = CODE.sub(" ", HOLE.sub(lambda hole: " " + (hole[1] or ""), tree))
+        bare = NAME.sub(" ", bare)
         yield from (word.lower() for word in re.findall(r"[^\W\d_]{3,}", bare))
 
 

@@ -13,8 +13,8 @@ from tests.conftest import Capture
 from tests.models.test_distilled import RUBRIC, fake_e5, lesson  # noqa: F401 (a fixture)
 from undogmatic.cli import main
 from undogmatic.config.door import composed
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.independence import groups_of
 from undogmatic.experiment import run_experiment
 from undogmatic.fit.distill import _against, distil, of_run, report, show, together
 from undogmatic.fit.student import fit_student, spread

@@ -17,6 +17,7 @@ from tests.rubrics import FIVE, TEN, FormFiller
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.datasets.sides import check_leaks
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import asker_for
 from undogmatic.judges.devils_advocate import SinglePassJudge
@@ -31,7 +32,6 @@ from undogmatic.optimize.programs import (
     parse,
     predictors,
 )
-from undogmatic.optimize.splits import check_leaks
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Item

@@ -23,10 +23,10 @@ from undogmatic.errors import ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
 from undogmatic.optimize.programs import load
 from undogmatic.optimize.search import Found, Search
-from undogmatic.optimize.splits import looked
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import Item
 from undogmatic.runs.folder import RunFolder
+from undogmatic.runs.looks import looked
 from undogmatic.sweep.compare import compare
 
 Optimise = Callable[..., dict[str, Any]]

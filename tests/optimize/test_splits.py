@@ -13,19 +13,12 @@ from tests.optimize.conftest import composed
 from tests.rubrics import HUNDRED
 from undogmatic.config.build import settings
 from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.datasets.belonging import groups_of
+from undogmatic.datasets.sides import apart, blocks, check_leaks, deal, some
 from undogmatic.errors import DataError
-from undogmatic.examinations.independence import groups_of
 from undogmatic.optimize.metrics import METRICS, Terms
 from undogmatic.optimize.optimizers import Bootstrap, Known, Measure, example
-from undogmatic.optimize.splits import (
-    Splits,
-    apart,
-    blocks,
-    check_leaks,
-    deal,
-    gather,
-    some,
-)
+from undogmatic.optimize.splits import Splits, gather
 from undogmatic.records.records import Item, Verdict
 
 LONG = (

@@ -260,6 +260,7 @@ def run(typed: argparse.Namespace) -> None:
         if typed.report is None
         else report_files(Path(typed.report), read, "--report")
     )
+    # Before anything is read: a file that is read and written over is lost for good.
     keep_apart(read, [*named("--card", card_paths), *report])
     settings = pairs_of(known, "--judge-config")
     if typed.explain:

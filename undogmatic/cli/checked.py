@@ -176,6 +176,9 @@ def checked(
         earlier = None if against is None else _earlier(against, reading)
         instrument = _its_own(source) if instrument is None else instrument
         test = None if instrument is None else datasheet.read(instrument, language)
+        # Whoever asks again after each batch of labels until the answer is yes, will
+        # get a yes by luck: each look is counted by the card that it writes over,
+        # unless somebody counts them.
         if "tried" not in given and (before := answers_before(table, cards)):
             now = len(table.verdicts[["judge", "criterion"]].drop_duplicates())
             options = options.model_copy(update={"tried": 1 + math.ceil(before / now)})

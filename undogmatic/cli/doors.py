@@ -312,6 +312,8 @@ def server_command(
     with socket.socket(
         socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM
     ) as probe:
+        # Tried here first: MLflow takes some ten seconds to start, and tells only then
+        # of a port that is taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

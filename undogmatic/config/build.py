@@ -40,6 +40,7 @@ OF_OTHERS = ("nli", "embeddings", "precedents")
 LARGEST_SEED = 2**32 - 1  # What every generator of random numbers takes
 
 
+# Unknown keys are refused: Hydra lets `+typo=1` through without a word.
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,6 +101,8 @@ class Hypothesis(_Section):
 
 def _named_apart(hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
     names = [each.name for each in hypotheses]
+    # Hypotheses of a plan are corrected as one family; one that counts twice would be
+    # corrected wrongly.
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"two hypotheses are called {twice!r}")
     return hypotheses
@@ -166,6 +169,8 @@ class Settings(_Section):
 def settings(config: Mapping[str, Any]) -> Settings:
     """Validate a composed and resolved config. Raises ConfigError for the first few problems, all
     named."""
+    # Before the types are checked: a text of a gigabyte, or an endless number, would be
+    # printed in the message.
     check_values(config, "")
     taken = places(Settings)
     for name, value in config.items():
@@ -192,8 +197,11 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
             an unknown, missing or ill-typed key; a number that is none; whatever the constructor
             refuses.
     """
+    # What is a secret in this node is known from here on, and struck out of every
+    # message and file.
     learn(node, group)
     arguments = {k: v for k, v in node.items() if k != "_target_"}
+    # Nothing is imported that may not be: importing a module already runs its code.
     target = resolve(node.get("_target_"), group)
     check_values(arguments, group)
     taken = places(target)
@@ -289,6 +297,8 @@ def check_values(node: Any, key: str) -> None:
     elif isinstance(node, int | float) and not isinstance(node, bool):
         if isinstance(node, float) and not math.isfinite(node):
             raise ConfigError(f"`{key}` is {node}; it must be a finite number.")
+        # A thousand billions is a slip of a key. Later it would be a loop that never
+        # ends.
         if abs(node) > LARGEST:
             shown = (
                 f"{node:g}"
@@ -324,10 +334,8 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     imported, or is of another kind.
     """
     if not isinstance(path, str) or "." not in path:
-        is_what, section = (
-            ("missing (is the file empty?)" if path is None else brief(path)),
-            group.partition(".")[0],
-        )
+        is_what = "missing (is the file empty?)" if path is None else brief(path)
+        section = group.partition(".")[0]
         raise ConfigError(
             f"`{group}._target_` is {is_what}; it must name a class, as in the files of"
             f" conf/{section}/."
@@ -335,6 +343,8 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     target = _imported(path, f"{group}._target_")
     if not inspect.isclass(target):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
+    # Where it is defined counts, and not where it was found: an allowed module may have
+    # imported anything.
     whole_name = f"{target.__module__}.{target.__qualname__}"
     if not permits(f"{target.__module__}.{path.rpartition('.')[2]}"):
         raise ConfigError(
@@ -450,6 +460,8 @@ def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
     """The value at a key with what it describes built. Raises ConfigError for a class that its
     place does not take (`hints`), before anything is built: some classes open files when they are
     made."""
+    # The class is held against what its place takes before it is built, since building
+    # may open files or connections.
     if isinstance(value, Mapping) and "_target_" in value:
         target = resolve(value["_target_"], key)
         if not any(_takes(hint, target) for hint in hints) and not (
@@ -596,6 +608,7 @@ def explain(
         ):
             path.pop()  # which of several types was tried
         key = ".".join(([group] if group else []) + path)
+        # Five mistakes are what a reader mends at a time.
         if key in lines or len(lines) == 5:
             continue
         if is_unknown:
@@ -624,3 +637,13 @@ def explain(
                 f"`{key}` is {brief(problem['input'])}: {message[:1].lower() + message[1:]}."
             )
     return "\n".join(lines.values())
+
+
+def paired_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a run's paired experiment: of several analyses, and of the suite, one level
+    down."""
+    paired = config.get("analysis")
+    for outer in ("suite", "ab"):
+        inner = paired.get(outer) if isinstance(paired, Mapping) else None
+        paired = inner if isinstance(inner, Mapping) else paired
+    return paired if isinstance(paired, Mapping) else {}

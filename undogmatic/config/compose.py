@@ -84,10 +84,8 @@ class Loader(ConfigLoader):
 
     def __init__(self, inner: ConfigLoader) -> None:
         self.inner = inner
-        self.typed: dict[
-            str, str
-            # overrides of Hydra's own section as they are shown -> as they were typed
-        ] = {}
+        # overrides of Hydra's own section as they are shown -> as they were typed
+        self.typed: dict[str, str] = {}
         self._looking = False
         self._master: DictConfig | None = None
         self._kept: dict[tuple[str, ...], DictConfig] = {}
@@ -215,10 +213,8 @@ class Loader(ConfigLoader):
         key."""
         if word not in self._values:
             override = OverridesParser.create().parse_override(word)
-            key, value = (
-                override.key_or_group,
-                (None if override.is_sweep_override() else override.value()),
-            )
+            key = override.key_or_group
+            value = None if override.is_sweep_override() else override.value()
             usual = override.type == OverrideType.CHANGE and override.package is None
             plain = (
                 isinstance(value, bool | int | float | str)

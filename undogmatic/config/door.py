@@ -175,10 +175,8 @@ def _sweep(
         sweeper = Plugins.instance().instantiate_sweeper(
             config=shown, hydra_context=context, task_function=job
         )
-    compose_all, begin = (
-        loader.looking()(sweeper.validate_batch_is_legal),
-        functools.cache(callbacks.on_jobs_composed),
-    )
+    compose_all = loader.looking()(sweeper.validate_batch_is_legal)
+    begin = functools.cache(callbacks.on_jobs_composed)
 
     def check(batch: Any) -> None:
         compose_all(batch)

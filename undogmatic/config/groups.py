@@ -59,6 +59,8 @@ class GroupFiles(ConfigSource):
     def __init__(self, provider: str, path: str) -> None:
         super().__init__(provider, path)
         self.is_shipped = Path(self.path) == conf_folder()
+        # Whoever reads `model=local` in a command must know what ran: a file of that
+        # name in somebody's folder would make it something else, unseen.
         for name in () if self.is_shipped else _shipped_files(conf_folder()):
             if Path(self.path, name).is_file():
                 raise ConfigError(

@@ -67,6 +67,7 @@ def options(group: str, places: Sequence[Path]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for root in (place / group for place in places):
         for at, inside, names in os.walk(root):
+            # Changed in place: os.walk goes on with what is left in it.
             inside[:] = [name for name in inside if not name.startswith((".", "_"))]
             files = (
                 Path(at, name)

@@ -124,10 +124,8 @@ def explain(error: Exception, words: Sequence[str]) -> str:
     if there := re.match(
         r"Could not append to config\. An item is already at '([^']+)'", message
     ):
-        key, remedy = (
-            there[1],
-            f"To set it whether or not it is there: ++{there[1]}=...",
-        )
+        key = there[1]
+        remedy = f"To set it whether or not it is there: ++{there[1]}=..."
         typed = next(
             (f"you typed {word}" for word in words if _key(word) == key),
             f"a file that you chose says +{key}",
@@ -154,10 +152,8 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
     # a folder is part of the option's name: judge=FOLDER/NAME
     if "/" in group and group not in map(_key, words):
         group, _, folder = group.partition("/")
-        option, known = (
-            f"{folder}/{option}",
-            [f"{folder}/{name}" for name in options(f"{group}/{folder}")] or known,
-        )
+        option = f"{folder}/{option}"
+        known = [f"{folder}/{name}" for name in options(f"{group}/{folder}")] or known
     typed = next(
         (
             word

@@ -161,10 +161,8 @@ def _read(file: Path, _changed: int) -> Project | None:
                 f"{file.name}: `{key}` is {texts!r}; it must be a text, or a list of texts: {key} ="
                 ' ["..."].'
             )
-    conf, modules = (
-        [file.parent / Path(place).expanduser() for place in listed["conf"]],
-        listed["modules"],
-    )
+    conf = [file.parent / Path(place).expanduser() for place in listed["conf"]]
+    modules = listed["modules"]
     for folder in conf:
         if "\0" in str(folder) or not folder.is_dir():
             raise ConfigError(

@@ -72,6 +72,8 @@ def check(config: DictConfig) -> dict[Any, Any]:
     plain = OmegaConf.to_container(config, resolve=False, enum_to_str=True)
     assert isinstance(plain, dict)
     try:
+        # First of all: everything below walks the config, and would never end on one
+        # that stands for more than a memory holds.
         _Sizes(plain).of(())
         hydra = plain.pop(HYDRA, None)
         _check_names(plain, "")
@@ -90,12 +92,15 @@ def resolved(config: DictConfig, part: str = "") -> dict[str, Any]:
     where a model may read it; OmegaConfBaseException where a required value is missing, or a
     reference leads nowhere."""
     node = config[part] if part else config
+    # Hydra's own section has values only once a job runs.
     if not part and HYDRA in config:
         node = OmegaConf.masked_copy(
             config, [str(key) for key in config if key != HYDRA]
         )
     whole = OmegaConf.to_container(node, resolve=True, throw_on_missing=not part)
     assert isinstance(whole, dict)
+    # A second time, after references were followed: two harmless halves may make a
+    # forbidden name.
     _check_names(whole, part)
     know_environment()
     _check_secrets(OmegaConf.to_container(node, resolve=False), whole, part)

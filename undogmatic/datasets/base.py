@@ -62,6 +62,7 @@ def existing_file(
     """The file (or `folder`) at `path`, as typed for the config's `key`, or a ConfigError that
     lists what lies beside it with one of the suffixes in `patterns`, e.g. (".jsonl",)."""
     try:
+        # A shell does not expand ~ behind `dataset.path=`.
         file = Path(path).expanduser()
         if file.is_file() or (folder and file.is_dir()):
             return file
@@ -85,6 +86,7 @@ def existing_file(
         around = file.parent if file.parent.is_dir() else Path.cwd()
         beside = sorted(
             p.name
+            # A mistyped path may point into a folder of a million files.
             for p in islice(around.iterdir(), 1000)
             if p.suffix in patterns and p.is_file()
         )
@@ -110,6 +112,7 @@ def existing_file(
 def make_item(place: str, fields: dict[str, Any]) -> Item:
     """An Item, or a DataError that names the place (file:line) and the field."""
     inputs = fields.get("inputs") or {"text": fields.get("text")}
+    # A judge would give an empty text a score, and nobody would know of what.
     for name, text in inputs.items() if isinstance(inputs, dict) else ():
         if isinstance(text, str) and not text.strip():
             raise DataError(f"{place}: `{name}` is empty; every item needs a text.")
@@ -152,6 +155,8 @@ def unique(items: Iterable[tuple[str, Item]], source: str) -> Sequence[Item]:
 
     def noted() -> Iterator[Item]:
         for _, item in items:
+            # Hashes, as ids of a million items take far more; only where two hashes
+            # meet are the ids themselves compared.
             marks.append(hash(item.id))
             yield item
 
@@ -203,9 +208,13 @@ class SubsetDataset:
             raise ConfigError(
                 f"`dataset.n` is {self.n}, but {self.dataset.about} has {len(items)} items."
             )
+        # In turns, because a small sample in the proportions of the file may hold none
+        # of a rare condition.
         turns: dict[str | None, count[int]] = defaultdict(count)
         drawn = sorted(
             items,
+            # By a hash, and not by a generator: a generator's draw hangs on how many
+            # items there are, and a larger sample would not hold the smaller one.
             key=lambda item: hashlib.sha256(
                 f"{self.seed}:{item.id}".encode()
             ).hexdigest(),

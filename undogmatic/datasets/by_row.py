@@ -148,10 +148,8 @@ def with_labels(
     """The frames with the labels of `undogmatic label` on the rows that they are of, and the
     options, in which the ids of rows are named where the table has none of its own. Raises
     ConfigError, DataError."""
-    sheets, tables = (
-        [f for f in frames if is_sheet(f)],
-        [f for f in frames if not is_sheet(f)],
-    )
+    sheets = [f for f in frames if is_sheet(f)]
+    tables = [f for f in frames if not is_sheet(f)]
     if not sheets or not tables:
         return list(frames), options
     column = next(
@@ -167,10 +165,8 @@ def with_labels(
         table, numbers = _numbered(tables[0], options)
         tables, options = [table], options.model_copy(update={"item": ID})
     else:
-        table, numbers = (
-            next(each for each in tables if _ids(each, options) is not None),
-            None,
-        )
+        table = next(each for each in tables if _ids(each, options) is not None)
+        numbers = None
     others = {str(name) for each in tables for name in each.cells}
     ids = _texts(table.cells[_ids(table, options) or ID])
     rows = _Rows(table, ids, numbers)

@@ -18,16 +18,14 @@ import pandas as pd
 from undogmatic.records.results import Finding, Subject
 from undogmatic.safety.outside import read_yaml
 
-EMPTY, NOTHING, NOT_APPLICABLE, ABSTAINED, REFUSAL, ERROR, FORMULA, DATE = (
-    "empty",
-    "nothing",
-    "not_applicable",
-    "abstained",
-    "refusal",
-    "error",
-    "formula",
-    "date",
-)
+EMPTY = "empty"
+NOTHING = "nothing"
+NOT_APPLICABLE = "not_applicable"
+ABSTAINED = "abstained"
+REFUSAL = "refusal"
+ERROR = "error"
+FORMULA = "formula"
+DATE = "date"
 UNREADABLE, OFF_SCALE, CONTRADICTION = "unreadable", "off_scale", "contradiction"
 SEVERAL = "several"
 """Why a cell is no verdict."""
@@ -216,6 +214,8 @@ def _in_one_unit(
         for number, sign, out in zip(numbers, signs, outs, strict=True)
         if not (np.isnan(number) or sign or out)
     ]
+    # A column of percents alone stays one of percents. Only beside numbers that are
+    # shares must one of the two give way, or 80% would be a hundred times 0.8.
     if any(signs) and plain and max(plain) <= 1:
         numbers = [
             number / 100 if sign else number
@@ -229,6 +229,8 @@ def _in_one_unit(
     words = [
         cell.word for cell in read if cell.word is not None and np.isnan(cell.number)
     ]
+    # One word that is no number makes all of them categories: "one" beside "none" may
+    # be the name of a level.
     if words_are_numbers and words and all(word in _NUMBER_WORDS for word in words):
         numbers = [
             _NUMBER_WORDS.get(cell.word or "", number)
@@ -272,6 +274,8 @@ def _bare(text: str) -> str:
 def read_cell(raw: Any, categories: Collection[str] = ()) -> Cell:
     """Read one cell; `categories` are words that are no sign that nothing is said."""
     text = _text(raw)
+    # Python reads 4_000 as a number and "inf", too, and nobody writes a grade so;
+    # everything else that it reads is one, and files have millions of cells.
     number = _plain_number(text)
     if number is None:
         number = number_of(text)
@@ -280,6 +284,8 @@ def read_cell(raw: Any, categories: Collection[str] = ()) -> Cell:
     if _FORMULA.fullmatch(text):
         return Cell(np.nan, None, FORMULA)
     word, whole = _bare(text), fold(text)
+    # Before all reasons for which a cell says nothing: whoever names `none` or
+    # `refused` as a category means it as one.
     if text and categories and word in categories:
         return Cell(np.nan, word, None)
     for reason, is_it in (
@@ -343,6 +349,7 @@ def _out_of(cell: Any) -> int | None:
     found = _OUT_OF.fullmatch(cell.strip()) if isinstance(cell, str) else None
     if found is None or int(found[2]) < LEAST_OUT_OF:
         return None
+    # More than there is to get is no grade: 31/12 is a day.
     return int(found[2]) if float(found[1].replace(",", ".")) <= int(found[2]) else None
 
 
@@ -365,6 +372,8 @@ def fold(text: str) -> str:
     """A text without case, accents, doubled spaces and characters that cannot be seen; `_` and `-`
     between words are spaces."""
     text = visible(text)
+    # An accent may be one sign with its letter or one of its own, and the two look
+    # alike; taken apart, it can be left out of both.
     bare = unicodedata.normalize("NFKD", text.casefold())
     bare = (
         "".join(letter for letter in bare if not unicodedata.combining(letter))

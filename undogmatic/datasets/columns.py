@@ -220,6 +220,7 @@ class _OfVerdicts(Search):
             setattr(found, role.name, self._single(role, getattr(options, role.name)))
         if found.item is None and options.item is None:
             found.item = self._only_ids()
+        # Whether rows or columns tell judges apart decides what all others can be.
         self._judges_by_name(judged)
         found.settings = self._take(
             n
@@ -244,7 +245,11 @@ class _OfVerdicts(Search):
             found.texts = (found.item,)  # items are called by their texts
         if not found.texts:
             found.texts = self._only_text()
+        # Only now, among the columns that nothing else claims: nearly every column of
+        # numbers could be a verdict.
         self._verdicts_and_labels()
+        # A score that was made from a verdict agrees with it perfectly, and would count
+        # as a second judge.
         self._leave_echoes()
         found.confidences = self._confidences()
         self.taken |= {*found.confidences.values()}
@@ -298,6 +303,8 @@ class _OfVerdicts(Search):
         named = [
             name for name in self.free() if may_be_id(name) and not self.is_prose(name)
         ]
+        # Two columns of ids are those of two things, such as item and document, and
+        # which is the item is not guessed.
         if len(named) != 1:
             return None
         held = self.cells[named[0]]
@@ -328,6 +335,7 @@ class _OfVerdicts(Search):
                         sides.setdefault(" ".join(stem), {}).setdefault(
                             _SIDES[side[0]], name
                         )
+            # One output alone is no comparison: `text_1` without `text_2` is a text.
             whole = [pair for pair in sides.values() if len(pair) == 2]
             found = (whole[0][0], whole[0][1]) if whole else ()
         return self._take(found)
@@ -449,6 +457,8 @@ class _OfVerdicts(Search):
         about = found.criterion
         if about is not None and rater is None and self.options.criterion is None:
             sides = {side_of(str(name)) for name in self.cells[about].unique()}
+            # A table of metrics in long form: judge and people differ by what stands in
+            # `metric`.
             if {1, -1} <= sides:  # a column `metric` with what judges and people said
                 found.judges, found.criterion, found.among_raters = about, None, True
                 return
@@ -478,8 +488,11 @@ class _OfVerdicts(Search):
         judges, neutral = self.of_side(VERDICT, but=self.facts)
         people, _ = self.of_side(LABEL, but=self.facts)
         typed_judges, typed_people = bool(found.verdicts), bool(self.options.human)
+        # Last resort: in a file of ranks the ranks are the verdicts; beside verdicts
+        # they are made from them.
         if not (judges or people or neutral or typed_judges or typed_people):
             judges, people = self._measured_on_both()
+        # Once somebody named one side, names are not needed to tell the sides apart.
         if found.judges is None and not typed_judges and not typed_people:
             judges, people, neutral = self._called_after_others(judges, people, neutral)
         self._check_mute(
@@ -495,6 +508,8 @@ class _OfVerdicts(Search):
             [name for name in names if name not in summed]
             for names in (people, neutral)
         )
+        # Before verdicts, because verdicts are recognised by saying what the labels
+        # say.
         if not typed_people and people:
             if found.judges is None and not any(
                 map(names_a_role, (*judges, *found.verdicts))
@@ -520,6 +535,8 @@ class _OfVerdicts(Search):
             )
         # Beside a judge's own column each may be another judge's, or a system's: alike or not,
         # several are not people's by themselves.
+        # Guessing which of two columns is people's could hold one judge against
+        # another, and call it agreement with people.
         if len(neutral) > 1:
             raise self.doubt(LABEL, OF_PEOPLE, neutral)
         found.labels = tuple(neutral[:1]) or self._labels_by_content()
@@ -528,6 +545,7 @@ class _OfVerdicts(Search):
         """Leave out the columns that sum up those of several people, such as their majority: it is
         no further person and, as it was made from labels, nothing that explains them."""
         single = [name for name in people if not is_aggregate(name)]
+        # Of one person there is nothing to sum up.
         if len(single) < 2:
             return []
         own = [name for name in single if {*self.names[name]} & PARTS["human"]]
@@ -571,6 +589,7 @@ class _OfVerdicts(Search):
             candidates = judges + neutral
             if len(candidates) > 1 and (own := self._as_labels(candidates)):
                 candidates = own
+            # In long form there is one column of verdicts: whose each is, the row says.
             if len(candidates) != 1:
                 raise self._which(
                     VERDICT, "what the judges said", candidates or self._values()

@@ -45,6 +45,8 @@ class Contents:
         """Some cells of a column, at even steps."""
         if name not in self._samples:
             held = self.cells[name].to_numpy(dtype=object)
+            # At even steps, because files are often sorted, and the first rows would
+            # all say "pass".
             step = max(1, len(held) // _SAMPLE)
             self._samples[name] = read_cells(held[::step])
         return self._samples[name]
@@ -55,6 +57,7 @@ class Contents:
         words = cells.distinct_words()
         if not words:
             return False
+        # Some cells of a column of grades hold "n/a" or a remark.
         if cells.numeric >= 0.7 or words.keys() <= KNOWN:
             return True
         short = max(map(len, words)) <= 40
@@ -69,6 +72,8 @@ class Contents:
         whose name says that it holds verdicts or labels."""
         cells = self.sample(name)
         words = cells.distinct_words()
+        # Each category comes four times on average; words that come once or twice are
+        # answers in the judge's own words.
         few = 2 <= len(words) <= MOST_CATEGORIES and len(words) * 4 <= cells.said
         return few and max(map(len, words)) <= LONGEST_CATEGORY
 
@@ -87,12 +92,11 @@ class Contents:
         both = [self.sample(name), self.sample(other)]
         if min(cells.numeric for cells in both) < 0.9:
             return False
-        ends = [
-            (numbers[0], numbers[-1])
-            for numbers in (cells.distinct_numbers() for cells in both)
-        ]
-        shared = min(high for _, high in ends) - max(low for low, _ in ends)
-        whole = max(high for _, high in ends) - min(low for low, _ in ends)
+        numbers = [cells.distinct_numbers() for cells in both]
+        lows = [in_order[0] for in_order in numbers]
+        highs = [in_order[-1] for in_order in numbers]
+        shared = min(highs) - max(lows)
+        whole = max(highs) - min(lows)
         return bool(shared > 0 and 2 * shared >= whole)
 
     def repeats_cells(self, name: str, other: str) -> bool:
@@ -113,26 +117,15 @@ class Contents:
         step = max(1, len(self.cells) // _SAMPLE)
         own = self.cells[name][::step].to_numpy(dtype=object)
         rows = self.cells[list(others)][::step].to_numpy(dtype=object)
-        met, n = 0, 0
+        answers = []
         for said, row in zip(own, rows, strict=True):
-            given = [fold(str(cell)) for cell in row if cell is not None]
-            numbers = [
-                number for cell in given if (number := number_of(cell)) is not None
-            ]
-            value = None if said is None else number_of(str(said))
-            if said is None or not given:
-                continue
-            word, count = Counter(given).most_common(1)[0]
-            if value is not None and numbers and len(numbers) == len(given):
-                near = abs(float(np.mean(numbers)) - value) <= NEAR_MEAN
-                near = near or (len(numbers) > 1 and value == sum(numbers))
-                met, n = (
-                    met + (near or abs(float(np.median(numbers)) - value) < NEAR_MEAN),
-                    n + 1,
-                )
-            elif 2 * count > len(given):
-                met, n = met + (fold(str(said)) == word), n + 1
-        return n >= FEWEST_ROWS and met >= SAME_SHARE * n
+            cells = [str(cell) for cell in row if cell is not None]
+            if said is not None and cells:
+                answers.append(_sums_up(str(said), cells))
+        compared = [answer for answer in answers if answer is not None]
+        return len(compared) >= FEWEST_ROWS and sum(compared) >= SAME_SHARE * len(
+            compared
+        )
 
     def is_text(self, name: str) -> bool:
         """Whether it holds words that are no known verdicts."""
@@ -148,6 +141,7 @@ class Contents:
         written = self.sample(name).written
         if not written:
             return False
+        # The median, as a few ids may be called by a whole title.
         return float(np.median([len(each.split()) for each in written])) > LONGEST_ID
 
     def is_names(self, name: str) -> bool:
@@ -185,6 +179,8 @@ class Contents:
         judge says and that no name claims."""
         cells = self.sample(name)
         numbers = cells.distinct_numbers()
+        # A grade is a whole number as well. What tells the two apart is the column
+        # beside it, which says what a judge says.
         if cells.numeric < 1 or not (numbers == np.round(numbers)).all():
             return False
         judged = [n for n in self.free() if side_of(n) == 1 and self.is_value(n)]
@@ -216,6 +212,23 @@ class Contents:
         return any(side_of(other) == -1 and self.is_value(other) for other in others)
 
 
+def _sums_up(said: str, cells: Sequence[str]) -> bool | None:
+    """Whether a cell is the mean, the median or the sum of the numbers in others, or the word of
+    most of them; None where they have neither."""
+    folded = [fold(cell) for cell in cells]
+    value = number_of(said)
+    numbers = [number for cell in folded if (number := number_of(cell)) is not None]
+    if value is not None and len(numbers) == len(folded):
+        near_mean = abs(float(np.mean(numbers)) - value) <= NEAR_MEAN
+        near_median = abs(float(np.median(numbers)) - value) < NEAR_MEAN
+        # The sum of one number is the number, which says nothing of a sum.
+        is_sum = len(numbers) > 1 and value == sum(numbers)
+        return near_mean or near_median or is_sum
+    word, count = Counter(folded).most_common(1)[0]
+    # A tie has no word that most say, and is neither for nor against.
+    return fold(said) == word if 2 * count > len(folded) else None
+
+
 def _say_the_same(own: Cells, words: Collection[str], other: Cells) -> bool:
     known = other.distinct_words().keys()
     if len(words) < 2 or len(known) < 2:
@@ -226,6 +239,7 @@ def _say_the_same(own: Cells, words: Collection[str], other: Cells) -> bool:
         return (set(words) <= known and len(shared) * 2 > len(known)) or (
             known < set(words) and (len(known) * 2 > len(words))
         )
+    # Words that differ are different scales; of numbers only the range can tell.
     if min(own.numeric, other.numeric) < 0.9:
         return False
     numbers, theirs = own.distinct_numbers(), other.distinct_numbers()

@@ -67,6 +67,9 @@ def _removed(text: str, draw: random.Random, count: int) -> str | None:
     parts = sentences(text)
     if len(parts) <= count:
         return None
+    # All places are drawn and the first so many taken, so that the copy with more
+    # defects holds those of the copy with fewer: each step of the ladder only adds to
+    # the one before.
     gone = set(draw.sample(range(len(parts)), len(parts))[:count])
     return " ".join(part for place, part in enumerate(parts) if place not in gone)
 
@@ -137,6 +140,8 @@ def _in_words(
     if not found:
         return None
     chosen = draw.sample(found, max(1, round(share * len(found))))
+    # From the end of the text on, so that the places of the words before stay as they
+    # were found.
     for word in sorted(chosen, key=lambda one: -one.start()):
         text = text[: word.start()] + change(word[0]) + text[word.end() :]
     return text
@@ -196,6 +201,7 @@ class Edit(Record):
                 hold what those with a lower one hold.
             language: Of the sentences; None: as the text.
         """
+        # By a digest, as Python's own hash of a text is another one in each process.
         draw = random.Random(digest(key))
         if self.make is not None and self.make != "format":
             return MAKERS[self.make](text, draw, count)

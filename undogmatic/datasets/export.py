@@ -27,11 +27,9 @@ _NO_FACTS = (*COLUMNS, "place")
 def rows(table: Evidence) -> pd.DataFrame:
     """The table in long form: a row per verdict and label on it, with what is known of the item and
     the judge."""
-    verdicts, labels, items = (
-        table.verdicts.copy(),
-        table.labels.copy(),
-        table.items.rename_axis("item").reset_index(),
-    )
+    verdicts = table.verdicts.copy()
+    labels = table.labels.copy()
+    items = table.items.rename_axis("item").reset_index()
     verdicts["verdict"], labels["label"] = (
         _named(table, verdicts["verdict"]),
         _named(table, labels["label"]),
@@ -111,6 +109,8 @@ def inspect_log(table: Evidence) -> dict[str, Any]:
             )
             score["explanation"] = score["explanation"] or row.get("reason")
         for score in scores.values():
+            # With one criterion that nobody named, a plain value: Inspect's own metrics
+            # take numbers, and no mapping.
             if list(score["value"]) == [OVERALL]:
                 score["value"] = score["value"][OVERALL]
         metadata = facts_of(about) | {OURS: _extra(table, about, said, labels)}
@@ -203,6 +203,9 @@ def promptfoo_results(table: Evidence) -> dict[str, Any]:
                 "metric": row["criterion"],
                 "provider": row["judge"],
             }
+            # What promptfoo calls passing must be said of every result, and the table
+            # knows no line of its own: the middle of the scale. Whoever reads the file
+            # again gets the score.
             passes = row["verdict"] is not None and value >= (low + high) / 2
             part = {
                 "pass": passes,
@@ -216,10 +219,8 @@ def promptfoo_results(table: Evidence) -> dict[str, Any]:
         system = str(about.get("system") or "unknown")
         test = tests.setdefault(f"{item}\n{epoch}", len(tests))
         place = {"promptIdx": prompts.setdefault(system, len(prompts)), "testIdx": test}
-        passed, score = (
-            all(p["pass"] for p in parts),
-            sum(p["score"] for p in parts) / max(1, len(parts)),
-        )
+        passed = all(p["pass"] for p in parts)
+        score = sum(p["score"] for p in parts) / max(1, len(parts))
         grading = {
             "pass": passed,
             "score": score,
@@ -233,6 +234,8 @@ def promptfoo_results(table: Evidence) -> dict[str, Any]:
             one | {"label": words.get(one["label"], one["label"])} for one in labels
         ]
         metadata = facts_of(about) | {OURS: _extra(table, about, said, passing)}
+        # An id made from what is written, and not at random: a result keeps its id
+        # however often the table is written.
         mark = hashlib.sha256(f"{item}\n{place}\n{len(results)}".encode()).hexdigest()
         uuid = "-".join((mark[:8], mark[8:12], mark[12:16], mark[16:20], mark[20:32]))
         case = {

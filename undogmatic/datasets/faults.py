@@ -48,6 +48,8 @@ def unique(
     again = rows.duplicated(keys, keep=False).to_numpy()
     if not again.any():
         return rows
+    # Before contradictions are looked for: a judge that was asked five times of each
+    # item contradicts itself, and that is what repeats are there to show.
     if repeats and (numbered := _numbered(rows, keys)) is not None:
         told = {"k": int(numbered["repeat"].max()) + 1, **spelled(door, REPEAT)}
         notes.append(Finding("table.rows_are_repeats", told))
@@ -91,10 +93,8 @@ def failures(cells: pd.DataFrame, name: str, places: np.ndarray) -> np.ndarray:
         | dict.fromkeys(PASSES | {"1"}, True)
     )
     if odd := [code for code, word in enumerate(held.words) if word not in known]:
-        place, cell = (
-            places[int(np.argmax(held.codes == odd[0]))],
-            brief(held.written[odd[0]]),
-        )
+        place = places[int(np.argmax(held.codes == odd[0]))]
+        cell = brief(held.written[odd[0]])
         raise DataError(f"{place}: `{name}` is {cell}; it must be true or false.")
     return np.array([known[word] for word in held.words], dtype=bool)[held.codes]
 
@@ -111,10 +111,8 @@ def check_voices(
 ) -> None:
     """Raise DataError where there are so many judges, criteria or people that comparing them would
     not end."""
-    judges, people = (
-        len(verdicts[["judge", "criterion"]].drop_duplicates()),
-        labels["rater"].nunique(),
-    )
+    judges = len(verdicts[["judge", "criterion"]].drop_duplicates())
+    people = labels["rater"].nunique()
     if judges > MOST_JUDGES:
         what = (
             f"{judges:,} judges (counted for each criterion), and at most {MOST_JUDGES:,} are"
@@ -274,6 +272,8 @@ def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
     differs = (
         rows.groupby(list(keys), sort=False, dropna=False)["verdict"].nunique() > 1
     )
+    # As often for each item, or some rows are copies; and not always the same, or all
+    # of them are.
     if sizes.nunique() != 1 or not differs.any() or len(sizes) < 2:
         return None
     return rows.assign(
@@ -312,6 +312,8 @@ def counts_rows(
     found = np.unique(verdicts)
     if len(verdicts) < COPIED or len(found) * 2 < len(verdicts):
         return False
+    # The smallest difference between two verdicts is the step of the scale. Numbers of
+    # rows go on by it from row to row, and nobody's judgment does.
     step = float(np.diff(found).min())
     steps = np.diff(verdicts) * np.sign(verdicts[-1] - verdicts[0]) / step
     whole = np.allclose(steps, np.round(steps), rtol=0, atol=1e-6)

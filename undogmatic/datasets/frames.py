@@ -86,6 +86,8 @@ def read_frame(
     it is of no known format, DataError where nothing in it can be read.
     """
     if isinstance(source, pd.DataFrame):
+        # A frame that one of our readers made, as from a server: what its columns mean
+        # is known.
         if "reader" in source.attrs:
             return _log(source.attrs["source"], source)
         hashed = pd.util.hash_pandas_object(source.astype(str), index=False).to_numpy()
@@ -96,8 +98,11 @@ def read_frame(
         places = [f"row {n}" for n in range(1, len(source) + 1)]
         return Frame(IN_MEMORY, _cells(source), places, digest)
     path = existing_file(str(source), called, SUFFIXES, folder=True)
+    # By its first bytes, since a packed file may be called anything.
     if path.is_file() and _begins_with(path, GZIP):
         return _unpacked(path, sheet, door, unit)
+    # A tool's log before a table: nearly every log can be read as a table, too, and as
+    # a wrong one.
     if (logged := _of_tool(path, unit, only)) is not None:
         return _log(str(path), logged, path)
     if not path.is_file():
@@ -179,6 +184,8 @@ def _unpacked(path: Path, sheet: str | None, door: Door, unit: Unit | None) -> F
     """Read a table that is packed with gzip, under its own name. Raises DataError for one that is
     damaged, or unpacks to more than is read."""
     size = path.stat().st_size
+    # A table of few different words packs very well; the floor leaves room for small
+    # ones.
     most = min(LARGEST, max(50_000_000, MOST_UNPACKED * size))
     inner = path.stem if path.suffix.lower() in (".gz", ".gzip") else path.name
     with tempfile.TemporaryDirectory() as folder:
@@ -204,10 +211,8 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     """What the reader of a tool's log found in it."""
     told, tool = cells.attrs["problems"], cells.attrs["reader"]
     stated = cells.attrs.get("stated", {})
-    places, cells = (
-        [str(place) for place in cells["place"]],
-        cells.drop(columns="place"),
-    )
+    places = [str(place) for place in cells["place"]]
+    cells = cells.drop(columns="place")
     cells = cells.loc[:, cells.notna().any()]
     note = Finding("table.log", {"file": Path(name).name, "tool": tool})
     more = cells.attrs.get("notes", ())
@@ -277,6 +282,7 @@ def _plain(cell: Any) -> Any:
         return cell if cell and not cell.isspace() else None
     if hasattr(cell, "tolist"):  # NumPy's
         cell = cell.tolist()
+    # Before numbers, as True is 1 to Python, and would become a grade.
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float):

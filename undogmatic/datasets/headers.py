@@ -47,6 +47,7 @@ def above(lines: Sequence[str], marks: Iterable[str]) -> Above:
     """What stands above the names of the columns in the first lines of CSV."""
     marks = list(marks)
     begin = 0
+    # Blank lines between comments and the names are not rows.
     while begin < len(lines) and (
         _is_comment(lines[begin]) or not lines[begin].strip()
     ):
@@ -55,6 +56,8 @@ def above(lines: Sequence[str], marks: Iterable[str]) -> Above:
     if comments and begin < len(lines):
         if any(uncommented(lines[begin - 1]).startswith(mark) for mark in marks):
             return Above(begin - 1, comments - 1)  # a column is called #
+        # numpy.savetxt writes the names of the columns as a comment. Read past it, and
+        # the first row would become the names.
         if _is_commented_header(lines[begin - 1], lines[begin:], marks):
             return Above(begin - 1, comments - 1, None, True)
         below = _below_title(lines[begin:], marks)
@@ -74,6 +77,7 @@ def uncommented(line: str) -> str:
 
 def _rows(lines: Sequence[str], mark: str) -> list[tuple[int, list[str]]]:
     """The rows that are not blank, each with how many lines were read up to its end."""
+    # The limit of the module csv is the whole process's, and is put back below.
     before = csv.field_size_limit(ROW_BYTES)
     found: list[tuple[int, list[str]]] = []
     reader = csv.reader(lines, delimiter=mark)
@@ -123,6 +127,8 @@ def _tell_roles(names: Sequence[str]) -> bool:
 def _below_title(lines: Sequence[str], marks: Sequence[str]) -> tuple[int, str | None]:
     """How many lines a title takes that stands above the names, and the title."""
     parted = {mark: _rows(lines, mark) for mark in marks}
+    # A file that reads well as it is stays as it is: only what cannot be a table from
+    # its first line on may lose lines.
     if any(map(_is_plain, parted.values())):
         return 0, None
     for rows in parted.values():
@@ -134,6 +140,8 @@ def _below_title(lines: Sequence[str], marks: Sequence[str]) -> tuple[int, str |
         names = rows[titles][1]
         same = sum(len(row) == len(names) for _, row in rows[titles + 1 :])
         fits = same >= SAME_WIDTH * len(rows[titles + 1 :])
+        # All three must hold, because a line that is taken for a title is a row that is
+        # lost.
         if fits and _are_names(names) and _tell_roles(names):
             return rows[titles - 1][0], rows[0][1][0]
     return 0, None
@@ -172,6 +180,7 @@ def joined_names(
         number_of(cell) is not None for cell in lower if cell
     ):
         return None
+    # A row taken for names is lost without a word, so that in doubt it stays a row.
     if not _is_no_row(lower, following[1:]):
         return None
     counts = Counter(cell for cell in upper if cell)
@@ -185,6 +194,8 @@ def joined_names(
     else:
         for n in range(1, len(upper)):
             upper[n] = upper[n] or (upper[n - 1] if lower[n] else "")
+    # Names of the lower line are kept where they are enough to tell columns apart, and
+    # who said it is added where they are not.
     once = Counter(lower)
     names = []
     for n, (one, two) in enumerate(zip(upper, lower, strict=True)):
@@ -235,6 +246,8 @@ def lines_of_units(following: Sequence[Sequence[str]]) -> int:
     questions and the ids that a survey tool writes."""
     for n, row in enumerate(following[:2], 1):
         filled = [cell.strip() for cell in row if cell.strip()]
+        # Qualtrics writes the questions in the line above, which may be anything; so
+        # its ids tell where the rows begin.
         if filled and all(cell.startswith(_IMPORT) for cell in filled):
             return n
     if len(following) < 2:

@@ -56,6 +56,8 @@ def by_texts_or_rows(
         name: [marks_of(frame.cells, [name]) for frame in frames] for name in shared
     }
     for name in shared:
+        # The same texts in the same rows of all files: then the rows stand beside each
+        # other, texts that come twice included.
         if all(own == marks[name][0] for own in marks[name][1:]):
             given, how = [ids for _ in frames], "row"
             break
@@ -141,6 +143,8 @@ def _check_lengths(frames: Sequence[Frame], door: Door) -> None:
             f"{typed} joins the files row by row, and {counts}. Write the id of its item into each"
             " row, or make both as long."
         )
+    # One row that is left out moves all that follow up by one, and each would be held
+    # against the label of its neighbour.
     if lossy := next((frame for frame in frames if frame.unread), None):
         raise DataError(
             f"{typed} joins the files row by row, and {lossy.unread:,} rows of {lossy.name} cannot"

@@ -23,10 +23,8 @@ from undogmatic.records.results import Finding, Subject
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety.outside import brief
 
-FEWEST_LABELS = (
-    # With fewer, all labels may well lie in the lowest tenth of the scale they are on
-    5
-)
+# With fewer, all labels may well lie in the lowest tenth of the scale they are on
+FEWEST_LABELS = 5
 TEXTS = Path(__file__).with_name("table.texts.yaml")
 """The words of what is assumed of labels and of tables."""
 OPTION = "dataset.label_scale="

@@ -250,11 +250,9 @@ class Wide(NamedTuple):
             keys.failed,
             *(name for time in every for names in time.values() for name in names),
         }
-        parts, at, facts = (
-            [],
-            list[int](),
-            cells.drop(columns=[name for name in used if name in cells]),
-        )
+        parts = []
+        at = list[int]()
+        facts = cells.drop(columns=[name for name in used if name in cells])
         for n, time in enumerate(every):
             failed = next(
                 (cells[name] for name in time.get("failed", ()) if name in cells),
@@ -282,6 +280,9 @@ class Wide(NamedTuple):
                 told |= {keys.repeat: n} if n or keys.repeat not in cells else {}
                 made = facts.assign(**told)
                 kept = (
+                    # Not every item is judged as often as the others: without a verdict
+                    # or a failure of another time there was no such time. Of the first
+                    # time an empty cell is a verdict that is missing.
                     made[VERDICTS].notna() | made[keys.failed].notna()
                     if n
                     else pd.Series(True, index=made.index)

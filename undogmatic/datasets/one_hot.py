@@ -30,6 +30,8 @@ def merged(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Finding]]:
         together = np.sum([*flags.values()], axis=0)
         if len(columns) < FEWEST or "" in columns or not (together == 1).all():
             continue
+        # Two columns of which one is never 1 say the same of every row; they are as
+        # likely two flags that have nothing to do with each other.
         if any(not own.any() for own in flags.values()) and len(columns) == FEWEST:
             continue
         chosen = np.full(len(cells), None, dtype=object)

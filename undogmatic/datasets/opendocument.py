@@ -43,10 +43,8 @@ def _rows(events: Iterator[tuple[str, Any]]) -> Iterator[tuple[int, list[Any]]]:
             if not depth:
                 return
         elif event == "end" and part.tag == f"{_TABLE}table-row" and depth == 1:
-            cells, times = (
-                _cells(part),
-                int(part.get(f"{_TABLE}number-rows-repeated", 1)),
-            )
+            cells = _cells(part)
+            times = int(part.get(f"{_TABLE}number-rows-repeated", 1))
             for n in range(times if cells else 0):
                 yield place + n, cells
             place += times
@@ -59,10 +57,8 @@ def _cells(row: Any) -> list[Any]:
     for part in row:
         if part.tag not in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             continue
-        value, times = (
-            _value(part),
-            int(part.get(f"{_TABLE}number-columns-repeated", 1)),
-        )
+        value = _value(part)
+        times = int(part.get(f"{_TABLE}number-columns-repeated", 1))
         if value is None or value == "":
             empty += times
             continue

@@ -77,6 +77,7 @@ def oriented(
         options.item,
         options.group,
     }
+    # Whoever types one of the columns that would go means it as it stands.
     if not judges or typed & (gone - made.keys()):
         return cells, []
     first, second = (cells[name].to_numpy(dtype=object) for name in pair.columns)

@@ -16,6 +16,8 @@ from undogmatic.datasets.names import side_of
 from undogmatic.datasets.vocabulary import FAILS, PASSES, planted
 from undogmatic.records.evidence import DEFECT
 
+# A name alone is not believed: `label` may hold a file's category, and `id` the id of a
+# batch.
 Test = Callable[[Contents, str], bool]
 """Whether a column, by its name, can have a role by what it and the others hold."""
 
@@ -80,6 +82,8 @@ def _is_rater(table: Contents, name: str) -> bool:
 
 
 def _says_failed(table: Contents, name: str) -> bool:
+    # What else stands in such a column is a message of an error, which says that
+    # something failed and not what.
     return table.sample(name).distinct_words().keys() <= PASSES | FAILS | {"0", "1"}
 
 
@@ -93,6 +97,7 @@ def _says_what_was_planted(table: Contents, name: str) -> bool:
 
 
 def _is_judge(table: Contents, name: str) -> bool:
+    # Judges are often called by an id, which looks like a number.
     return table.is_names(name) or "id" in table.names[name]
 
 
@@ -102,6 +107,9 @@ def _is_label_of_item(table: Contents, name: str) -> bool:
     return table.is_value(name, loose=side_of(name) == LABEL.side)
 
 
+# A judge and a person are known by parts of names, and all other roles by whole ones:
+# who judged is called in a thousand ways (`gpt4_score`), and what an item is called in
+# twenty.
 ITEM = Role(
     "item",
     {"run": "id", "import": "item_id"},

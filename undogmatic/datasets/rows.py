@@ -49,10 +49,8 @@ MARKS = {
     "|": "bars",
 }
 
-ROW_LINES = (
-    # Line breaks in the cells of one CSV row; where there are more, a quote was left open
-    100_000
-)
+# Line breaks in the cells of one CSV row; where there are more, a quote was left open
+ROW_LINES = 100_000
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
 # by how a file begins
 PACKED = {
@@ -63,18 +61,14 @@ PACKED = {
 }
 # Each is looked at for what it may hold, and compared with the answers
 MOST_COLUMNS = 2_000
-MOST_CELLS = (
-    # Cells of a table in memory, empty ones among them: about a gigabyte of places
-    100_000_000
-)
+# Cells of a table in memory, empty ones among them: about a gigabyte of places
+MOST_CELLS = 100_000_000
 NAMED = 20  # Rows that could not be read are named one by one up to so many
 TWICE = "the key {} stands in it a second time"
 # Rows below the names of the columns that tell whether some of these stand there, too
 HEAD = 30
-UNPACKED = (
-    # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
-    100
-)
+# How many times its size a Parquet file of more than a gigabyte of texts may unpack to
+UNPACKED = 100
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -96,6 +90,8 @@ def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
     value = json_value(text, infinite=infinite)
     if not isinstance(value, dict):
         raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
+    # Which of the two values is meant, nobody knows; a reader that takes the last one
+    # would say nothing.
     if (twice := doubled_key(json_with_doubled(text))) is not None:
         raise Unreadable(f"not JSON that can be used ({TWICE.format(brief(twice))})")
     return value
@@ -106,6 +102,7 @@ def note_unread(
 ) -> None:
     """Add to the problems that so many rows could not be read; of very many faults the first are
     named, and the others counted."""
+    # A file of a million damaged rows must not make a report of a million lines.
     if sum("rows" in problem.values for problem in problems[: NAMED + 2]) < NAMED:
         problems.append(Finding(key, {**values, "rows": rows}))
     elif problems[-1].key == "table.more_unread":
@@ -163,6 +160,7 @@ def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
     spreadsheets write it, or else the one that gives most lines as many cells as the first. Raises
     DataError where two fit equally well.
     """
+    # What the file says of itself wins.
     top = lines[0].rstrip("\r\n") if lines else ""
     if len(top) == 5 and top.lower().startswith("sep=") and top[4] in marks:
         return top[4]
@@ -189,6 +187,8 @@ def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
     try:
         fitting = {mark: fits(mark) for mark in marks}
         best = max(fitting, key=lambda mark: fitting[mark])
+        # "1,5;2,5" is two numbers or three: read by the wrong sign, every grade is
+        # another one.
         alike = [mark for mark, fit in fitting.items() if fit[:3] == fitting[best][:3]]
         if len(alike) < 2 or not fitting[best][0]:
             return best
@@ -255,6 +255,7 @@ def csv_rows(
         nonlocal size, begun
         for number, text in _text_lines(path, file, encoding):
             size, begun = size + len(text), number if begun < 0 else begun
+            # A quote that is never closed makes one row of the rest of the file.
             if size > ROW_BYTES or number - begun > ROW_LINES:
                 most = f"{ROW_BYTES:,} bytes or {ROW_LINES:,} lines"
                 raise DataError(
@@ -299,6 +300,8 @@ def csv_rows(
                     raise DataError(f"{path}:{first}: {what}") from None
                 # How many rows the quote swallowed is not known: about as many as so many lines
                 # hold elsewhere.
+                # Counted among the rows that could not be read, so that the bounds of
+                # every answer allow for them.
                 swallowed = max(
                     1,
                     round(
@@ -334,6 +337,8 @@ def parquet_rows(
 
     number = unpacked = 0
     with opened(path) as file:
+        # A small file may unpack to any size; what an honest one needs is known from
+        # its own.
         most = max(20 * BATCH_BYTES, UNPACKED * os.fstat(file.fileno()).st_size)
         try:
             limits = {
@@ -804,10 +809,8 @@ def _of_csv(
         below, short = header.last, 0
         for row, later in pairwise(chain(following, (None,))):
             assert row is not None, "nothing comes behind the end"
-            apart, below = (
-                row.first > below + 1 or row.cells[0].startswith("#"),
-                row.last,
-            )
+            apart = row.first > below + 1 or row.cells[0].startswith("#")
+            below = row.last
             if any(row.cells[width:]):
                 if problems is None:
                     raise DataError(

@@ -46,6 +46,7 @@ ROUND_ENDS: Sequence[tuple[float, float]] = (
     *((0.0, 100.0), (-1.0, 1.0)),
 )
 """Usual scales, the first that holds all numbers is taken."""
+# Grades from 1 to 4 are most often those of a scale to 5 on which nobody gave the best.
 RARE_ENDS = (2.0, 3.0, 4.0, 6.0)
 """Upper ends of scales that are taken only where every grade of them was given."""
 NO_GRADES = (-999.0, -99.0, -9.0, -1.0, 0.0, 99.0, 999.0, 9999.0)
@@ -203,6 +204,8 @@ def find_scales(
     """Decide on the kind and the scales of verdicts and labels. Raises ConfigError where that is
     doubtful, with the options as they are spelled at the `door`; `beside` orders words in what is
     asked."""
+    # What is typed is never doubted; what is not typed is decided below from the
+    # clearest to the least clear, and asked where it stays doubtful.
     kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels, options, door, beside)
@@ -215,8 +218,11 @@ def find_scales(
             f"{door.option(SCALE)} is {brief(options.scale)}, categories in their order, but"
             f" {door.option(KIND)} is {kind}."
         )
+    # Who types an order says that there is one.
     if kind is None and (order or their_order):
         kind = "ordered"
+    # Once anything of the scale was said, words among numbers are what that leaves:
+    # missing.
     if kind is None and ends is None and not order and options.passes is None:
         _check_one_form(verdicts, labels, door)
     if kind is None and ends is None and (shares := _of_shares(verdicts, labels, door)):
@@ -268,6 +274,7 @@ def _of_shares(verdicts: Cells, labels: Cells, door: Door) -> Scales | None:
         or not verdicts.said
     ):
         return None
+    # Two numbers may be 0 and 1, which are pass and fail in another spelling.
     if len(shares) < 3 or shares[0] < 0 or shares[-1] > 1:
         return None
     words = {word: float(word in PASSES) for word in verdicts.distinct_words()}
@@ -278,10 +285,13 @@ def _of_shares(verdicts: Cells, labels: Cells, door: Door) -> Scales | None:
 
 
 def _kind(verdicts: Cells, labels: Cells, options: TableOptions) -> Kind:
+    # The judge's verdicts decide, as it is they that are examined.
     said = verdicts if verdicts.said else labels
     both = set(verdicts.distinct_words()) | set(labels.distinct_words())
     if said.numeric >= NUMBERS:
         two = is_two(verdicts) and is_two(labels)
+        # 0 and 1 on both sides are pass or fail; on one side alone they may be the ends
+        # of a share.
         if two and not options.scale and set(said.distinct_numbers()) <= {0.0, 1.0}:
             return "pass_fail"
         return "numeric"
@@ -309,6 +319,7 @@ def order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
             for name in names
             if name in words
         }
+        # One foreign word, and it is another scale with some words in common.
         if len(places) >= 2 and words <= {name for names in order for name in names}:
             return order
     return None
@@ -323,9 +334,13 @@ def _pairwise(
 ) -> Scales:
     choices, notes = _choices(verdicts, labels)
     ours = _typed_choices(options.scale, SCALE, door)
+    # Said of the judge, it holds for people who write the same words: nobody means A by
+    # 1 in one column and B in the next.
     theirs = _typed_choices(options.human_scale, LABEL_SCALE, door) or (
         ours if ours and set(labels.distinct_words()) <= ours.keys() else None
     )
+    # 0 and 1 name the first output in some files and the second in others. Guessed
+    # wrongly, a judge that is always right would be refuted.
     if (ours is None and _is_coded(verdicts)) or (theirs is None and _is_coded(labels)):
         raise _which_is_first(verdicts, labels, options, door, beside)
     of_verdicts, of_labels = ours or choices, theirs or choices
@@ -344,6 +359,8 @@ def _pairwise(
         raise ConfigError(
             f"the choices of the judge are {shown}, which name none of two outputs. {way}."
         )
+    # A category that nobody can choose would add nothing to kappa, and a column to
+    # every table.
     categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
     notes.append(Finding("table.pairwise", spelled(door, KIND), subject=Subject.KIND))
     return Scales(
@@ -390,6 +407,7 @@ def _which_is_first(
         for cells in coded.values()
     ):
         coded = {next(iter(coded)): widest}  # one option says it of both sides
+    # The order in which ways are shown is the whole guess; none of them is taken.
     likely = {option: _likely(cells) for option, cells in coded.items()}
     ((option, own), *_) = coded.items()
     other = labels if option is SCALE else verdicts
@@ -474,6 +492,8 @@ def _numeric(
         return _labels_in_words(verdicts, labels, ends, door)
     notes: list[Finding] = []
     guessed = ends is None
+    # Declared ends are kept, whatever the numbers; what lies beyond them is then told
+    # as off the scale.
     if ends is None:
         if theirs is None:
             _check_no_grades(verdicts, labels, door)
@@ -484,6 +504,8 @@ def _numeric(
         _check_declared(ends, given, door)
     mapped = (1.0, 0.0)
     if theirs is not None and theirs != ends:
+        # A straight line from end to end, since nothing is known of what lies between.
+        # It is told, and with `in_grades` goes the other way.
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
         mapped = (factor, ends[0] - factor * theirs[0])
     # Labels on the same scale show it too: verdicts from 2 to 4 beside labels from 1 to 5.
@@ -512,12 +534,16 @@ def _side_by_side(
         ends = other
     elif len(given) == 1 and ends[0] <= given[0] <= ends[1]:
         other = ends
+    # Verdicts from 1 to 5 beside labels from 1 to 4 are one scale, on which people
+    # never gave a 5.
     if _nearly_one(numbers, given):
         ends = other = together
     core = _ends(_trimmed(verdicts))
     if _far(ends, other) and core in ROUND_ENDS and not _far(core, other):
         ends = core  # some stray numbers, which are then off the scale
         together = _ends(np.union1d(_trimmed(verdicts), given))
+    # A share and a percentage are the same thing by a factor that everybody knows. Of
+    # all other scales it is asked.
     if _far(ends, other) and _percent(ends, other):
         told: dict[str, Any] = {
             "labels_low": other[0],
@@ -551,6 +577,7 @@ def _labels_in_words(
     Raises ConfigError for other words."""
     numbers = verdicts.distinct_numbers()
     two = set(labels.distinct_words()) <= PASSES | FAILS
+    # "Pass" is 1 only where the judge says how likely a pass is.
     if two and ends is None and _ends(numbers) == (0.0, 1.0):
         words = {word: float(word in PASSES) for word in labels.distinct_words()}
         note = Finding(
@@ -587,10 +614,14 @@ def _check_no_grades(verdicts: Cells, labels: Cells, door: Door) -> None:
     ):
         own, other = cells.distinct_numbers(), against.distinct_numbers()
         if name == "verdicts" and len(other) and len(own):
+            # A stray high verdict, such as 2024 for a grade, is off the scale, and must
+            # not make 99 look like a grade.
             own = own[own <= max(_trimmed(cells)[-1:], default=own[-1])]
         odd = [float(number) for number in (own[:1], own[-1:]) for number in number]
         for number in (number for number in odd if number in NO_GRADES):
             rest = own[own != number]
+            # It is asked, because both readings occur: as a grade, -1 is the worst
+            # there is; read as missing, the worst items would be left out.
             if not len(rest) or not _is_no_grade(
                 number, rest, other[other != number], other
             ):
@@ -626,6 +657,7 @@ def _is_no_grade(
         # A grade of 0 that people never gave is strange only where their scale begins at 1.
         levels = len(others) >= 3 and others[0] == 1
         return bool(never and levels and rest[0] >= 1 and rest[-1] <= others[-1])
+    # A negative grade beside grades from 0 or 1 on lies alone.
     if number < 0:
         return bool(inside[0] >= (0 if never and len(others) else 1))
     return bool(number >= 9 * max(inside[-1], 1) and inside[-1] <= 10)
@@ -669,6 +701,7 @@ def far_inside(
 ) -> bool:
     """Whether numbers in their order are all far from both ends of a scale, so that they may be on
     another."""
+    # Grades of 3 and 4 may be those of a scale from 1 to 5, or from 0 to 10.
     near = (ends[1] - ends[0]) / 4
     return bool(ends[0] + near <= numbers[0] and numbers[-1] <= ends[1] - near)
 
@@ -684,6 +717,7 @@ def _ends(numbers: np.ndarray) -> tuple[float, float]:
             seen_all = len(numbers) == ends[1] - ends[0] + 1
             if ends[1] not in RARE_ENDS or (whole and seen_all):
                 return ends
+    # A scale has a width, also where one number stands in every cell.
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
@@ -691,6 +725,8 @@ def _trimmed(cells: Cells) -> np.ndarray:
     """The numbers without the most extreme ones, of at most 3 % of the cells."""
     order = np.argsort(cells.numbers)[: np.count_nonzero(~np.isnan(cells.numbers))]
     share = np.cumsum(cells.counts[order]) / max(1, cells.counts[order].sum())
+    # By how often a number comes, and not by how far out it lies: the end of a scale is
+    # far out, and frequent.
     kept = (share > STRAY) & (np.concatenate([[0.0], share[:-1]]) < 1 - STRAY)
     return np.unique(cells.numbers[order][kept])
 
@@ -940,11 +976,9 @@ def typed_scale(
     else:
         parts = scale.replace("..", ":").replace(" ", "")
         for mark in (":", "-"):
-            low, _, high = (
-                parts[:1] + parts[1:].partition(mark)[0],
-                "",
-                parts[1:].partition(mark)[2],
-            )
+            low = parts[:1] + parts[1:].partition(mark)[0]
+            _ = ""
+            high = parts[1:].partition(mark)[2]
             bottom, top = number_of(low), number_of(high)
             if bottom is None or top is None or bottom == top:
                 continue

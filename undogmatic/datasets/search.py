@@ -44,8 +44,11 @@ class Search(Contents):
 
     def _check_header(self) -> None:
         """Raise ConfigError where the first line does not name the columns."""
+        # A file without a line of names loses its first row without a word, and calls
+        # its columns after it.
         longest = max(self.names, key=lambda name: len(self.names[name]), default="")
         numbers = any(number_of(name) is not None for name in self.names)
+        # Where a column is called by a number, a name of four words is likely a cell.
         most = LONGEST_ID if numbers else LONGEST_NAME
         if len(self.names.get(longest, ())) > most:
             what = (
@@ -98,8 +101,12 @@ class Search(Contents):
     def meant(self, typed: str) -> str | None:
         """The column that is called so; accents, capitals and signs do not count where only one is
         left."""
+        # Exactly as it is written, before anything is folded: a file may hold `Label`
+        # and `label`.
         if typed in self.names:
             return typed
+        # A name that fits two columns when case and accents are dropped is no name of
+        # either.
         same = [
             column
             for column in self.names
@@ -111,6 +118,8 @@ class Search(Contents):
         """The column that a person named for a role. Raises ConfigError for a name that is none."""
         if (column := self.meant(typed)) is not None:
             return column
+        # Shown, and never taken: who mistypes the column of labels must not get an
+        # answer from another one.
         close = difflib.get_close_matches(typed, self.names, 1)
         hint = f" Did you mean {typed_as(close[0])}?" if close else ""
         raise ConfigError(
@@ -125,7 +134,11 @@ class Search(Contents):
     def called(self, role: Role, holds: Test | None = None) -> str | None:
         """The free column with the first of the role's names that holds what the role needs."""
         holds = role.holds if holds is None else holds
+        # Reversed, so that of two columns whose names fold to one the first in the file
+        # is taken.
         free = {self.joined[name]: name for name in reversed(self.free())}
+        # Only texts are looked for within objects: a label in `meta.label` may be that
+        # of anything.
         ways = [free, self._inner_names()] if role is TEXT else [free]
         known = (way[name] for way in ways for name in role.names if name in way)
         return next((name for name in known if holds(self, name)), None)
@@ -156,6 +169,8 @@ class Search(Contents):
         own, unsaid = list[str](), list[str]()
         for name in self.free():
             side = side_of(name)
+            # A name that says whose the column is allows for more categories than one
+            # that says nothing, as there is less to be mistaken about.
             many = side == role.side and holds is role.holds and self.is_category(name)
             if (
                 side in (role.side, 0)
@@ -171,6 +186,9 @@ class Search(Contents):
         """The columns if they are clearly those of several people or judges: alike but for one part
         of their names. Raises ConfigError with the `doubt` where they are not; `none`: it may be
         that none of them has the role."""
+        # Two columns of labels may be two people's, or a person's on two questions.
+        # Taken for two people's, their disagreement would be an agreement of people
+        # that nobody measured.
         if len(names) > 1 and not self._are_alike(names, models=role is JUDGE):
             raise self.doubt(role, doubt, names, none)
         return tuple(names)

@@ -7,6 +7,7 @@ cells beside a list of names. What each column holds is found elsewhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,26 +42,28 @@ def rows_of(value: Any, place: str, notes: list[Finding] | None = None) -> list[
 def _of_object(value: Mapping[str, Any], place: str, notes: list[Finding]) -> list[Any]:
     """The rows in an object, which may be one row itself."""
     _check_keys(value, place)
+    # The forms that pandas writes are known by their keys, and are asked first: what
+    # follows guesses.
     if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
         return _split(value, place)
     if isinstance(value.get("schema"), dict) and isinstance(value.get("data"), list):
         return _with_schema(value)
     columns = [held for held in value.values() if isinstance(held, list)]
     lists = [held for held in columns if held and isinstance(held[0], dict)]
+    # An answer of a program often holds its rows beside a version or a count.
     if len(lists) == 1:
         return list(lists[0])
-    if (
-        columns
-        and len(columns) == len(value)
-        and len({len(held) for held in columns}) == 1
-    ):
-        return [
-            dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)
-        ]
+    one_length = len({len(held) for held in columns}) == 1
+    if columns and len(columns) == len(value) and one_length:
+        rows = zip(*columns, strict=True)
+        return [dict(zip(value, cells, strict=True)) for cells in rows]
+    # A single object of objects may as well be one row with an object in it.
     is_table = len(value) > 1 and all(
         isinstance(held, dict) and held for held in value.values()
     )
     deeper = _deeper(value)
+    # Where the objects have the same keys they are rows, and a list inside of each
+    # belongs to its row.
     if deeper and not (is_table and _alike(value.values())):
         return _at_path(deeper, place, notes)
     return _of_objects(value, place) if is_table else [value]
@@ -101,6 +104,9 @@ def _at_path(
     several, with what was found where and the line that writes one of them."""
     ways = {".".join(way): rows for way, rows in deeper.items()}
     telling = {way: rows for way, rows in ways.items() if _has_verdicts(rows)}
+    # Only what names a verdict is taken without asking: a file may hold the texts in
+    # one list and the verdicts in another, and the wrong one would be read as a table,
+    # too.
     chosen = ways if len(ways) == 1 else telling
     if len(chosen) == 1:
         ((way, rows),) = chosen.items()
@@ -112,9 +118,8 @@ def _at_path(
         f"`{way}` ({len(rows):,} entries)" for way, rows in list(ways.items())[:6]
     )
     way = next(iter(telling or ways))
-    keys = "".join(
-        f"[{key!r}]" for key in next(iter(k for k in deeper if ".".join(k) == way))
-    )
+    steps = next(steps for steps in deeper if ".".join(steps) == way)
+    keys = "".join(f"[{key!r}]" for key in steps)
     line = f"import json; json.dump(json.load(open({place!r})){keys}, open('rows.json', 'w'))"
     raise DataError(
         f"{place}: no table, but several lists of entries: {shown}. Write the one that holds the"
@@ -178,6 +183,8 @@ def opened(
     first = [rows[n][1] for n in range(min(FIRST_ROWS, len(rows)))]
     if not any(_is_list(held) for row in first for held in row.values()):
         return rows
+    # The line travels within the row, so that each of the rows that come of it keeps
+    # the place where a message can point.
     marked = _with_entries([{_LINE: line, **row} for line, row in rows], place, notes)
     return [(row.pop(_LINE), row) for row in marked]
 
@@ -198,6 +205,8 @@ def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
 
 def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     """The rows with those of their lists opened that hold what judges or people said."""
+    # Both orders come before other lists, because each entry of such a list is a
+    # verdict on the same two texts, and not another judge's.
     if (name := _in_orders(rows)) is not None:
         notes.append(Finding("table.orders_inside", {"file": place, "name": name}))
         return [one for row in rows for one in _by_order(row, name)]
@@ -206,12 +215,8 @@ def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any
         name for row in plain for name, held in row.items() if _is_list(held)
     )
     for name in several:
-        entries = [
-            entry
-            for row in plain
-            for entry in row.get(name) or ()
-            if _is_list(row[name])
-        ]
+        lists = [row[name] for row in plain if _is_list(row.get(name))]
+        entries = [entry for one in lists for entry in one]
         # Grades on several criteria are a judge's or a person's where the list is called so.
         graded = side_of(str(name)) is not None and _are_grades(entries)
         if not _has_verdicts(entries) and not graded:
@@ -222,10 +227,7 @@ def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any
             notes.append(Finding("table.entries_inside", values))
             renamed = _of_judges(plain, name, whose, entries)
             return [one for row in rows for one in _by_entry(row, name, renamed)]
-        if (
-            max(len(row[name]) for row in plain if _is_list(row.get(name)))
-            <= MOST_PLACES
-        ):
+        if max(map(len, lists)) <= MOST_PLACES:
             notes.append(Finding("table.places_inside", {"file": place, "name": name}))
             rows = [_with(row, name, _by_place(row.get(name))) for row in rows]
     return rows
@@ -240,9 +242,12 @@ def _is_list(held: Any) -> bool:
 
 
 def _with(row: Any, name: str, held: Any) -> Any:
+    """The row with another value under a name, in its place."""
     if not isinstance(row, dict) or name not in row or isinstance(row, Doubled):
         return row
-    return {key: held if key == name else value for key, value in row.items()}
+    changed = dict(row)
+    changed[name] = held
+    return changed
 
 
 def _only(held: Any) -> Any:
@@ -259,16 +264,20 @@ def _order(name: Any) -> str | None:
 
 def _in_orders(rows: list[Any]) -> str | None:
     """The name under which rows hold what was said in each of both orders."""
-    counted: dict[str, int] = {}
+    counted: Counter[str] = Counter()
     for row in rows:
-        for name, held in row.items() if isinstance(row, dict) else ():
-            keys = {_order(key) for key in held} if isinstance(held, dict) else set()
-            pair = _is_list(held) and len(held) == 2 and _orders_of(held) is not None
-            counted[name] = counted.get(name, 0) + (
-                pair or keys >= {"as_given", "swapped"}
-            )
+        if isinstance(row, dict):
+            counted.update(name for name, held in row.items() if _has_orders(held))
+    # A name in most rows is how the file is written; one in a few is what somebody noted there.
     found = [name for name, n in counted.items() if n * 2 > len(rows)]
     return found[0] if len(found) == 1 else None
+
+
+def _has_orders(held: Any) -> bool:
+    """Whether a value holds what was said in both orders, under their names or in two entries."""
+    if isinstance(held, dict):
+        return {_order(key) for key in held} >= {"as_given", "swapped"}
+    return _is_list(held) and len(held) == 2 and _orders_of(held) is not None
 
 
 def _orders_of(entries: list[dict[str, Any]]) -> list[str] | None:
@@ -285,35 +294,43 @@ def _orders_of(entries: list[dict[str, Any]]) -> list[str] | None:
 
 def _by_order(row: Any, name: str) -> Iterator[Any]:
     held = row.get(name) if isinstance(row, dict) else None
-    rest = {key: value for key, value in row.items() if key != name} if held else {}
     if isinstance(held, dict):
+        rest = _without(row, name)
         for key, told in held.items():
             if (order := _order(key)) is not None:
                 own = told if isinstance(told, dict) else {name: told}
                 yield rest | own | {"order": order}
-    elif (
-        _is_list(held) and held is not None and (orders := _orders_of(held)) is not None
-    ):
-        for order, told in zip(orders, held, strict=True):
-            yield rest | told | {"order": order}
-    else:
+        return
+    orders = _orders_of(held) if held is not None and _is_list(held) else None
+    if held is None or orders is None:
         yield row
+        return
+    rest = _without(row, name)
+    for order, told in zip(orders, held, strict=True):
+        yield rest | told | {"order": order}
+
+
+def _without(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
 
 
 def _whose(rows: list[dict[str, Any]], name: str) -> str | None:
     """The field of the entries that says whose they are: it comes once in each row, and again in
     other rows."""
     lists = [row[name] for row in rows if _is_list(row.get(name))]
-    for field in dict.fromkeys(
+    fields = dict.fromkeys(
         key for entries in lists for entry in entries for key in entry
-    ):
+    )
+    for field in fields:
         if not set(tokens(field)) & set(_VOICES):
             continue
         told = [[entry.get(field) for entry in entries] for entries in lists]
-        plain = all(isinstance(one, str | int) for each in told for one in each)
-        distinct = {one for each in told for one in each} if plain else set()
-        once = plain and all(len(set(each)) == len(each) for each in told)
-        if once and len(distinct) <= max(2, len(lists) // 2):
+        names = [one for of_row in told for one in of_row]
+        if not all(isinstance(one, str | int) for one in names):
+            continue
+        once = all(len(set(of_row)) == len(of_row) for of_row in told)
+        # As many names as rows would be ids of the entries, and nobody's name.
+        if once and len(set(names)) <= max(2, len(lists) // 2):
             return str(field)
     return None
 
@@ -324,10 +341,8 @@ def _of_judges(
     """New names for fields of entries that are judges', where the row has a label of its own: what
     each calls its `label` is a verdict, and its `model` a judge."""
     of_rows = {side_of(str(key)) for row in rows[:20] for key in row if key != name}
-    if (
-        not {*tokens(whose)} & {"model", "judge", "evaluator", "grader"}
-        or -1 not in of_rows
-    ):
+    by_judges = {*tokens(whose)} & {"model", "judge", "evaluator", "grader"}
+    if not by_judges or -1 not in of_rows:
         return {}
     fields = dict.fromkeys(str(key) for entry in entries[:20] for key in entry)
     own = {key: f"verdict_{key}" for key in fields if side_of(key) == -1}
@@ -348,7 +363,7 @@ def _by_entry(row: Any, name: str, renamed: Mapping[str, str]) -> Iterator[Any]:
     if not _is_list(held) or held is None:
         yield row
         return
-    rest = {key: value for key, value in row.items() if key != name}
+    rest = _without(row, name)
     for number, told in enumerate(held):
         entry = {renamed.get(key, key): value for key, value in told.items()}
         # What stands in the row by itself, such as its label, stands once.
@@ -361,17 +376,15 @@ def _shared(rest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _split(value: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     """The rows of names, index and data (pandas: split, tight)."""
-    names, rows = [str(name) for name in value["columns"]], value["data"]
-    if wrong := [
-        n
-        for n, row in enumerate(rows, 1)
-        if not isinstance(row, list) or len(row) != len(names)
-    ]:
-        what = (
-            f"row {wrong[0]} of its `data` does not have as many cells as `columns` has names"
-            f" ({len(names)})"
-        )
-        raise DataError(f"{place}: {what}. {_WAY}.")
+    names = [str(name) for name in value["columns"]]
+    rows = value["data"]
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, list) or len(row) != len(names):
+            what = (
+                f"row {number} of its `data` does not have as many cells as `columns` has names"
+                f" ({len(names)})"
+            )
+            raise DataError(f"{place}: {what}. {_WAY}.")
     made = [dict(zip(names, row, strict=True)) for row in rows]
     index = value.get("index")
     if not isinstance(index, list) or len(index) != len(made) or _counts(index):
@@ -381,17 +394,12 @@ def _split(value: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
 
 def _with_schema(value: Mapping[str, Any]) -> list[Any]:
     """The rows of a table with a schema (pandas: table), without an index that only counts them."""
-    rows, keys = value["data"], value["schema"].get("primaryKey")
-    if keys == ["index"] and _counts(
-        [row.get("index") for row in rows if isinstance(row, dict)]
-    ):
-        return [
-            {k: v for k, v in row.items() if k != "index"}
-            if isinstance(row, dict)
-            else row
-            for row in rows
-        ]
-    return list(rows)
+    rows = value["data"]
+    keys = value["schema"].get("primaryKey")
+    index = [row.get("index") for row in rows if isinstance(row, dict)]
+    if keys != ["index"] or not _counts(index):
+        return list(rows)
+    return [_without(row, "index") if isinstance(row, dict) else row for row in rows]
 
 
 def _check_keys(value: Any, place: str) -> None:
@@ -412,10 +420,8 @@ def _of_objects(
     index), whose key is its id unless it only counts. Names that are known tell which, or else that
     the keys of one of both count rows.
     """
-    outer, inner = (
-        list(value),
-        list(dict.fromkeys(key for held in value.values() for key in held)),
-    )
+    outer = list(value)
+    inner = list(dict.fromkeys(key for held in value.values() for key in held))
     if (matrix := _of_matrix(value, outer, inner, place)) is not None:
         return matrix
     if (rows := _of_levels(value, outer, inner)) is not None:
@@ -433,12 +439,12 @@ def _of_objects(
             f"{place}: {what} ({brief(outer[0], 40)}: {brief(inner[0], 40)}, ...). {_WAY}."
         )
     if by_column:
-        for held in value.values():
+        by_key: dict[str, dict[str, Any]] = {key: {} for key in inner}
+        for name, held in value.items():
             _check_keys(held, place)
-        rows = [
-            {name: held[key] for name, held in value.items() if key in held}
-            for key in inner
-        ]
+            for key, cell in held.items():
+                by_key[key][name] = cell
+        rows = list(by_key.values())
         return rows if _counts(inner) else _with_ids(rows, inner)
     rows = list(value.values())
     return rows if _counts(outer) else _with_ids(rows, outer)
@@ -460,17 +466,17 @@ def _of_matrix(
     if len(kinds) != 1 or (kinds == {False} and len(words) > max(20, len(cells) // 10)):
         return None
     if len(inner) >= 3 * len(outer) and not _counts(inner):
-        raters = {name: _rater(name, place) for name in outer}
-        made = [
-            {raters[name]: held[item] for name, held in value.items() if item in held}
-            for item in inner
-        ]
-        return _with_ids(made, inner)
+        by_item: dict[str, dict[str, Any]] = {item: {} for item in inner}
+        for name, held in value.items():
+            rater = _rater(name, place)
+            for item, cell in held.items():
+                by_item[item][rater] = cell
+        return _with_ids(list(by_item.values()), inner)
     if len(outer) >= 3 * len(inner) and not _counts(outer):
-        rows = [
-            {_rater(name, place): cell for name, cell in row.items()}
-            for row in value.values()
-        ]
+        raters = {name: _rater(name, place) for name in inner}
+        rows = []
+        for row in value.values():
+            rows.append({raters[name]: cell for name, cell in row.items()})
         return _with_ids(rows, outer)
     return None
 
@@ -488,6 +494,8 @@ def _of_levels(
     numbered = _counts(outer) and _counts(inner)
     if _known(fields) < FIELDS or numbered or len(outer) == len(inner):
         return None
+    # A file with a judge's verdict and a person's label in each cell compares the
+    # systems that were judged; without a label the names are those who judged.
     both = {1, -1} <= {side_of(name) for name in fields}
     who = "system" if both else JUDGE.name
     items_inside = len(inner) > len(outer)
@@ -510,6 +518,7 @@ def _rater(name: str, place: str) -> str:
 def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]]:
     """The rows with their ids, where no column of theirs is called one."""
     names = {" ".join(tokens(name)) for row in rows for name in row}
+    # A column of ids that the file itself has is worth more than the keys of an object.
     if names & set(ITEM.names):
         return rows
     with_ids = zip(ids, rows, strict=True)
@@ -520,16 +529,14 @@ def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]
 
 def _counts(keys: Collection[Any]) -> bool:
     """Whether keys are the numbers of rows, from 0 or from 1 on."""
-    if not all(
-        str(key).isascii() and str(key).isdigit() and len(str(key)) < 12 for key in keys
-    ):
+    written = [str(key) for key in keys]
+    # Twelve digits or more are somebody's ids, and `int` of a very long one is refused.
+    if not all(one.isascii() and one.isdigit() and len(one) < 12 for one in written):
         return False
-    numbers = sorted(int(key) for key in keys)
-    return (
-        bool(numbers)
-        and numbers[0] in (0, 1)
-        and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-    )
+    numbers = sorted(map(int, written))
+    if not numbers or numbers[0] not in (0, 1):
+        return False
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _known(keys: Collection[str]) -> float:

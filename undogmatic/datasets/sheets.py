@@ -118,10 +118,8 @@ def read_sheet(
     kept = [
         n for n, named in enumerate(names) if named or body.iloc[:, n].notna().any()
     ]
-    lines, places = (
-        body.index.to_numpy(dtype=int) + 1,
-        [int(grid.columns[n]) for n in kept],
-    )
+    lines = body.index.to_numpy(dtype=int) + 1
+    places = [int(grid.columns[n]) for n in kept]
     body = body.iloc[:, kept]
     body.columns = pd.Index(
         [
@@ -312,6 +310,9 @@ def _of_openpyxl(raw: bytes) -> list[tuple[str, Rows]]:
         return found
 
     try:
+        # The library gives what was typed or what it came to, not both. Where a
+        # workbook does not hold what a formula came to, the formula stays, and is told
+        # as one: an empty cell would be a verdict that is missing.
         written = sheets(False)
         if not any(
             _is_formula(cell)
@@ -369,10 +370,8 @@ def _place(
         )
     if found is None:
         return name, 0, None, 0, None
-    (left, right), (first, last) = (
-        sorted(map(_column, found.group(2, 4))),
-        sorted(map(int, found.group(3, 5))),
-    )
+    (left, right) = sorted(map(_column, found.group(2, 4)))
+    (first, last) = sorted(map(int, found.group(3, 5)))
     return name, left, right + 1, max(first - 1, 0), last
 
 
@@ -414,10 +413,8 @@ def _check_one_table(grid: pd.DataFrame, path: Path, title: str, door: Door) -> 
     sheet = f"{title}!" if title else ""
 
     def told(what: str, rows: tuple[int, int], columns: tuple[int, int]) -> DataError:
-        (first, last), (left, right) = (
-            (int(grid.index[n]) + 1 for n in rows),
-            (int(grid.columns[n]) for n in columns),
-        )
+        (first, last) = (int(grid.index[n]) + 1 for n in rows)
+        (left, right) = (int(grid.columns[n]) for n in columns)
         span = f"{sheet}{_letters(left)}{first}:{_letters(right)}{last}"
         way = door.typed(SHEET, span)
         return DataError(f"{path}: {what}. Name the range of one table: {way}.")
@@ -476,10 +473,8 @@ def _check_one_table(grid: pd.DataFrame, path: Path, title: str, door: Door) -> 
 def _is_text_above_numbers(grid: pd.DataFrame, row: int) -> bool:
     """Whether a row holds text where most cells of that column are numbers."""
     for n in range(grid.shape[1]):
-        cell, others = (
-            grid.iloc[row, n],
-            grid.iloc[1:, n].drop(grid.index[row], errors="ignore").dropna(),
-        )
+        cell = grid.iloc[row, n]
+        others = grid.iloc[1:, n].drop(grid.index[row], errors="ignore").dropna()
         numbers = sum(
             not isinstance(each, str) or number_of(each.strip()) is not None
             for each in others

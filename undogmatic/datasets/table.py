@@ -160,6 +160,8 @@ def read_table(
     )
     if not given:
         raise ConfigError("no file is named; name a table of verdicts.")
+    # An option that has nothing to act on is a mistake of who typed it, and would be
+    # believed to have been followed.
     if options.sheet is not None and not any(map(_has_sheets, given)):
         kinds = ", ".join(WORKBOOKS)
         raise ConfigError(
@@ -185,6 +187,8 @@ def _read(
         n for n, source in enumerate(given) if len(given) > 1 and _has_traces(source)
     ]
     named: set[str] | None = set()
+    # Tables first: of an agent's log with a million steps only those are wanted of
+    # which some table says something.
     for n in sorted(range(len(given)), key=lambda n: n in traced):
         only = named if n in traced and len(traced) < len(given) else None
         frames[n] = read_frame(
@@ -294,6 +298,7 @@ def _as_stated(
     named = {name: list(dict.fromkeys(own.values())) for name, own in stated.items()}
     file = next((frame.name for frame in frames if frame.stated), "")
     more: dict[str, Any] = {}
+    # What a person types wins over what a file states of itself.
     if options.kind is None and options.scale is None:
         more |= {
             name: str(values[0])
@@ -328,6 +333,7 @@ def _as_stated(
     if not margins:
         return options.model_copy(update=more), None
     margin = number_of(str(margins[0]))
+    # Two margins in one file are two questions. None of them may be picked.
     if len(margins) > 1 or margin is None or margin <= 0:
         shown = " and ".join(map(str, margins[:2]))
         raise DataError(
@@ -341,6 +347,7 @@ def _as_stated(
 def _without_roles(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
     """The options with "none" for a role that no column has; a column of that name is one."""
     columns = {fold(str(name)) for frame in frames for name in frame.cells}
+    # Then "none" names that column, as anything that is typed names a column first.
     if NONE in columns:
         return options
     update: dict[str, Any] = {
@@ -373,13 +380,13 @@ class _Builder:
         frames, options = with_labels(with_ids(frames, options.item, door), options)
         options = _without_roles(frames, options)
         frames = list(frames)
+        # Before columns are searched for: which column is what is asked of the whole
+        # table, once.
         if len(frames) > 1:
             frames = aligned(frames, options.item, options.judge, options.human, door)
         if (joined := by_texts_or_rows(frames, options.item, door)) is not None:
-            frames, options = (
-                joined.frames,
-                options.model_copy(update={"item": joined.item}),
-            )
+            frames = joined.frames
+            options = options.model_copy(update={"item": joined.item})
         self.alone = options.group == NONE
         options = options.model_copy(update={"group": ""}) if self.alone else options
         self.options = options
@@ -388,6 +395,8 @@ class _Builder:
         self.cells = pd.concat(
             [frame.cells for frame in self.frames], ignore_index=True, sort=False
         ).astype(object)
+        # One sign for "nothing here": NaN is unequal to itself, and would be a value of
+        # its own.
         self.cells = self.cells.where(self.cells.notna(), None)
         self.file = np.repeat(
             np.arange(len(frames)), [len(frame.cells) for frame in self.frames]
@@ -402,27 +411,12 @@ class _Builder:
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
         ]
-        split = False
-        if not any(frame.is_log for frame in self.frames):
-            self.cells, spread_notes = spread(self.cells, self.frames[0].name)
-            self.notes += spread_notes
-            self.cells, merged_notes = merged(self.cells)
-            self.notes += merged_notes
-            self.cells, turned_notes = oriented(
-                self.cells, self.options, self.frames[0].name
-            )
-            self.notes += turned_notes
-            item = column_of(self.cells, ITEM)
-            self.cells, rows, apart_notes = apart(self.cells, self.options, item)
-            self.file, self.places = self.file[rows], self.places[rows]
-            self.notes += apart_notes
-            split = bool(apart_notes)
+        is_log = any(frame.is_log for frame in self.frames)
+        split = False if is_log else self._take_apart()
         kept, options = of_criterion(self.cells, options, door)
-        self.cells, self.file, self.places = (
-            self.cells[kept].reset_index(drop=True),
-            self.file[kept],
-            self.places[kept],
-        )
+        self.cells = self.cells[kept].reset_index(drop=True)
+        self.file = self.file[kept]
+        self.places = self.places[kept]
         try:
             self.columns: Columns = find_columns(
                 self.cells,
@@ -440,10 +434,33 @@ class _Builder:
                 "the files have different columns, and no column with the ids of the items by"
                 f" which they could be joined. Columns: {', '.join(map(str, self.cells.columns))}",
             ).at(door)
+        # A row that was taken apart into several has no longer one end in the file.
         if not split:
             self._leave_out_cut(kept)
+        # After the roles are known, as a total is recognised by the columns of grades
+        # above it.
         self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
+
+    def _take_apart(self) -> bool:
+        """Give each verdict and each label a cell of its own; whether rows became several rows by
+        that."""
+        # The order matters: cells that hold several labels first, then columns that
+        # hold one category each, then choices that name systems. Each leaves a table
+        # that the next can read.
+        self.cells, spread_notes = spread(self.cells, self.frames[0].name)
+        self.notes += spread_notes
+        self.cells, merged_notes = merged(self.cells)
+        self.notes += merged_notes
+        self.cells, turned_notes = oriented(
+            self.cells, self.options, self.frames[0].name
+        )
+        self.notes += turned_notes
+        item = column_of(self.cells, ITEM)
+        self.cells, rows, apart_notes = apart(self.cells, self.options, item)
+        self.file, self.places = self.file[rows], self.places[rows]
+        self.notes += apart_notes
+        return bool(apart_notes)
 
     def _leave_out_cut(self, kept: np.ndarray) -> None:
         """Leave out the rows of CSV that end before a verdict or a label: what they were to say is
@@ -455,6 +472,7 @@ class _Builder:
             for cut, frame in zip(speaking, self.frames, strict=True)
         ]
         cut = pd.concat(ends, ignore_index=True).to_numpy(dtype=object)[kept]
+        # A row that broke off behind its verdict has said what it had to say.
         is_cut = pd.notna(cut) & ~self._says(slice(None))
         if not is_cut.any():
             return
@@ -474,10 +492,8 @@ class _Builder:
                         facts | ({} if told is self.notes else {"rows": facts["n"]}),
                     )
                 )
-        self.cells, self.file = (
-            self.cells[~is_cut].reset_index(drop=True),
-            self.file[~is_cut],
-        )
+        self.cells = self.cells[~is_cut].reset_index(drop=True)
+        self.file = self.file[~is_cut]
         self.places = self.places[~is_cut]
 
     def _leave_out_totals(self) -> None:
@@ -491,15 +507,14 @@ class _Builder:
                 facts = {"n": found, "place": self.places[rows[-found]]}
                 self.notes.append(Finding("table.totals", facts))
         if not kept.all():
-            self.cells, self.file = (
-                self.cells[kept].reset_index(drop=True),
-                self.file[kept],
-            )
+            self.cells = self.cells[kept].reset_index(drop=True)
+            self.file = self.file[kept]
             self.places = self.places[kept]
 
     def _unread(self, lost: pd.DataFrame, labels: pd.DataFrame) -> int:
         """How many rows may have held a verdict or a label and could not be read; and items whose
         only labels are damaged (`lost`), of which nobody knows what they were."""
+        # A damaged row of a file of texts loses a text, and no verdict.
         other = sum(frame.unread for frame in self.frames if not self._speaks(frame))
         known = labels[["item", "criterion"]].drop_duplicates()
         mute = (
@@ -556,6 +571,8 @@ class _Builder:
         self.systems = [self._text(name) for name in columns.systems]
         self.texts = [self._text(name) for name in columns.texts]
         item = self._items()
+        # From here on a row is one verdict, or one label, whatever the file looked
+        # like.
         verdicts = self._stack(item, columns.verdicts, columns.judges, "judge")
         labels = self._stack(item, columns.labels, columns.rater, "rater")
         # where a verdict stands beside each of its labels
@@ -565,6 +582,8 @@ class _Builder:
             verdicts = verdicts[~held.duplicated()].reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
         faults.check_voices(verdicts, labels, self.frames[0].name, self.door)
+        # Before any value is read, since a column with two kinds of verdict has no
+        # scale.
         verdicts, labels = faults.of_one_kind(
             verdicts, labels, options, self.problems, self.door
         )
@@ -574,6 +593,8 @@ class _Builder:
             if columns.pairwise
             else categories_among(verdicts, labels, options)
         )
+        # Verdicts and labels are read side by side: the scale of one is often shown by
+        # the other alone.
         of_verdicts, of_labels = (
             read_cells(rows["raw"].to_numpy(), self.categories)
             for rows in (verdicts, labels)
@@ -610,11 +631,15 @@ class _Builder:
             labels, of_labels, scales, by_criterion, "labels"
         )
         self._tell_acceptable(verdicts, labels, scales)
+        # A label that nobody gave is no missing datum: that person simply did not label
+        # it. One that is damaged is, and is counted in the bounds.
         labels = labels[~labels["reason"].isin(_NO_LABEL).to_numpy(dtype=bool)]
         lost = labels.loc[labels["reason"].isin(_LOST_LABELS), ["item", "criterion"]]
         if scales.kind == "pairwise":
             for rows, name in ((verdicts, "verdict"), (labels, "label")):
                 orders.turn(rows, name, self.turned[rows["row"].to_numpy(dtype=int)])
+            # Choices are turned last, once it is known which number chooses the first
+            # output.
             orders.orient(
                 verdicts,
                 labels,
@@ -686,6 +711,8 @@ class _Builder:
             reading=self.reading,
             columns=self._own_columns(),
         )
+        # What was assumed and may be wrong comes first in the report: who sees one line
+        # should see that one.
         read = sorted(
             (*columns.notes, *self.notes),
             key=lambda note: note.key.removeprefix("table.") not in DOUBTFUL,
@@ -1181,10 +1208,8 @@ class _Builder:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The values on the scale of the table or of their criterion, and why there is none; faults
         are told."""
-        values, reasons = (
-            np.full(len(rows), np.nan),
-            np.full(len(rows), None, dtype=object),
-        )
+        values = np.full(len(rows), np.nan)
+        reasons = np.full(len(rows), None, dtype=object)
         criterion = rows["criterion"].to_numpy()
         for name, own in (by_criterion or {"": scales}).items():
             at = (

@@ -7,7 +7,7 @@ user's.
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Protocol, runtime_checkable
@@ -78,16 +78,14 @@ class TextsDataset:
         # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
         sheet: str | None = None,
     ) -> None:
-        self.inputs, self.optional = (
-            tuple(name for name in inputs if name not in optional),
-            tuple(optional),
-        )
-        (self.files, self._passed), self.label_scale = (
-            _shards(path, key),
-            _scale(label_scale),
-        )
+        self.inputs = tuple(name for name in inputs if name not in optional)
+        self.optional = tuple(optional)
+        (self.files, self._passed) = _shards(path, key)
+        self.label_scale = _scale(label_scale)
         self.path = self.files[0] if len(self.files) == 1 else self.files[0].parent
         self.columns, self.sheet, self.about = columns, sheet, self.path.name
+        # Filled when the file is read, since nothing is known before; a run asks for it
+        # afterwards (`Assumes`).
         self.read: Sequence[Finding] = ()
 
     def load(self) -> Sequence[Item]:
@@ -99,11 +97,13 @@ class TextsDataset:
         if log is not None:
             told = {"file": self.path.name, "tool": log.name, "command": self._check()}
             notes.append(Finding("items.log", told))
+        # Without `columns` a table has our names, and nothing in it is guessed.
         rows = (
             self._plain(notes)
             if self.columns is None
             else self._recognised(notes, self.columns)
         )
+        # The line number, as an id has to stay the same when rows are added behind it.
         named = (
             (place, row if row.get("id") is not None else row | {"id": n})
             for place, n, row in rows
@@ -172,16 +172,8 @@ class TextsDataset:
                 of_file = self._of(file, (), False, noted) if single is None else single
                 yield from ((file, number, row) for number, row in of_file)
 
-        # Some thousands of rows show which column is what: some at even steps, and the first in
-        # which each is filled.
-        step = 1 if single is None else max(1, len(single) // spool.HELD)
-        known_by, filled_once = list[dict[str, Any]](), set[str]()
-        for n, (_, _, row) in enumerate(rows(notes)):
-            new = {name for name, cell in row.items() if not empty(cell)} - filled_once
-            filled_once |= new
-            step = step if single is not None else max(1, n // spool.HELD)
-            if new or n % step == 0:
-                known_by.append(row)
+        n_rows = None if single is None else len(single)
+        known_by = _telling((row for _, _, row in rows(notes)), n_rows)
         cells = cells_of(known_by, flat=False)
         notes += self._judged(cells, typed)
         nested = any(isinstance(row.get("inputs"), dict) for row in known_by)
@@ -205,10 +197,8 @@ class TextsDataset:
                 lacking, example = lacking + 1, example or place
 
         for file, number, row in rows():
-            place, known = (
-                f"{file}:{number}",
-                {k: v for k, v in row.items() if not empty(v)},
-            )
+            place = f"{file}:{number}"
+            known = {k: v for k, v in row.items() if not empty(v)}
             own: dict[str, Any] = {}
             for role, columns in roles.items():
                 if filled := [name for name in columns if name in known]:
@@ -232,8 +222,12 @@ class TextsDataset:
                 without_group(place, known | own)
                 yield place, self._id(file, number), known | own
                 continue
+            # By id and texts together: an id that stands for two texts is an error, and
+            # is told later as one.
             key = (own.get("id"), *(own.get(name) for name in self.inputs))
             before = merged.get(key, ("", "", {}))[2].get("labels", {}).get(OVERALL)
+            # A second label by the same person is no second row of the item: it stays
+            # apart, and `unique` names both places.
             if before is not None and said and not said.keys() & before.keys():
                 before |= said
             else:
@@ -247,6 +241,28 @@ class TextsDataset:
         yield from merged.values()
         if 0 < lacking < total:
             notes.append(_without_group(found.columns["group"][0], lacking, example))
+
+
+def _telling(
+    rows: Iterable[dict[str, Any]], n_rows: int | None
+) -> list[dict[str, Any]]:
+    """Some thousands of rows, which show which column is what: some at even steps, and the first
+    in which each column is filled. `n_rows` is None where nobody has counted them.
+
+    A file of a million rows must not be held to find out what its columns are.
+    """
+    step = 1 if n_rows is None else max(1, n_rows // spool.HELD)
+    telling: list[dict[str, Any]] = []
+    filled_once: set[str] = set()
+    for n, row in enumerate(rows):
+        # A column that is empty in all rows but the last must not be called empty.
+        new = {name for name, cell in row.items() if not empty(cell)} - filled_once
+        filled_once |= new
+        if n_rows is None:
+            step = max(1, n // spool.HELD)
+        if new or n % step == 0:
+            telling.append(row)
+    return telling
 
 
 def _without_group(column: str, lacking: int, example: str) -> Finding:
@@ -263,6 +279,7 @@ def _typed_group(
     it is final also where texts are alike."""
     if not typed:
         return {}
+    # A file may have a column that is called "none".
     alone = stands_alone(typed, list(cells.columns))
     return {TYPED_GROUP: "" if alone else str(row.get("group", ""))}
 
@@ -309,6 +326,8 @@ def _label(place: str, column: str, cell: Any) -> Any:
     if empty(cell) or isinstance(cell, bool | int | float):
         return None if empty(cell) else cell
     number, _, reason = read_cell(cell)
+    # Words for "no label" are no labels. What cannot be read at all ends the run, since
+    # a label lost in silence would be worse.
     if reason in (EMPTY, NOTHING, NOT_APPLICABLE):
         return None
     if reason not in (None, ABSTAINED):

@@ -1,6 +1,6 @@
 """Finds which rows of a verdict table belong together: intervals are over groups, so what depends
 on each other counts as one. What a column says and what the texts show are joined, as in a run
-(`examinations.independence`).
+(`datasets.belonging`).
 """
 
 from __future__ import annotations

@@ -38,8 +38,10 @@ def totals(cells: pd.DataFrame, sides: Sequence[str], texts: Sequence[str]) -> i
     has_texts = bool(texts) and bool(cells[list(texts)].notna().any(axis=None))
     last: list[Row] = cells.iloc[-MOST:].to_dict("records")
     possible = [_may_sum_up(row, sides, texts) for row in last]
+    # The most rows first: a mean and a total above each other are both taken off.
     for n in range(len(last), 0, -1):
         above = cells.iloc[: len(cells) - n]
+        # What is quick to see is asked first, as nearly every file has no such row.
         if all(possible[-n:]) and len(above) >= FEWEST_ABOVE:
             columns = {name: _Above(above[name]) for name in sides}
             if all(_sums_up(row, columns, texts, has_texts) for row in last[-n:]):
@@ -88,20 +90,22 @@ class _Above:
         if not self.numbers.size:
             return [float(self.said)]
         own = self.numbers
+        # Spreadsheets have two deviations: that of the cells, and that of what they are a sample
+        # of.
         spreads = [float(own.std(ddof=ddof)) for ddof in (0, 1) if own.size > ddof]
         middles = [float(own.sum()), float(own.mean()), float(np.median(own))]
-        return [
-            *middles,
-            *spreads,
-            float(self.said),
-            float(own.min()),
-            float(own.max()),
-        ]
+        ends = [float(own.min()), float(own.max())]
+        return [*middles, *spreads, float(self.said), *ends]
+
+    def gives(self, number: float, digit: float) -> bool:
+        """Whether a number is one of those that are computed, but for rounding."""
+        return any(abs(number - own) <= digit * _SAME_DIGITS for own in self.computed())
 
     def holds(self, number: float) -> bool:
         """Whether the column could hold the number: within what it holds, and as whole."""
         if not self.numbers.size:
             return False
+        # A 3.7 below whole grades is no grade.
         whole = bool(np.all(self.numbers % 1 == 0))
         inside = self.numbers.min() <= number <= self.numbers.max()
         return bool(inside and (number % 1 == 0 or not whole))
@@ -112,24 +116,15 @@ def _sums_up(
 ) -> bool:
     numbers = {name: _number(row[name]) for name in columns if row[name] is not None}
     computed = all(
-        any(
-            abs(number - own) <= digit * _SAME_DIGITS
-            for own in columns[name].computed()
-        )
-        for name, (number, digit) in numbers.items()
+        columns[name].gives(number, digit) for name, (number, digit) in numbers.items()
     )
-    foreign = not any(
-        columns[name].holds(number) for name, (number, _) in numbers.items()
-    )
+    possible = [columns[name].holds(number) for name, (number, _) in numbers.items()]
     lacks_text = has_texts and all(row[name] is None for name in texts)
     if lacks_text and _says_so(row, tuple(columns)):
         # Of two means one may by chance be a grade, such as 3.0.
-        is_odd = any(
-            not columns[name].holds(number) for name, (number, _) in numbers.items()
-        )
-        return computed or is_odd
+        return computed or not all(possible)
     # "Total" may be an item's text, or the name of the last of five aspects.
-    return computed and foreign
+    return computed and not any(possible)
 
 
 def _number(cell: object) -> tuple[float, float]:

@@ -179,6 +179,8 @@ def other(value: str, draw: random.Random) -> str:
         days = [each for each in range(1, 29) if each != int(day[2])]
         return f"{day[1]}{draw.choice(days):02d}{day[3]}"
     places = [place for place, sign in enumerate(value) if sign.isdigit()]
+    # Of a year the last digit only: 2026 that became 6926 would be found by anybody,
+    # without a look at what the tools gave back.
     if YEAR.fullmatch(value):
         places = places[-1:]
     signs = list(value)
@@ -308,6 +310,9 @@ def ignored_result(bench: Bench) -> Made | None:
     if new is None or stands_in(new, found):
         return None
     steps = list(bench.steps)
+    # Half of the time the tool's result is changed and the answer stays, so that a
+    # judge cannot tell the defect by how an answer reads. Not where a later call used
+    # the value: then the run itself would not hang together.
     if stands_in(fact, sent) or bench.draw.random() < 0.5:
         steps[place] = steps[place].replace(text=put(told, fact, new))
         return Made(steps, steps[place])
@@ -610,9 +615,12 @@ def _removal(bench: Bench) -> tuple[int, str, list[Step]] | None:
     held = bench.text("tool_result", "tool_call")
     things = [t for t in tokens(held) if len(t) >= SHORTEST and t[0].isalpha()]
     things += [*names(held), *dict.fromkeys(PATH.findall(held))]
+    # What the person named may be what is to be removed.
     kept = [thing for thing in things if not stands_in(thing, bench.text("user"))]
     thing = bench.draw.choice(kept) if kept else bench.said.one("objects", bench.draw)
     verb = bench.said.one("removing", bench.draw)
+    # A tool that is called otherwise than all others of the run would give the defect
+    # away.
     styles = [step.name or "" for step in bench.steps if step.kind == "tool_call"]
     style = bench.draw.choice(styles)
     stem = next((w for w in WORDS_OF_NAME.findall(style) if len(w) > 3), "item")

@@ -118,17 +118,13 @@ class VerdictsDataset:
         again: Sequence[
             Mapping[str, Names]
         ] = (),  # the same and `failed`, for each time that it was judged again
-        scales: Mapping[
-            str, Given
-            # criterion -> the scale it was given on, where that is not the rubric's
-        ] = {},
+        # criterion -> the scale it was given on, where that is not the rubric's
+        scales: Mapping[str, Given] = {},
         judges: Mapping[str, str] = {},  # criterion -> judge
         # of a judgment, what is kept beside its scores
         details: Mapping[str, Names] = {},
-        quotes: Mapping[
-            str, str
-            # file (without suffix) of single quotes -> the detail that they make up
-        ] = {},
+        # file (without suffix) of single quotes -> the detail that they make up
+        quotes: Mapping[str, str] = {},
         kind: Kind | None = None,  # of verdict
         scale: str | None = None,  # of all verdicts: 1-5, or categories: bad<ok<good
         label_scale: (
@@ -138,10 +134,8 @@ class VerdictsDataset:
         # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
         sheet: str | None = None,
     ) -> None:
-        self.inputs, self.columns = (
-            tuple(dict.fromkeys([*inputs, *optional])),
-            dict(columns or {}),
-        )
+        self.inputs = tuple(dict.fromkeys([*inputs, *optional]))
+        self.columns = dict(columns or {})
         check_fields(self.columns, [*self.inputs, *_FIELDS])
         self.wide = Wide(dict(scores), tuple(again), dict(judges))
         self.scales, self.quotes = dict(scales), dict(quotes)
@@ -207,10 +201,8 @@ class VerdictsDataset:
         """What the tables say of them, in units of the rubric. Raises DataError where the scale of
         the verdicts is not clear."""
         table, rows, kept = self._table, self._table.verdicts, self._kept
-        mark, judgments = (
-            digest(rows.drop(columns="place").astype(str).to_numpy().tolist()),
-            [],
-        )
+        mark = digest(rows.drop(columns="place").astype(str).to_numpy().tolist())
+        judgments = []
         ends = {
             criterion: self._ends(criterion, rubric) for criterion in table.criteria
         }

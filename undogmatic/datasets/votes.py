@@ -48,6 +48,8 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
             held = _parted(cells[name], known)
         filled = [value for value in held if value is not None]
         n_cells = int(cells[name].notna().sum())
+        # One cell that holds something else, and the column is not what it seemed: half
+        # of it would be lost if it were taken apart.
         if not filled or len(filled) < n_cells:
             continue
         if _name_what_may_be_right(filled):
@@ -56,6 +58,8 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
             ]
             cells[name] = pd.Series(joined, dtype=object, index=cells.index)
             continue
+        # The new columns must be found as labels by the search for roles, which goes by
+        # names.
         called = name if side_of(name) is not None else f"label_{name}"
         made, kind = _columns(called, held, filled, place, known)
         if made is None:
@@ -104,13 +108,14 @@ def _parted(column: pd.Series, known: Collection[str]) -> list[list[str] | None]
         if sum(mark in cell for cell in filled) < max(1, FEWEST_TOGETHER * len(filled)):
             continue
         if {fold(part) for cell in filled for part in cell.split(mark)} <= {*known, ""}:
-            return [
-                None
-                if is_empty(cell)
-                else [part.strip() for part in str(cell).split(mark)]
-                for cell in column
-            ]
+            return [_split(cell, mark) for cell in column]
     return nothing
+
+
+def _split(cell: Any, mark: str) -> list[str] | None:
+    if is_empty(cell):
+        return None
+    return [part.strip() for part in str(cell).split(mark)]
 
 
 def _name_what_may_be_right(filled: Sequence[Any]) -> bool:
@@ -140,10 +145,13 @@ def _inside(cell: Any) -> dict[str, Any] | list[Any] | None:
     if not isinstance(value, dict | list) or not value or len(value) > MOST_VOICES:
         return None
     labels = list(value.values()) if isinstance(value, dict) else value
-    single = all(each is None or isinstance(each, str | int | float) for each in labels)
-    return (
-        value if single and all(len(str(each)) <= LONGEST for each in labels) else None
-    )
+    return value if all(map(_is_short, labels)) else None
+
+
+def _is_short(label: Any) -> bool:
+    """Whether what stands in a cell may be one label: nothing, or a short word or number."""
+    plain = label is None or isinstance(label, str | int | float)
+    return plain and len(str(label)) <= LONGEST
 
 
 def _columns(
@@ -158,9 +166,7 @@ def _columns(
         longest = max(map(len, filled))
         if longest < 2:
             return None, ""
-        rows = [
-            [*(value or []), *[None] * (longest - len(value or []))] for value in held
-        ]
+        rows = [_filled_up(value or [], longest) for value in held]
         names = [f"{name}_{n}" for n in range(1, longest + 1)]
         return pd.DataFrame(rows, columns=names, dtype=object), "list"
     if not all(isinstance(value, dict) for value in filled):
@@ -168,14 +174,15 @@ def _columns(
     keys = list(dict.fromkeys(str(key) for value in filled for key in value))
     if len(keys) > MOST_VOICES:
         return None, ""
-    numbers = [each for value in filled for each in value.values()]
-    counts = all(
-        isinstance(each, int) and not isinstance(each, bool) for each in numbers
-    )
-    if _are_labels(keys, known) and all(
-        isinstance(each, int | float) for each in numbers
-    ):
-        if not counts:
+    numbers = [number for value in filled for number in value.values()]
+    are_numbers = all(isinstance(number, int | float) for number in numbers)
+    if are_numbers and _are_labels(keys, known):
+        # True and False are whole numbers to Python.
+        whole = all(
+            isinstance(number, int) and not isinstance(number, bool)
+            for number in numbers
+        )
+        if not whole:
             raise DataError(
                 f"{place}: `{name}` holds shares of people ({brief(str(filled[0]), 60)}), which do"
                 ' not say how many people there were. Write how many gave which label ({"yes": 3,'
@@ -186,8 +193,16 @@ def _columns(
     return pd.DataFrame(made, dtype=object), "raters"
 
 
+def _filled_up(labels: Sequence[Any], length: int) -> list[Any]:
+    """Labels, with None behind them up to a length, as each row of a table needs."""
+    return [*labels, *[None] * (length - len(labels))]
+
+
 def _label(value: dict[str, Any] | None, key: str) -> Any:
-    return None if value is None else {str(k): v for k, v in value.items()}.get(key)
+    if value is None:
+        return None
+    by_name = {str(name): label for name, label in value.items()}
+    return by_name.get(key)
 
 
 def _are_labels(keys: Sequence[str], known: Collection[str]) -> bool:
@@ -199,16 +214,15 @@ def _are_labels(keys: Sequence[str], known: Collection[str]) -> bool:
 def _of_votes(name: str, held: Sequence[dict[str, int] | None]) -> pd.DataFrame:
     """A column for each vote. Who gave which is not known, so that they are put in an order that
     says nothing: sorted, the first person would seem to be milder than the last."""
+    # The same seed always, so that the same file gives the same table.
     rng = np.random.default_rng(0)
     rows = []
     for value in held:
-        votes = [
-            label
-            for label, n in (value or {}).items()
-            for _ in range(min(n, MOST_VOICES))
-        ]
+        votes: list[str] = []
+        for label, n in (value or {}).items():
+            votes += [label] * min(n, MOST_VOICES)
         rows.append([votes[place] for place in rng.permutation(len(votes))])
     most = max(map(len, rows))
     names = [f"{name}_{n}" for n in range(1, most + 1)]
-    filled = [[*row, *[None] * (most - len(row))] for row in rows]
+    filled = [_filled_up(row, most) for row in rows]
     return pd.DataFrame(filled, columns=names, dtype=object)

@@ -195,10 +195,8 @@ class _Notes(Log):
                     )
                 else:
                     noted = self.batches[said["mark"]]
-                    noted.id, noted.closed = (
-                        said.get("id", noted.id),
-                        said.get("closed", noted.closed),
-                    )
+                    noted.id = said.get("id", noted.id)
+                    noted.closed = said.get("closed", noted.closed)
                     noted.taken = said.get("taken", noted.taken)
             except (KeyError, TypeError, AttributeError, Unreadable) as error:
                 raise DataError(
@@ -239,11 +237,9 @@ class _BatchGateway(Gateway):
     ) -> Reply:
         if (desk := self.desks.get(model)) is None:
             return await super()._asked(model, request, send, timed, check, server)
-        started, clock, key = (
-            time.time(),
-            time.perf_counter(),
-            call_key(model, request)[:KEY],
-        )
+        started = time.time()
+        clock = time.perf_counter()
+        key = call_key(model, request)[:KEY]
         shared = key in desk.asked  # another item asks the same, and pays
 
         def note(**outcome: Any) -> None:
@@ -253,10 +249,8 @@ class _BatchGateway(Gateway):
 
         try:
             reply = checked(await desk.answer(key, request), check)
-        except (
-            Retryable
+        except Retryable as fault:
             # an answer that says of itself that there was no room for the question
-        ) as fault:
             note(reply=None, error=f"{TransportError.kind}: {fault}", usd=0.0)
             raise TransportError(f"{fault} (in a batch)") from None
         except ModelError as error:
@@ -297,6 +291,8 @@ class _Desk:
             if self._work is None or self._work.done():
                 self._work = loop.create_task(self._rounds())
         try:
+            # Whoever stops waiting must not take the answer from others that wait for
+            # the same question.
             return await asyncio.shield(self.asked[key][1])
         finally:
             if not self._open(key):
@@ -324,6 +320,8 @@ class _Desk:
 
     async def _round(self, requests: dict[str, dict[str, Any]]) -> None:
         """Answer these requests: from the batches that the run already has, then by a new one."""
+        # First what the run has already paid for: a run that was killed after it sent a
+        # batch would else send and pay for it twice.
         counted = await self._of_earlier(requests)
         sent, later = {}, {}
         budget = self.engine.budget
@@ -333,6 +331,9 @@ class _Desk:
                 continue
             dear = 0.0 if budget.max_usd is None else self._at_most(request)
             try:
+                # A batch cannot be called back once it is sent, so only as much goes
+                # out as the budget is sure to pay for at the price of the dearest
+                # answer.
                 if dear > room and budget.usd < (budget.max_usd or 0):
                     later[key] = request
                     continue
@@ -357,10 +358,8 @@ class _Desk:
             count = f"{len(sent)} of {len(sent) + len(later)} questions"
             what = f"engine.max_usd={budget.max_usd:g} is sure to pay for {count}"
             say(f"  {what}; the others follow when it is known what these cost.")
-            self.pending, self._touched = (
-                later | self.pending,
-                asyncio.get_running_loop().time(),
-            )
+            self.pending = later | self.pending
+            self._touched = asyncio.get_running_loop().time()
         if sent:
             await self._collect(await self._submitted(sent), sent)
 
@@ -417,6 +416,8 @@ class _Desk:
     async def _submitted(self, requests: dict[str, dict[str, Any]]) -> _Noted:
         """Send one batch. Where it is not sure whether it arrived, it is looked for before it is
         sent again."""
+        # Noted before it is sent, with a mark that goes with it: killed between the
+        # two, the run can find the batch at the provider by its mark.
         mark = secrets.token_hex(6)
         noted = self.notes.batches[mark] = _Noted(
             self.model.name, mark, requests, time.time()

@@ -34,6 +34,7 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
     fits = prompt.language in rubric.wordings and prompt.rubric in (None, rubric.name)
     if prompt.examples is None or not fits:  # `Prompt.check` says what does not fit
         return Taken(prompt)
+    # Two sets of examples, and nobody could say by which the judge learned.
     if prompt.demonstrations or prompt.brings_program:
         what = (
             f"`prompt.examples` is {prompt.examples}, and prompt={prompt.id} brings examples of"
@@ -42,8 +43,8 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
         raise ConfigError(
             f"{what}. Leave one of them out, e.g. ++prompt.examples=null."
         )
+    from undogmatic.datasets.belonging import groups_of
     from undogmatic.datasets.labels import on_scale
-    from undogmatic.examinations.independence import groups_of
 
     dataset = build({**chosen.dataset, **prompt.examples_from}, "dataset")
     items = on_scale(dataset.load(), rubric)
@@ -52,9 +53,13 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
         for item in items
         if item.label is not None and set(rubric.inputs) <= item.inputs.keys()
     ]
+    # By groups, and not by items: a judge that was shown a copy of a text knows its
+    # label.
     group = groups_of(items)
     apart = len({group[item.id] for item in fit})
     way = "or ask an instruction model, which needs no examples: model=qwen ++prompt.examples=null"
+    # Whatever is shown is taken out of what is judged. With fewer, hardly anything
+    # would be left.
     if apart < 2 * prompt.examples:
         what = (
             f"`prompt.examples` is {prompt.examples}, and {dataset.about} has labels for {apart}"
@@ -68,6 +73,7 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
         fewer = f"Take fewer (++prompt.examples={apart // 2})" if apart >= 4 else more
         raise DataError(f"{what} {why}. {fewer}, {way}.")
     shown = _spread(fit, group, rubric, prompt.examples)
+    # Examples of one label teach a model to say that label.
     if len({item.label for item in shown}) < 2:
         raise DataError(
             f"all labels of {dataset.about} are equal, so examples cannot show the scale. Label"

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", Judgment, Made)
 LEDGER = "spent.jsonl"
+# Nearly every line of a ledger is this one, so that it is neither made nor read as JSON
+# each time.
 ONE_CALL = '{"calls": 1}'
 LONGEST_LINE = LINE_BYTES // 4  # characters; each is four bytes at most
 
@@ -70,6 +72,8 @@ class Journal(Log, Generic[R]):
         record, line = written(record)
         place = self.add(line)
         record = record if self.path is None else without_exchange(record, len(line))
+        # Noted after it was written: whoever finds it in `done` may count on its being
+        # in the file.
         self.done.note(record, *place)
         return record
 
@@ -153,6 +157,8 @@ class Journals:
             if step is None
             else self.made[step.name].done.get((item.id, step.name, OVERALL, 0))
         )
+        # A step has not been there yet: the item stands in the results as missing, so
+        # that no share is taken of the finished ones alone.
         if record is None:
             yield item, None
         elif isinstance(record.outcome, Failure):
@@ -240,6 +246,7 @@ class Ledger(Log):
         super().__init__(path, files.ALL)
         self._first: str | None = None
         self.calls, self.usd = 0, 0.0
+        # A run of before there were ledgers, or a new one.
         if path is None or not path.exists():
             self.calls, prices = 0, array("d")
             for cost in costs:
@@ -296,6 +303,8 @@ def cut_torn_line(path: Path) -> None:
                 return
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
                 line = content[content.rfind(b"\n") + 1 :]
+            # A file that is not ours is complained of where it is read, and is never
+            # cut.
             if not line.startswith(b"{"):
                 return
             try:

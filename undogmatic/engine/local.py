@@ -171,6 +171,8 @@ class LocalEngine(Engine):
         if not agenda.pending():
             return
         # A resumed run goes on with the budget that it had left.
+        # Counted from the ledger, and not from the journal: calls of items that were
+        # under way when the run was killed were paid for as well.
         self.budget.calls += journals.ledger.calls
         self.budget.usd += journals.ledger.usd
         self.budget.note = journals.ledger.note
@@ -180,6 +182,8 @@ class LocalEngine(Engine):
         lost = 0
         # Set for the tasks alone: a generator's own context is that of whoever reads from it.
         with parts.asking():
+            # DSPy keeps the model that is asked in a context variable. Each task gets a
+            # copy, so that no task can change what another asks.
             asking = copy_context()
         with journals:
             async with self._place(recipe, running, journals) as place:
@@ -199,18 +203,26 @@ class LocalEngine(Engine):
                         )
                         task.add_done_callback(ended.put_nowait)
                         running.add(task)
+                    # Neither running nor due: everything was judged, or the run is
+                    # stopping.
                     if not running:
                         break
                     task = await ended.get()
                     spare = fixed or 2
                     running.discard(task)
                     try:
+                        # In the journal before anybody hears of it. What is yielded may
+                        # be lost with the process; what is in the journal is not.
                         records = [journals.append(record) for record in task.result()]
                         for record in records:
                             agenda.note(record)
                     except UndogmaticError as error:
+                        # The first error is told; what is under way is still taken in,
+                        # because it has been paid for.
                         stop = stop or error
                         continue
+                    # In a row, because single failures are a matter of single items,
+                    # and many in a row of the server.
                     lost = lost + 1 if unanswered(records[0]) else 0
                     if lost >= self.limits.stop_after:
                         stop = stop or _gone(records[0].outcome, lost, parts.model)
@@ -234,6 +246,7 @@ class LocalEngine(Engine):
         gc.freeze()
         in_flight = (self.limits.concurrency, model.max_concurrency)
         try:
+            # The smaller of both: what the user allows, and what the model can bear.
             yield Place(gateway, min((n for n in in_flight if n), default=None))
         finally:
             self.findings = tuple(
@@ -242,6 +255,8 @@ class LocalEngine(Engine):
                 if pace.limit
             )
             gc.unfreeze()
+            # Before the model is closed: a task that still asks would find it gone, and
+            # note a failure that is none.
             await given_up(running)
             await model.close()
             if cache is not None:
@@ -257,13 +272,12 @@ async def given_up(running: Collection[_Task]) -> None:
 
 def found(server: str, pace: Pace) -> Finding:
     """What was found out about a server that has refused calls."""
-    limit, values = (
-        pace.allowed or 0.0,
-        {
-            "server": shown_address(server),
-            "refusals": pace.refusals,
-        },
-    )
+    # What was found out is told, so that the next run can be started with it.
+    limit = pace.allowed or 0.0
+    values = {
+        "server": shown_address(server),
+        "refusals": pace.refusals,
+    }
     if limit < 1:
         return Finding("local.minute", values | {"rate": round(60 * limit, 1)})
     return Finding(
@@ -313,6 +327,8 @@ class _Agenda:
         self.steps, self.judges = parts.steps, parts.judges
         self.journals, self.repeats = journals, repeats
         # Items that can be read again are not held for their further repeats.
+        # A second repeat comes after all first ones: a run that a budget ends has then
+        # judged every item once, rather than some items twice.
         again = isinstance(items, Sequence) and not parts.steps
         self.source = (
             (item, n) for n in range(repeats if again else 1) for item in items
@@ -354,6 +370,8 @@ class _Agenda:
             return
         step = self.steps[stage]
         made = self.journals.made[step.name]
+        # What a step made before is not made again, and what it made goes on, as a
+        # resumed run must judge the same items.
         if made.settled(step, item.id):
             self._go_on(item, stage, made.done[item.id, step.name, step.criteria[0], 0])
         else:
@@ -362,6 +380,8 @@ class _Agenda:
 
     def _go_on(self, item: Item, stage: int, record: Made) -> None:
         for made in record.outcome.items if isinstance(record.outcome, Items) else ():
+            # Judgments are known by the id of their item. Two items with one id would
+            # be one judgment in the journal.
             if (stage, made.id) in self.made:
                 what = (
                     f"step {record.step!r} made an item {made.id!r} of {item.id!r}, an id that"

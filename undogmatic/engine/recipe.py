@@ -157,9 +157,12 @@ class Recipe:
     def build(self) -> Parts:
         """Rubric, prompt, model, readout, steps and judges; built once in a process. Raises
         ConfigError."""
+        # Built once: the model that is connected must be the one that the judges ask.
         if self._parts is not None:
             return self._parts
         chosen = settings(self.config)
+        # A worker process has none of the folders of the process that composed the
+        # config, until it is told.
         groups.search(chosen.folders)
         rubric: Rubric = build(chosen.rubric, "rubric")
         prompt, shown = taken(build(chosen.prompt, "prompt"), rubric, chosen)
@@ -172,6 +175,7 @@ class Recipe:
         composer = Composer(chosen, rubric, prompt, model, readout)
         steps, states, stages = _steps(composer)
         judges = tuple(_judge_steps(composer, states))
+        # Judges by rules ask nobody, and must not start a server for it.
         asked = composer.model() or Nobody(
             " + ".join(dict.fromkeys(step.provenance.model for step in judges))
         )
@@ -191,6 +195,8 @@ class Recipe:
         )
         return self._parts
 
+    # Only the config is sent to workers. Models hold sockets and weights, which no
+    # other process can use.
     def __reduce__(self) -> tuple[type[Recipe], tuple[Mapping[str, Any]]]:
         return Recipe, (self.config,)
 
@@ -254,6 +260,8 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
 
 def _ruled(rubric: Rubric) -> dict[str, Any]:
     """What of a rubric determines a judgment."""
+    # Left out is what does not change the question: another margin must not make a
+    # finished run be judged again.
     return rubric.model_dump(
         mode="json", exclude={"margin", "rivals", "optional", "field_words"}
     )
@@ -292,6 +300,8 @@ def _otherwise(
     if other is None or asking.way == "again":
         return other and as_it_was
     made = _asking(composer, states, place, other)
+    # Where the other way of asking would send the same words, the answers would agree
+    # for that reason, and seem steady.
     return None if made is None or _shown(made) == _shown(as_it_was) else made
 
 
@@ -302,6 +312,8 @@ def _asking(
     knows the run's own only."""
     try:
         step = _judge_steps(composer.asking(other), states)[place]
+    # A part that cannot be asked otherwise is no mistake of the user's: that test is
+    # left out, and said to be.
     except ConfigError:
         return None
     rubric = composer.rubric
@@ -323,6 +335,8 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any], list[dict[str, An
         key = f"steps[{n}]"
         arguments = composer.written_out("step", node, key)
         asked: dict[str, Model | list[Model]] = {}
+        # By the types of a constructor, and not by names of keys: a step of a user's
+        # own package gets its models like ours.
         for name, hint in typing.get_type_hints(
             resolve(arguments.get("_target_"), key).__init__
         ).items():
@@ -395,12 +409,10 @@ class Composer:
         model: Model,
         readout: Readout,
     ) -> None:
-        self.chosen, self.rubric, self.prompt, self.readout = (
-            chosen,
-            rubric,
-            prompt,
-            readout,
-        )
+        self.chosen = chosen
+        self.rubric = rubric
+        self.prompt = prompt
+        self.readout = readout
         self.own, self._unbound = model, copy.deepcopy(readout)
         self.models = {digest(chosen.model): model}
         self._asked = self._given = self.elsewise = False
@@ -499,6 +511,7 @@ class Composer:
                     hint, arguments.pop(name, None), key, readout
                 )
             elif hint is Judge or hint == Sequence[Judge]:
+                # A judge may take another one and do without it.
                 if name not in arguments and parameter.default is not parameter.empty:
                     continue
                 if name not in arguments:
@@ -547,6 +560,8 @@ class Composer:
             readout,
             wordings,
         )
+        # What asks something of the run belongs to the judge that holds it; what does
+        # not, such as a table of sentences, is read once for all.
         if supplied:
             return build(arguments, key, **supplied)
         if (place := digest(node)) not in self.shared:
@@ -605,6 +620,8 @@ class Composer:
         return readout
 
     def _model(self, node: Mapping[str, Any], key: str) -> Model:
+        # By content: two judges that name the same model in different words share one,
+        # with its cache, pace and weights.
         place = digest(node)
         self._given = self._given or place == digest(self.chosen.model)
         if place not in self.models:
@@ -614,10 +631,8 @@ class Composer:
     def written_out(self, group: str, choice: Any, key: str) -> dict[str, Any]:
         """The node of a group that is given by its name, by all its keys, or by its name and
         changes to it: {model: openrouter, name: ...}."""
-        changes, place = (
-            {group: choice} if isinstance(choice, str) else choice,
-            f"{key}.{group}",
-        )
+        changes = {group: choice} if isinstance(choice, str) else choice
+        place = f"{key}.{group}"
         if not isinstance(changes, Mapping):
             raise ConfigError(
                 f"`{place}` is {brief(choice)}; it must be the name of a {group}, or its keys and"
@@ -644,6 +659,8 @@ def readout_node(
     name = model.default_readout(rubric.name)
     if prompted and name not in PROMPTED:
         name = next((each for each in PROMPTED if each in model.readouts), name)
+    # Which readout `auto` becomes is the model's matter. An option for one of them
+    # would be lost in silence with another.
     if extra := sorted(set(node) - {"_target_"}):
         way = f"Name the readout, e.g. readout={name} readout.{extra[0]}=..."
         raise ConfigError(

@@ -111,6 +111,8 @@ async def attempt(
         try:
             result: T | Failure = await work
         except Exception as error:  # one item must not lose a run
+            # What is wrong with the whole run is wrong with every item: noted as a
+            # failure of each, the run would go on and come to nothing.
             if isinstance(error, UndogmaticError) and not isinstance(error, ModelError):
                 raise
             result = as_failure(error)
@@ -121,6 +123,8 @@ async def attempt(
         cached=len(calls) - len(made),
         input_tokens=sum(call.input_tokens for call in made),
         output_tokens=sum(call.output_tokens for call in made),
+        # Without the price of one call the sum of the others would be told as what all
+        # of them cost.
         usd=float(sum(prices)) if len(prices) == len(made) else None,
         seconds=time.perf_counter() - clock,
     )

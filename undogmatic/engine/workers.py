@@ -87,11 +87,9 @@ class Desk:
         self._fault: Fault | None = None
 
     def _note(self, calls: int, usd: float) -> None:
-        self._number, self._calls, self._usd = (
-            self._number + 1,
-            self._calls + calls,
-            self._usd + usd,
-        )
+        self._number = self._number + 1
+        self._calls = self._calls + calls
+        self._usd = self._usd + usd
         self._news.set()
 
     async def _noted(self) -> None:

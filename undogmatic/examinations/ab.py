@@ -76,6 +76,7 @@ class AbAnalysis(Limited):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # A test that finds nothing but by chance has a power of alpha.
         if self.power <= self.alpha:
             raise ConfigError(
                 f"`analysis.power` is {self.power}; it must be above `analysis.alpha`"
@@ -111,6 +112,7 @@ class AbAnalysis(Limited):
         pairs, tell = self.matched(judged), Told(self.name)
         treatment, baseline, *_ = conditions = list(pairs.sides)
         first, second = pairs.between(treatment, baseline)
+        # A pair with a failed side is left out whole: half of a pair has no difference.
         left_out = len(pairs.sides[treatment]) - len(first)
         tell.number(len(first), "pairs", unit="count")
         tell.number(left_out, "pairs_left_out", unit="count")
@@ -152,6 +154,8 @@ class AbAnalysis(Limited):
             tell.say("left_out", n=left_out, total=len(first) + left_out)
         if facts.n_pairs and pairs.failed(treatment, baseline):
             _say_failures(tell, judged, evidence, rng)
+        # Decided from the same evidence that is then described, so that no sentence can
+        # contradict the answer.
         ruling = _ruled(judged, evidence, rng)
         if facts.main is not None:
             self._describe(tell, evidence, facts.main)
@@ -195,6 +199,8 @@ class AbAnalysis(Limited):
         """The pairs of the contrast that counts, with a hybrid that stands with it in a pair."""
         frame = judged.frame
         two = contrast(self.treatment, self.baseline, frame)
+        # A condition of the hybrid counts only where it stands in a pair with the two
+        # that are compared.
         together = frame["pair_id"].isin(
             frame.loc[frame["condition"].isin(two), "pair_id"].dropna()
         )
@@ -257,6 +263,8 @@ class AbAnalysis(Limited):
             )
             tell.number(usual, "hodges_lehmann", unit="change")
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
+        # By groups, as the test counts groups: power by pairs would promise more than
+        # so many copies can show.
         d = of_groups(main.differences, main.groups)
         if d.size >= facts.fewest and (spread := float(np.std(d, ddof=1))) > 0:
             excess = claims.minimum_detectable_effect(
@@ -327,6 +335,8 @@ def examine(
     )
     lengths: dict[str, AtEqual | None] = {}
     matched = None
+    # A difference that is not there needs no other explanation, and rivals take most of
+    # the time.
     if difference is not None and (for_report or difference.outcome == "beyond"):
         lengths = {
             unit: rivals.at_equal_length(*both, unit, settings, rng)
@@ -357,6 +367,7 @@ def examine(
 def withheld(ruling: Ruling[AbFacts], at_worst: Ruling[AbFacts]) -> Ruling[AbFacts]:
     """The verdict, which stands if it stands, too, with all failed judgments set to the end of the
     scale that speaks against it (`at_worst`); else they could turn it, and it is none."""
+    # Failed judgments can only take an answer back: what they leave open is open.
     if ruling.standing in ("undecided", at_worst.standing):
         return ruling
     return verdict(AB, replace(ruling.facts, otherwise=f"alone_{ruling.key}"))
@@ -365,10 +376,8 @@ def withheld(ruling: Ruling[AbFacts], at_worst: Ruling[AbFacts]) -> Ruling[AbFac
 def _filled(judged: RunEvidence, pairs: Pairs) -> list[Pairs]:
     """The pairs with every failed judgment at the end of the scale that speaks most against the
     claim that the treatment scores on the expected side of all others, and most for it."""
-    treatment, ends = (
-        next(iter(pairs.sides)),
-        (judged.rubric.minimum, judged.rubric.maximum)[:: judged.sign],
-    )
+    treatment = next(iter(pairs.sides))
+    ends = (judged.rubric.minimum, judged.rubric.maximum)[:: judged.sign]
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
@@ -377,10 +386,8 @@ def _draw(
 ) -> None:
     """Scores by condition, and a line for each pair."""
     sides = {c: side.dropna(subset="score") for c, side in pairs.sides.items()}
-    scores, ids = (
-        {c: numbers(side, "score") for c, side in sides.items()},
-        {c: [*s["item_id"]] for c, s in sides.items()},
-    )
+    scores = {c: numbers(side, "score") for c, side in sides.items()}
+    ids = {c: [*s["item_id"]] for c, s in sides.items()}
     draw(judged, tell, scores, "box", "histogram", ids=ids)
     first, second = pairs.between(treatment, baseline)
     if len(first) < FEWEST_DRAWN:
@@ -477,12 +484,10 @@ def _say_failures(
 
 def _say_main(tell: Told, main: PairComparison, settings: PairSettings) -> None:
     """Tell the primary comparison."""
-    share, ties, test, level = (
-        main.share.estimate,
-        main.share.n_ties,
-        main.test,
-        settings.level,
-    )
+    share = main.share.estimate
+    ties = main.share.n_ties
+    test = main.test
+    level = settings.level
     if main.claim is not None:
         mean = settings.turned(main.claim.estimate)
         middle = paired.median(

@@ -21,9 +21,6 @@ from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.margin import OF_GRADES, usual
 from undogmatic.stats.proportion import proportion
 
-WIDE = 2 / 3
-"""A range around the verdict that takes up more of the scale than this says next to nothing."""
-
 
 def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how far the label that a person gives a new item may lie from the verdict, with the
@@ -37,10 +34,8 @@ def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
     rows = (
         own.pairs().sample(frac=1, random_state=options.rng()).drop_duplicates("code")
     )
-    needed, single = (
-        conformal.items_needed(level),
-        int(len(rows) == own.pairs()["item"].nunique()),
-    )
+    needed = conformal.items_needed(level)
+    single = int(len(rows) == own.pairs()["item"].nunique())
     if len(rows) < needed:
         told.lacks(
             ITEM_INTERVAL.name,
@@ -63,7 +58,7 @@ def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
         "reach": next(iter(fitted.reach.values())),
         "width": float((ends.high - ends.low).mean()),
     }
-    values |= {"useless": int(values["width"] > WIDE * (scale[1] - scale[0]))}
+    values |= {"useless": int(values["width"] > conformal.WIDE * (scale[1] - scale[0]))}
     values |= {
         "span": scale[1] - scale[0],
         "n": len(rows),
@@ -267,6 +262,8 @@ def _more(
     share = proportion(
         (np.arange(tried - split) < against).astype(float), options.level
     )
+    # Already shown to be wrong more often than is allowed: no number of further items
+    # makes the promise true.
     if share.low > options.alpha:
         values["wrong"] = options.alpha
         if split:
@@ -317,6 +314,8 @@ def _decisions(own: JudgeView) -> tuple[pd.DataFrame, int]:
         ["first", "nunique", "size", "count"]
     )
     agree = (both["nunique"] == 1) & (both["size"] == both["count"])
+    # A judge that answers otherwise when two outputs change places has not decided: the
+    # item is handed on, as one without a verdict is.
     verdict = both["first"].where(agree)
     kept = rows.drop_duplicates("item").reset_index(drop=True)
     return kept.assign(verdict=verdict.reindex(kept["item"]).to_numpy()), int(
@@ -368,6 +367,7 @@ def _doubt(own: JudgeView, rows: pd.DataFrame, undecided: int) -> _Doubt:
     the middle of the scale; NaN without a verdict."""
     verdict = rows.set_index("item")["verdict"]
     confidence = own.first().groupby("item")["confidence"].min().reindex(verdict.index)
+    # The same confidence for all items tells none from another.
     if confidence[verdict.notna()].notna().mean() > 0.5 and confidence.nunique() > 1:
         return _Doubt("confidence", (-confidence).where(verdict.notna()))
     if (spread := _spread(own, verdict)) is not None:
@@ -387,6 +387,8 @@ def _spread(own: JudgeView, verdict: pd.Series) -> pd.Series | None:
     repeats = (
         said.groupby("item")["repeat"].nunique().reindex(verdict.index, fill_value=0)
     )
+    # Repeats of a few items would make these alone look unsure, since one that was
+    # judged once has no spread.
     if repeats.median() < 2:
         return None
     if own.table.kind in ("numeric", "ordered"):

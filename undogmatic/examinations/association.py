@@ -60,10 +60,8 @@ def partial(
         Fisher (1924), The distribution of the partial correlation coefficient. Metron 3, 329-332.
     """
     table = pd.concat([x, y, z, groups], axis=1).dropna()
-    data, names = (
-        np.ascontiguousarray(table.iloc[:, :3], dtype=np.float64),
-        table.iloc[:, 3].tolist(),
-    )
+    data = np.ascontiguousarray(table.iloc[:, :3], dtype=np.float64)
+    names = table.iloc[:, 3].tolist()
     if len(data) < FEWEST + 1 or not np.isfinite(estimate := _partial(data)):
         return unknown(level, n=len(data))
     ends = (-1.0, 1.0)

@@ -105,6 +105,8 @@ class CalibrationAnalysis(AgainstTruth):
         if facts.n_groups < FEWEST_UNITS:
             return [tell.result(*verdict(CALIBRATION, facts).decided)]
         middle, groups = (rubric.minimum + rubric.maximum) / 2, groups_or_none(rows)
+        # What the score alone foretells is the rival here, as words are elsewhere: the
+        # size of an error hangs on where the score lies.
         rows["expected_error"] = review.error_by_score(
             size, rows["score"], middle, groups=groups
         )
@@ -127,6 +129,7 @@ class CalibrationAnalysis(AgainstTruth):
                 tell, rows, measures, used, rubric, self.level, self.resamples, rng
             )
             doubt.disagreement()
+            # Of equal errors no order is better than another.
             facts = replace(facts, no_error=size.round(9).nunique() == 1)
             if not facts.no_error:
                 beyond = doubt.at_equal_score()
@@ -138,6 +141,8 @@ class CalibrationAnalysis(AgainstTruth):
                 level = (
                     self.level if facts.beyond is None else facts.beyond.estimate.level
                 )
+                # A judge that fails on what it would get wrong, and is sure of the
+                # rest, would look as if it knew.
                 failed = truth.rows[truth.rows["error"].notna()]
                 facts = replace(facts, worst=doubt.if_failed(failed, level))
         headline = (
@@ -178,12 +183,10 @@ class CalibrationAnalysis(AgainstTruth):
         given = rows[rows["low"] <= rows["high"]]
         if not enough(tell, "coverage", given, none="calibration.no_intervals"):
             return
-        low, high, truth, groups = (
-            given["low"],
-            given["high"],
-            given["truth"],
-            groups_or_none(given),
-        )
+        low = given["low"]
+        high = given["high"]
+        truth = given["truth"]
+        groups = groups_or_none(given)
         scores = interval_scores(low, high, truth, self.nominal)
         width, score = (
             # Intervals that leave the scale may be wider than it.
@@ -224,6 +227,7 @@ class CalibrationAnalysis(AgainstTruth):
             tell, "ece", rows, FEWEST_CONFIDENCES, none="calibration.no_confidence"
         ):
             return
+        # Stated in per cent, as people read it, and compared as a share.
         stated, right = numbers(rows, "confidence") / 100, numbers(rows, "right")
         groups = groups_or_none(rows)
         error = calibration.error_interval(
@@ -240,6 +244,8 @@ class CalibrationAnalysis(AgainstTruth):
         tell.number(brier, "brier")
         tell.number(float(right.mean()), "share_right", unit="share")
         tell.number(float(stated.mean()), "mean_confidence", unit="share")
+        # Beside the error, because small bins give even a judge that keeps its word an
+        # error above 0.
         tell.number(error.if_perfect, "ece_if_perfect")
         values = {
             "perfect": error.if_perfect,
@@ -377,16 +383,16 @@ class Doubt:
             name: checks.ranks(self.measures[name].round(9)).tobytes()
             for name in tested
         }
+        # Two measures that order the texts alike are one hypothesis, and a function of
+        # the score is none of its own.
         p = {
             orders[name]: one.p_value
             for name, one in tested.items()
             if not one.function
         }
-        alpha, n, ordered = (
-            1 - self.level,
-            len(p),
-            sorted(p, key=lambda order: p[order]),
-        )
+        alpha = 1 - self.level
+        n = len(p)
+        ordered = sorted(p, key=lambda order: p[order])
         # The first that does not hold ends it: all others are held against what that one was held
         # against.
         first = next(
@@ -409,10 +415,8 @@ class Doubt:
         rounded = doubt.to_numpy(dtype=np.float64).round(9)
         if np.ptp(rounded) == 0:
             return None
-        middle, groups = (
-            (self.rubric.minimum + self.rubric.maximum) / 2,
-            groups_or_none(rows),
-        )
+        middle = (self.rubric.minimum + self.rubric.maximum) / 2
+        groups = groups_or_none(rows)
         return review.beyond_score(
             rounded, rows["error_size"], rows["score"], middle, level, groups=groups
         )
@@ -437,10 +441,8 @@ class Doubt:
         table = []
         for name, series in self.measures.items():
             values, one = series.to_numpy(), beyond.get(name)
-            both, order = (
-                np.column_stack([values, error]),
-                self._correlation(values, error, self.rows),
-            )
+            both = np.column_stack([values, error])
+            order = self._correlation(values, error, self.rows)
             row: dict[str, Any] = {
                 "measure": name,
                 "used": name == self.used,
@@ -497,10 +499,8 @@ class Doubt:
         )
         self.tell.number(area, "aurc", unit="amount")
         self.tell.number(excess, "excess_aurc", unit="amount")
-        best, mean = (
-            review.aurc.of(np.column_stack([error, error])),
-            float(error.mean()),
-        )
+        best = review.aurc.of(np.column_stack([error, error]))
+        mean = float(error.mean())
         self.tell.say(
             "risk", area.values("aurc"), best=best, random=mean, excess=excess.value
         )
@@ -603,10 +603,8 @@ class Doubt:
         """
         if failed.empty:
             return None
-        doubt, ends = (
-            self.measures[self.used],
-            np.array([self.rubric.minimum, self.rubric.maximum]),
-        )
+        doubt = self.measures[self.used]
+        ends = np.array([self.rubric.minimum, self.rubric.maximum])
         away = np.abs(failed["truth"].to_numpy(dtype=np.float64)[:, None] - ends)
         guessed = failed.assign(
             score=ends[away.argmax(axis=1)], error_size=away.max(axis=1)

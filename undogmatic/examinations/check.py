@@ -59,6 +59,8 @@ def check(
     """
     from threadpoolctl import threadpool_limits
 
+    # In one order, because sums of floats hang on the order of the rows in their last
+    # digit, and the same file shuffled must give the same answer.
     earlier = against.in_order() if isinstance(against, Evidence) else against
     if isinstance(earlier, EarlierFigures):
         drift.held_against(table, earlier, options.level)
@@ -69,8 +71,11 @@ def check(
     asked = examination.chosen(options.only)
     together, changes = Told(), Told()
     answers = []
+    # What the user typed wins over what the rubric, or the file that a run wrote, says.
     if options.margin is None and table.margin is not None:
         options = options.model_copy(update={"margin": table.margin})
+    # The columns that say what was planted follow from it. As rivals they would explain
+    # any judge that finds it.
     if "injected" in table.items:  # what was done to the copies is no other explanation
         options = options.model_copy(
             update={"ignore": (*options.ignore, *steps.PLANTED)}
@@ -79,11 +84,16 @@ def check(
         options = options.model_copy(
             update={"ignore": (*options.ignore, steps.RUN, steps.ENDED)}
         )
+    # The matrices are small: threads cost more than they save, and change the last
+    # digit of sums.
     with threadpool_limits(1, "blas"):
+        # What is asked of the whole table is asked once, whichever criterion it is seen
+        # by.
         for criterion in table.criteria[:1]:
             view = _of_all(table, criterion)
             examination.ask(_of_scope("table", asked), view, options, changes)
             examination.leave_out(examination.others(asked), view, together)
+        # Earlier tries multiply what is in the file, as if all of them stood in it.
         among = _at_once(table) * options.tried
         for criterion in table.criteria:
             here = Told()
@@ -136,6 +146,8 @@ def _of_one(
     `of_all` is what was told of all judges together."""
     told = Told()
     # What may be decided alone holds for all of them.
+    # Bonferroni's correction: a promise of each of ten judges that is broken in 5 % of
+    # cases is broken by one of them in many more.
     options = options.model_copy(update={"delta": options.delta / among})
     faulty = examination.ask(_of_scope("judge", asked), own, options, told)
     told.findings += [
@@ -144,6 +156,8 @@ def _of_one(
         if problem.weight == Weight.REVERSES and problem.values["judge"] == own.judge
     ]
     findings_of_all = [found for each in of_all for found in each.findings]
+    # After all examinations have told, since one of them may explain what another
+    # found; before the facts are made, since the one that is accounted for is no limit.
     _join_faces(own, faulty, told, options, findings_of_all)
     # What is told of all judges and names this one, such as that it is not as it was, limits what
     # it may be believed for, as what its own verdicts show does.
@@ -154,6 +168,8 @@ def _of_one(
     ]
     unasked = examination.leave_out(examination.others(asked), own, told)
     ruling: Ruling[PartFacts] | Ruling[CheckFacts]
+    # A part of the examinations may be chosen such that the one that speaks against the
+    # judge is left out. No answer can then be given, whatever the others say.
     if unasked:
         name = name_of(own.table, own.judge, own.criterion)
         ruling = verdict(PART, PartFacts(name, tuple(unasked)))
@@ -165,6 +181,7 @@ def _of_one(
         told.drawings += three_questions(
             facts.estimate, facts.least, facts.rival, ceiling
         )
+    # What a judge may decide alone is a promise about a judge that is trusted.
     if ruling.standing != "supported":
         told.findings = [_unless(found, Needs.BELIEF) for found in told.findings]
     if surface.SURFACE in asked:
@@ -193,6 +210,8 @@ def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> Che
         own.once(kinds.agreement, options),
         own.once(surface.surface_rival, options),
         options.least_of(own.table.kind),
+        # Counted by weight, and not by name, so that an examination of another package
+        # limits belief as ours do.
         limits=sum(found.weight == Weight.LIMITS for found in told.findings),
         ceiling=None if isinstance(ceiling, Finding) else ceiling,
         reason=next(
@@ -245,6 +264,9 @@ def _join_faces(
     if grades is None:
         return
     converted = Told()
+    # The same examinations are asked of the same judge with its grades converted. What
+    # they no longer tell was a face of grades that are too high, and no fault of its
+    # own.
     if (conversion := grades.values["conversion"]) is not None:
         other = kinds.converted(own, conversion)
         examination.ask(faulty, other, options, converted)
@@ -257,6 +279,8 @@ def _join_faces(
         if fault.subject == Subject.ALONE and then.face is not None:
             told.findings[n] = _none_of_converted(fault, then)
         gone = then.face is None
+        # How far intervals reach is never wholly gone; that they reach less far is
+        # enough.
         if fault.subject == Subject.REACH:
             gone = then.values[value] < fault.values[value]
         if gone:
@@ -295,6 +319,7 @@ def _since(grades: Finding, of_all: Sequence[Finding], judge: str) -> Any:
     for change in of_all:
         if change.subject != Subject.CHANGE or change.values["judge"] != judge:
             continue
+        # A judge that became stricter does not explain grades that are too high.
         if (change.values["shift"] > 0) != grades.values["above"]:
             continue
         low, high = change.values["interval"]

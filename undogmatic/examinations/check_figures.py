@@ -32,10 +32,8 @@ def figures_of(own: JudgeView) -> list[FigureData]:
     shown = np.unique(
         np.linspace(0, len(pairs) - 1, min(len(pairs), MOST_MARKS)).round().astype(int)
     )
-    bias, spread = (
-        float(difference.mean()),
-        (float(difference.std(ddof=1)) if len(pairs) > 1 else 0.0),
-    )
+    bias = float(difference.mean())
+    spread = float(difference.std(ddof=1)) if len(pairs) > 1 else 0.0
     ends = {"bias": bias, "lower": bias - 1.96 * spread, "upper": bias + 1.96 * spread}
     against = {
         "x": label[shown],

@@ -112,11 +112,9 @@ def _kappa(
 
 
 _ERROR = calibration.calibration_error(BINS)
-_DOUBT, _PROMISE, _LABEL = (
-    ("uncertainty", "error"),
-    ("confidence", "right"),
-    ("score", "label"),
-)
+_DOUBT = ("uncertainty", "error")
+_PROMISE = ("confidence", "right")
+_LABEL = ("score", "label")
 PAIRED = ("verdict", "label", "weight")
 """Of a verdict of categories beside the label of one rater: places among the categories, and one
 over the raters of the item."""

@@ -33,12 +33,10 @@ class PairComparison:
     ) -> None:
         self.a, self.b, self.settings, self.groups = a, b, settings, units(sides[0])
         first, second = (numbers(side, "score") for side in sides)
-        self.differences, groups, level, alpha = (
-            first - second,
-            self.groups,
-            settings.level,
-            settings.alpha,
-        )
+        self.differences = first - second
+        groups = self.groups
+        level = settings.level
+        alpha = settings.alpha
         self.n_groups, expected = len(set(groups)), settings.sign * self.differences
         if self.n_groups > 1:
             margin, bounds = settings.margin.value, settings.bounds

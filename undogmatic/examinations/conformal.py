@@ -15,7 +15,6 @@ from pydantic import Field, NonNegativeFloat
 
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.alone import WIDE
 from undogmatic.examinations.base import FEWEST_DRAWN, Share, check_groups, count
 from undogmatic.examinations.calibration import Choice, choose, uncertainties
 from undogmatic.examinations.ruling import verdict
@@ -112,11 +111,11 @@ class ConformalAnalysis(AgainstTruth):
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result; no headline, since every valid method covers alike."""
         truth = self.truth(judged)
-        rows, needed, tell = (
-            truth.judged,
-            conformal.items_needed(self.nominal),
-            Told(self.name),
-        )
+        rows = truth.judged
+        needed = conformal.items_needed(self.nominal)
+        tell = Told(self.name)
+        # Whole units are dealt: with one text of a conversation fitted on and the next
+        # one checked, coverage would look better than it will be.
         fitting = drawn(units(rows), self.fit_share, self.seed)
         tell.say(
             "parts",
@@ -166,7 +165,7 @@ class ConformalAnalysis(AgainstTruth):
             facts = replace(
                 facts,
                 n=row["n"],
-                wide=int(split.mean_width > WIDE * span),
+                wide=int(split.mean_width > conformal.WIDE * span),
                 more=split.promise.n_needed or row["n"] + 1,
                 split=split,
             )
@@ -273,17 +272,13 @@ class ConformalAnalysis(AgainstTruth):
         of_fit, of_check = (
             part[self._group(part)].astype(str).tolist() for part in (fit, check)
         )
-        fit_by, check_by = (
-            {"groups": of_fit if grouped else None},
-            {"groups": of_check if grouped else None},
-        )
+        fit_by = {"groups": of_fit if grouped else None}
+        check_by = {"groups": of_check if grouped else None}
         values, wanted = (
             part[widened].to_numpy(dtype=np.float64) for part in (fit, check)
         )
-        scale, levels = (
-            (rubric.minimum, rubric.maximum),
-            rubric.levels if self.ordinal else None,
-        )
+        scale = (rubric.minimum, rubric.maximum)
+        levels = rubric.levels if self.ordinal else None
         fitted = conformal.fit(
             values, fit["truth"], units(fit), self.nominal, scale=scale, **fit_by
         )
@@ -341,11 +336,9 @@ class EscalationAnalysis(AgainstTruth):
         tolerance = (
             margin_of(judged.rubric).value if self.tolerance is None else self.tolerance
         )
-        rows, needed, tell = (
-            truth.judged,
-            units_needed(self.rate, self.confidence),
-            Told(self.name),
-        )
+        rows = truth.judged
+        needed = units_needed(self.rate, self.confidence)
+        tell = Told(self.name)
         failed = count(tell, truth.rows)
         tell.number(needed, "needed", unit="count")
         measures = uncertainties(rows)
@@ -359,6 +352,8 @@ class EscalationAnalysis(AgainstTruth):
         if used is None:
             tell.findings += failed
             return [tell.result(*verdict(ESCALATION, facts).decided)]
+        # 0.3 - 0.2 is a little more than 0.1 in binary, and must not count as a
+        # disagreement for that.
         right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
         doubt = measures[used].to_numpy(dtype=np.float64)
         result = find_threshold(
@@ -370,6 +365,7 @@ class EscalationAnalysis(AgainstTruth):
             else self._constant(rows, right, doubt <= result.threshold, tolerance)
         )
         threshold, steps = None if constant else result.threshold, result.steps
+        # Of all texts, those without a judgment included: these are handed on as well.
         share = 0.0 if constant else result.share * len(rows) / len(truth.rows)
         agreement = float(right.mean())
         tell.say(f"escalation.truth_{truth.source}", truth.told)
@@ -463,13 +459,13 @@ class EscalationAnalysis(AgainstTruth):
             return None
         wrong = (
             pd.DataFrame({"judge": ~right, "always": ~always})[decided]
+            # Units are compared and not texts: a unit has it wrong where any of its
+            # texts is, so that a long conversation counts once.
             .groupby(np.array(units(rows))[decided])
             .any()
         )
-        better, worse = (
-            int((wrong["always"] & ~wrong["judge"]).sum()),
-            int((wrong["judge"] & ~wrong["always"]).sum()),
-        )
+        better = int((wrong["always"] & ~wrong["judge"]).sum())
+        worse = int((wrong["judge"] & ~wrong["always"]).sum())
         if better > worse and sign_p(better, better + worse) <= 1 - self.confidence:
             return None
         return score, float(always.mean())

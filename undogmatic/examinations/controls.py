@@ -124,18 +124,14 @@ class ControlsAnalysis(Limited):
         tell, conditions = Told(self.name), self._present(judged)
         tell.findings += count(tell, judged.first(*conditions), conditions)
         classes = judged_classes(judged, conditions)
-        absent, level = (
-            [c for c in self.bands if c not in classes],
-            family_level(self.level, len(classes)),
-        )
+        absent = [c for c in self.bands if c not in classes]
+        level = family_level(self.level, len(classes))
         if absent:
             tell.say("controls.absent", conditions=absent)
         shares, rows = {}, []
         for condition, of_class in classes.items():
-            band, scores = (
-                zip(self.bands[condition], judged.scale, strict=True),
-                judged.sign * of_class.scores,
-            )
+            band = zip(self.bands[condition], judged.scale, strict=True)
+            scores = judged.sign * of_class.scores
             low, high = (end if limit is None else limit for limit, end in band)
             share = shares[condition] = of_class.share(
                 (scores >= low) & (scores <= high), level
@@ -299,6 +295,8 @@ class AdversarialAnalysis(Limited):
             outcome: table.loc[table["outcome"] == outcome, "attack"].tolist()
             for outcome in ("succeeds", "open", "missing")
         }
+        # With one attack of which no number of texts would show more, no number settles
+        # all of them: pandas would leave that one out and name too few.
         needed = table.loc[table["outcome"] == "open", "needed"].max(skipna=False)
         facts = AdversarialFacts(
             baseline=honest,
@@ -369,10 +367,8 @@ class AdversarialAnalysis(Limited):
     ) -> pd.DataFrame:
         """One row per attack with a judged text, the most successful (lowest AUC) first."""
         classes, sign, rows = judged_classes(judged, _attacks(judged)), judged.sign, []
-        level, baseline = (
-            family_level(self.level, len(classes)),
-            honest.scores[~honest.failed],
-        )
+        level = family_level(self.level, len(classes))
+        baseline = honest.scores[~honest.failed]
         threshold = (
             sum(judged.ends) / 2
             if self.success == "midpoint"
@@ -434,7 +430,11 @@ def tell_movement(tell: Told, judged: RunEvidence) -> None:
     bounds, rows = (0.0, judged.rubric.maximum - judged.rubric.minimum), []
     for family, own in shifts.groupby(families):
         moved = means.interval(
-            own.abs(), groups=copies.loc[own.index, "group"].tolist(), bounds=bounds
+            # The distance, as a family that lifts some texts and lowers others would
+            # move nothing in the mean.
+            own.abs(),
+            groups=copies.loc[own.index, "group"].tolist(),
+            bounds=bounds,
         )
         row = {"family": family, "n": own.size} | moved.row("movement", "movement_")
         rows.append((moved, row | {"shift": float(own.mean())}))
@@ -461,11 +461,9 @@ class Class:
 
     def __init__(self, judged: RunEvidence, *conditions: str) -> None:
         rows = judged.first(*conditions)
-        self.scores, self.groups, self.ends = (
-            judged.sign * numbers(rows, "score"),
-            units(rows),
-            judged.ends,
-        )
+        self.scores = judged.sign * numbers(rows, "score")
+        self.groups = units(rows)
+        self.ends = judged.ends
         self.failed = np.isnan(self.scores)
 
     def share(self, flags: NDArray[np.bool_], level: float) -> Estimate:
@@ -482,6 +480,8 @@ class Class:
 def judged_classes(judged: RunEvidence, conditions: Sequence[str]) -> dict[str, Class]:
     """The texts of each condition of which one was judged."""
     classes = {condition: Class(judged, condition) for condition in conditions}
+    # A class without any judged text has no share and no area; it is told as missing,
+    # and must not take a part of the error that the others share.
     return {
         condition: own for condition, own in classes.items() if not own.failed.all()
     }
@@ -500,6 +500,9 @@ def _shown(
 ) -> tuple[Literal["withstood", "succeeds", "missing", "open"], float]:
     """What is shown of one attack, and how many of its texts would show more (NaN where that cannot
     be said)."""
+    # One of the two is enough to show that an attack works. That it was withstood is a
+    # claim of both, so both must show it; no correction is needed where all of the
+    # tests must hold.
     if passed.outcome == "above" or apart.outcome == "below":
         return "succeeds", np.nan
     if apart.outcome == "above" and passed.outcome == "below":
@@ -509,6 +512,8 @@ def _shown(
         for one in (apart, passed)
         if one.outcome == "open"
     ]
+    # Unlike max(), np.max keeps a NaN wherever it stands: where one of the two will
+    # never be decided, no number of texts decides both.
     return ("open", float(np.max(needed))) if needed else ("missing", np.nan)
 
 
@@ -522,6 +527,8 @@ def beyond_surface(
 ) -> tuple[Ruling[OfClasses], LabelledRival | None]:
     """Where a verdict supports the claim, ask the surface judge whether it tells the conditions
     apart, too, and decide again."""
+    # Only a claim that stands can fall: any other verdict stays what it is, whatever
+    # somebody reaches who does not read, and to ask that costs time.
     if ruling.standing != "supported":
         return ruling, None
     rival = surface_of_classes(judged, worse, better, level, rng)
@@ -542,10 +549,8 @@ def surface_of_classes(
     rows = judged.scored()
     rows = rows[rows["condition"].isin([*worse, *better])]
     rows = rows[drawn(rows["group"].to_numpy(dtype=object), MOST_TEXTS, rng)]
-    is_worse, scores = (
-        rows["condition"].isin(worse).to_numpy(dtype=np.float64),
-        judged.sign * numbers(rows, "score"),
-    )
+    is_worse = rows["condition"].isin(worse).to_numpy(dtype=np.float64)
+    scores = judged.sign * numbers(rows, "score")
     texts, groups = texts_of(rows), units(rows)
     seen = seen_of(judged, texts)
     rival = labelled_rival(texts, scores, is_worse, groups, rng, seen, level)
@@ -573,4 +578,6 @@ def _gain(columns: NDArray[np.float64]) -> float:
         return float("nan")
     sums = checks.ranks(columns[:, :2], axis=0)[is_worse].sum(axis=0)
     areas = (sums - n * (n + 1) / 2) / (n * others)
+    # A rival below one half guesses worse than a coin, and to beat such a one shows
+    # nothing.
     return float(areas[0] - max(0.5, areas[1]))

@@ -22,11 +22,9 @@ from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")
 _UNITS: dict[str, Unit] = {"seconds": "seconds", "usd": "usd"}
-TRIGGERED, FIRED, UNKNOWN = (
-    "details.escalated",
-    "details.rules_fired",
-    "details.rules_not_evaluated",
-)
+TRIGGERED = "details.escalated"
+FIRED = "details.rules_fired"
+UNKNOWN = "details.rules_not_evaluated"
 """What `judge=selective` notes: whether the expensive judge was called (1 or 0), the rules that
 fired, and those that are on but lacked a number."""
 
@@ -59,10 +57,8 @@ class CostsAnalysis(Limited):
         frame = judged.frame
         rows = read(frame[frame["error"].ne("not_judged")])
         costs, base = per_item(rows), self._baseline(judged)
-        tell, cheaper = (
-            Told(self.name),
-            {q: costs[q] / base[q] if base[q] > 0 else np.nan for q in costs},
-        )
+        tell = Told(self.name)
+        cheaper = {q: costs[q] / base[q] if base[q] > 0 else np.nan for q in costs}
         table = pd.DataFrame(
             {"per_item": costs, "baseline": base, "ratio": cheaper}
         ).rename_axis("quantity")

@@ -43,6 +43,8 @@ NEW, OLD = "new", "old"
 WITH_MEAN = ("numeric", "ordered", "pass_fail")
 """Kinds of verdict that have a mean, so that they can move up or down."""
 MOST_NAMED = 5
+# Item by item a change is seen with far fewer items, as what is hard about an item is
+# the same both times.
 PAIRED = 0.5
 """Where at least so many of the labelled items are in both files, agreement is compared item by
 item: the others would say little more."""
@@ -146,10 +148,12 @@ def _untold(why: Finding, told: Told, judge: str = "") -> None:
 
 
 def _compare(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> None:
+    # A share of passes and a mean grade have no difference.
     if new.kind != old.kind:
         told.lacks("drift", "drift.kinds", new=new.kind, old=old.kind)
         return
     old = _recoded(old, new)
+    # A step between categories is another one where there are more of them.
     if new.kind == "ordered" and new.categories != old.categories:
         told.lacks(
             "drift",
@@ -174,6 +178,8 @@ def _compare(new: Evidence, old: Evidence, told: Told, options: CheckOptions) ->
             told.lacks(f"drift{name}", "drift.no_common", judge=now)
             _apart(drift)
             continue
+        # An item whose text was changed tells nothing of the judge: whether it, or the
+        # text, is another cannot be told from its verdict.
         other = _other_texts(new, old, rows["item"])
         if texts := sorted(set(rows.loc[other, "item"]) - named):
             told.say(
@@ -196,6 +202,8 @@ def _recoded(old: Evidence, new: Evidence) -> Evidence:
         return old
     if set(old.categories) - set(new.categories) and old.kind == "ordered":
         return old
+    # Categories are numbered by each file for itself. The same word must have the same
+    # number in both before anything is compared.
     names = list(dict.fromkeys([*new.categories, *old.categories]))
     places = {
         float(n): float(names.index(name)) for n, name in enumerate(old.categories)
@@ -212,6 +220,8 @@ def _judges(new: Evidence, old: Evidence) -> Iterator[tuple[str, str, str]]:
     """New judge, old judge and criterion of what is compared: those of the same names; one with one
     whatever they are called."""
     judges = [(judge, judge) for judge in new.judges if judge in old.judges]
+    # Of one judge each it is clear which is meant, though a new version mostly has a
+    # new name.
     if not judges and len(new.judges) == len(old.judges) == 1:
         judges = [(new.judges[0], old.judges[0])]
     for now, before in judges:
@@ -262,6 +272,7 @@ def _other_texts(new: Evidence, old: Evidence, items: pd.Series) -> pd.Series:
                 table.items[column].reindex(items).to_numpy(dtype=object)
                 for table in (new, old)
             )
+            # Where one file has no texts, ids are believed.
             known = pd.notna(one) & pd.notna(before)
             other |= pd.Series(known & (one != before), index=items.index)
     return other
@@ -294,10 +305,10 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         return _Unchanged()
     numbers = new.kind == "numeric"
     codes = pd.factorize(rows["code"])[0].astype(np.intp)
-    now, before = (
-        rows[NEW].to_numpy(dtype=np.float64),
-        rows[OLD].to_numpy(dtype=np.float64),
-    )
+    now = rows[NEW].to_numpy(dtype=np.float64)
+    before = rows[OLD].to_numpy(dtype=np.float64)
+    # How many verdicts changed, whichever way: changes in both directions leave the
+    # mean where it was.
     apart = np.abs(now - before) if numbers else (now != before).astype(np.float64)
     most = np.inf if reach is None else max(reach, float(apart.max()))
     change = means.interval(apart, options.level, groups=codes, bounds=(0, most))
@@ -352,6 +363,7 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     sign = -1 if numbers else 1  # of grades, the distance from the labels is told
     interval = drift.told_of(pair)
     known = [_labelled(table, drift.criterion) for table in (new, drift.old)]
+    # Of few common items the comparison of both files as they are knows more.
     paired = pair.n >= PAIRED * min(filter(None, known))
     agreed = DriftAgreementFacts(
         judge=drift.judge,
@@ -481,6 +493,8 @@ def held_against(table: Evidence, card: EarlierFigures, level: float) -> Estimat
     if card.judge not in table.judges:
         why = f"it is about the judge {brief(card.judge)}, and here is {', '.join(table.judges)}"
         why += ". Name the column of the same judge with --judge"
+    # A card says under which settings it was made. With another model or prompt its
+    # figures are those of another judge.
     elif other:
         key = other[0]
         why = f"it is about another judge, whose {key} was {brief(card.settings[key])} and is"
@@ -493,6 +507,7 @@ def held_against(table: Evidence, card: EarlierFigures, level: float) -> Estimat
         why += " --kind"
     elif figure is None:
         why = f"it keeps no `{name}`, by which agreement with people is compared"
+    # Limits of different levels cannot be subtracted.
     elif figure.level != level:
         why = f"its intervals are of level {figure.level:g}, and these of {level:g}. Add --level"
         why += f" {figure.level:g}"
@@ -520,6 +535,8 @@ def _beside_card(
                 f"drift.{judge}", "drift.not_on_card", judge=judge, then=here.then
             )
     digests = table_digests(new, card.judge, card.criterion)
+    # The same file held against its own card would show "no change", and be taken for
+    # news.
     if (digests.verdicts, digests.labels) == (card.verdicts, card.labels):
         values = {"judge": card.judge, "then": here.then}
         told.say("drift.same_as_card", values, subject=Subject.AGREED)
@@ -549,17 +566,13 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
     labelled = ~(np.isnan(sides[2]) | np.isnan(sides[3]))
     enough = np.unique(codes[labelled]).size >= jackknife.FEWEST
     if enough:
-        sides, codes = (
-            [side[labelled] for side in sides],
-            np.unique(codes[labelled], return_inverse=True)[1],
-        )
-    verdicts, labels, beyond, told, within = (
-        Paired(sides[0], sides[1], codes, reach),
-        None,
-        None,
-        None,
-        False,
-    )
+        sides = [side[labelled] for side in sides]
+        codes = np.unique(codes[labelled], return_inverse=True)[1]
+    verdicts = Paired(sides[0], sides[1], codes, reach)
+    labels = None
+    beyond = None
+    told = None
+    within = False
     if enough:
         labels = Paired(sides[2], sides[3], codes, reach).interval(options.level)
         apart = Paired(
@@ -568,11 +581,9 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
             codes,
             None if reach is None else 2 * reach,
         )
-        beyond, told, within = (
-            drift.figure("beyond_labels", apart),
-            drift.told_of(apart),
-            drift.within(apart),
-        )
+        beyond = drift.figure("beyond_labels", apart)
+        told = drift.told_of(apart)
+        within = drift.within(apart)
     moved = verdicts.interval(options.level)
     facts = DriftOtherTextsFacts(
         judge=drift.judge,
@@ -620,6 +631,8 @@ def variance_of(
     wide = rows.pivot_table("verdict", "item", ["judge", "repeat"], aggfunc="first")
     judges = list(dict.fromkeys(wide.columns.get_level_values("judge")))
     repeats = min((wide[judge].shape[1] for judge in judges), default=0)
+    # Only what all judges judged as often: a variance over unequal numbers of repeats
+    # would mix judges and repeats.
     cells = [
         (judge, repeat)
         for judge in judges

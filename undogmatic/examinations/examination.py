@@ -34,6 +34,8 @@ from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.safety.outside import brief
 
 GROUP = "undogmatic.examinations"
+# The order is that of the report, and nothing else: each is asked of the same evidence,
+# and none reads what another told.
 OURS: tuple[Examination, ...] = (
     kinds.AGREEMENT,
     kinds.LEFT_OUT,
@@ -195,6 +197,8 @@ def _instrument(view: JudgeView) -> Unmet | None:
     )
 
 
+# Need and reason are functions of the evidence alone, so that the same need is worded
+# once, and an examination of another package is refused in the same words as ours.
 NEEDS: Mapping[Need, Callable[[JudgeView], Unmet | None]] = {
     "labels": _labels,
     "originals": _originals,
@@ -226,6 +230,8 @@ def installed() -> tuple[Examination, ...]:
     """
     found: dict[str, Examination] = {}
     for named, examination in added(GROUP, Examination, "examination"):
+        # Two examinations of one name would write the same numbers, and a gate would
+        # read whichever came last.
         if examination.name in TAKEN or examination.name in found:
             raise ConfigError(
                 f"{named} is called {examination.name!r}, as another examination is. Give it a name"
@@ -265,6 +271,8 @@ def lacking(examination: Examination, view: JudgeView) -> Lacking | None:
         if found.of_all is not None:
             return _said(examination, need, found)
     kind, kinds_read = view.table.kind, examination.kinds
+    # Before the other needs: of choices between two it would be no help to hear that
+    # confidences are missing.
     if kind not in kinds_read:
         what = kind if kind in examination.lacks else "kinds"
         return _said(
@@ -322,6 +330,8 @@ def ask(
             add(own, told)
             if any(found.face is not None for found in own.findings):
                 faulty.append(examination)
+        # Twelve examinations need labels. That there are none is one sentence, and not
+        # twelve.
         elif lacks.of_all is not None and not options.only:
             once_for_all[lacks.of_all[0]] = Finding(lacks.of_all[1])
         elif options.only or not lacks.unsaid:
@@ -384,6 +394,8 @@ def leave_out(
     unasked = []
     for examination in examinations:
         lacks = lacking(examination, view)
+        # What the evidence does not allow could not have spoken against the judge, so
+        # that leaving it out takes nothing from the answer.
         if lacks is None and examination.decides:
             could.append(examination.name)
         if lacks is None or not lacks.unsaid:
@@ -402,6 +414,8 @@ def leave_out(
 def _asked(examination: Examination, view: JudgeView, options: CheckOptions) -> Told:
     """What one examination tells. The numbers of ours have the names that gate files know; those of
     others, and their tables, have the examination's name in front."""
+    # A collector of its own, so that no examination can write over what another told,
+    # by mistake or to please.
     own = Told("" if examination in OURS else examination.name)
     examination.examine(view, own, options)
     if own.name:

@@ -125,10 +125,8 @@ class FewLabelsAnalysis(Limited):
             rows[(rows["condition"] == c) & rows["pair_id"].notna()]
             for c in (treatment, baseline)
         )
-        both, (bottom, top) = (
-            pd.merge(*paired, on="pair_id", suffixes=("_a", "_b")),
-            judged.scale,
-        )
+        both = pd.merge(*paired, on="pair_id", suffixes=("_a", "_b"))
+        (bottom, top) = judged.scale
         # A pair is labelled as one: its two texts carry the same probability.
         apart = both.rename(columns={"group_a": "group", f"{INCLUSION}_a": INCLUSION})
         apart = apart.assign(
@@ -181,10 +179,8 @@ class FewLabelsAnalysis(Limited):
     ) -> tuple[float, dict[Calibration, FewLabelsEstimate]]:
         """How many labelled groups there are in effect, and the estimate by each map that so many
         allow; none with too few labels."""
-        labelled, groups = (
-            np.flatnonzero(rows["label"].notna()),
-            rows["group"].to_numpy(),
-        )
+        labelled = np.flatnonzero(rows["label"].notna())
+        groups = rows["group"].to_numpy()
         if len(labelled) < FEWEST_LABELS:
             return 0.0, {}
         inclusion = numbers(rows, INCLUSION)[labelled] if INCLUSION in rows else None
@@ -220,17 +216,13 @@ class FewLabelsAnalysis(Limited):
             if self.target_width is None
             else self.target_width
         )
-        labelled, groups = (
-            np.flatnonzero(rows["label"].notna()),
-            rows["group"].to_numpy(),
-        )
-        labels, shared = (
-            numbers(rows, "label")[labelled],
-            {
-                "groups": groups.tolist(),
-                "bounds": bounds,
-            },
-        )
+        labelled = np.flatnonzero(rows["label"].notna())
+        groups = rows["group"].to_numpy()
+        labels = numbers(rows, "label")[labelled]
+        shared = {
+            "groups": groups.tolist(),
+            "bounds": bounds,
+        }
         budget = few_labels.label_budget(
             numbers(rows, "score"), labelled, labels, width, level=self.level, **shared
         )

@@ -65,10 +65,8 @@ def as_held(name: str, figure: Estimate) -> Estimate:
         least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
         return least, max(abs(low), abs(high))
 
-    (low, high), (worst, best) = (
-        sizes(*figure.interval),
-        sizes(figure.worst_low, figure.best_high),
-    )
+    (low, high) = sizes(*figure.interval)
+    (worst, best) = sizes(figure.worst_low, figure.best_high)
     held = figure.replace(value=abs(figure.value), low=low, high=high)
     lost = figure.worst is not None or figure.best is not None
     return held.replace(worst=worst, best=best) if lost else held

@@ -61,6 +61,8 @@ CONFIG = "undogmatic-gate.yaml"
 EXAMPLE = "figures: {agreement.kappa: {at_least: 0.6}}"
 STATUS = {"pass": 0, "fail": 1, "undecided": 2, "void": 3}
 """Of each outcome the exit status of the command."""
+# Four outcomes, and not two: a pipeline that stops for want of data must be told apart
+# from one that stops because the judge is bad.
 OUTCOMES: Mapping[Standing | None, str] = {
     "supported": "pass",
     "refuted": "fail",
@@ -95,6 +97,8 @@ def _limit_settled(facts: LimitFacts) -> Values:
 AT_LEAST: Rules[LimitFacts] = Rules(
     "gate.at_least_",
     (
+        # The limit counts, as an estimate above the threshold by chance would let half
+        # of all judges at the threshold pass.
         Rule("pass", "supported", lambda f: f.shown.low >= f.bound, _limit),
         Rule("fail", "refuted", lambda f: f.shown.high < f.bound, _limit),
         Rule("undecided", "undecided", always, _limit_settled),
@@ -242,6 +246,7 @@ GATE: Rules[GateResult] = Rules(
 def _number(given: Any) -> Any:
     """A number as YAML gives it: `at_least: yes` is true, which would count as 1, and a number in
     quotes is a text."""
+    # YAML reads `yes` and `on` as true, and Python counts true as 1.
     if isinstance(given, bool | str):
         raise ValueError("it must be a number, without quotes")
     return given
@@ -255,6 +260,8 @@ class Threshold(Record):
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
+        # A demand without a limit is met by everything, and a gate that cannot fail is
+        # worse than none.
         if self.at_least is None and self.at_most is None:
             raise ValueError("it sets neither at_least nor at_most")
         if (
@@ -287,6 +294,8 @@ class GateConfig(Record):
 
     @model_validator(mode="after")
     def _can_fail(self) -> Self:
+        # An empty file, or one with a key that was mistyped as a comment, would pass
+        # every judge.
         if not self.figures and self.standing is None and self.drift is None:
             raise ValueError(
                 f"it demands nothing, so it could not fail. Demand something, e.g. {EXAMPLE}, or"
@@ -318,10 +327,8 @@ def read_gate(path: Path) -> GateConfig:
             else ""
         )
         hint = f" Did you mean `{hint}`?" if hint and hint != place[-1] else ""
-        listed, end = (
-            ", ".join(allowed),
-            ("" if (said := first_problem(error)).endswith(".") else "."),
-        )
+        listed = ", ".join(allowed)
+        end = "" if (said := first_problem(error)).endswith(".") else "."
         raise ConfigError(
             f"{path}: {said}{end}{hint} Keys{' of a figure' * ('at_most' in allowed)}: {listed}."
             f" E.g. {EXAMPLE}"
@@ -356,10 +363,8 @@ class Gated:
     headline: Mapping[str, str] = field(default_factory=dict)
     items_labelled: int = 0  # items with verdict and label of a card
     limits: tuple[str, ...] = ()  # what limits the use of a card's judge, in sentences
-    in_order: bool = (
-        # whether a card says that the order may be believed, and nothing of the grades
-        False
-    )
+    # whether a card says that the order may be believed, and nothing of the grades
+    in_order: bool = False
     span: float | None = (
         None  # how far apart two values of the scale may lie, where they are numbers
     )
@@ -400,11 +405,11 @@ class Gated:
             return Finding(
                 "gate.counted_run" if figure.n else "gate.counted_unknown", values
             )
+        # Where verdicts are missing, the limits that are held are those in which they
+        # speak against the demand, and the sentence says so.
         whole = figure.interval == (figure.worst_low, figure.best_high)
-        items, labels = (
-            self.items_labelled,
-            name.startswith("agreement.") and figure.n > self.items_labelled > 0,
-        )
+        items = self.items_labelled
+        labels = name.startswith("agreement.") and figure.n > self.items_labelled > 0
         what = "labels" if labels else "items" if figure.n == items else "either"
         values["counts"] = Finding(
             f"gate.counts_{what}",
@@ -425,10 +430,8 @@ def of_card(card: TrustCard) -> Gated:
         card.made,
         card.expires,
     )
-    source, headline = (
-        next(iter(card.data.files), "FILE"),
-        f"agreement.{HEADLINES[card.data.kind]}",
-    )
+    source = next(iter(card.data.files), "FILE")
+    headline = f"agreement.{HEADLINES[card.data.kind]}"
     more: dict[str, Any] = {"source": source, "headline": {card.judge: headline}}
     more["known"] = {"name": setting(card.judge), "criterion": setting(card.criterion)}
     more |= {
@@ -437,6 +440,7 @@ def of_card(card: TrustCard) -> Gated:
         "in_order": card.data.kind == "numeric",
     }
     more |= {"span": card.data.span, "odd": _odd(card.figures), "unasked": card.unasked}
+    # None: a card from before cards named their promises.
     more["promises"] = PROMISED_BEFORE if card.promises is None else card.promises
     figures = {name: as_held(name, figure) for name, figure in card.figures.items()}
     if card.instrument is not None:
@@ -463,15 +467,15 @@ def of_run(path: str) -> Gated:
     figures: dict[str, Estimate | None] = {}
     told: Mapping[str, Unit] = facts.get("units") or {}
     for name, value in metrics.items():
-        low, high = (
-            metrics.get(f"{name}_low", -math.inf),
-            metrics.get(f"{name}_high", math.inf),
-        )
+        low = metrics.get(f"{name}_low", -math.inf)
+        high = metrics.get(f"{name}_high", math.inf)
         limited = not math.isnan(value) and not {
             f"{name}_low",
             f"{name}_high",
         }.isdisjoint(metrics)
         n, groups = (_of_analysis(metrics, name, what) for what in ("judged", "groups"))
+        # A run's metrics are numbers by name; whatever has both limits beside it is an
+        # estimate again.
         estimate = Estimate(
             value, low, high, n_groups=groups, n=n, unit=told.get(name, "")
         )
@@ -667,15 +671,20 @@ def hold(
                 )
             )
             continue
+        # A limit outside of what the figure can be, such as kappa of at least -1, is
+        # always met.
         if void := [*_senseless(name, threshold, figure, gated)]:
             held += void
             continue
+        # What a judge may decide alone was computed as if it could be trusted. Without
+        # that it promises nothing, whatever its number.
         if name in gated.promises and gated.standings[gated.name] != "supported":
             promise = PromisedFacts(
                 figure=name, standing=gated.standings[gated.name], settle=_settle(gated)
             )
             held.append(_ruled(name, verdict(PROMISED, promise), figure))
             continue
+        # Missing verdicts count against the demand here, as they do in the answer.
         shown = figure.replace(low=figure.worst_low, high=figure.best_high)
         for demand, bound in (
             (AT_LEAST, threshold.at_least),
@@ -733,6 +742,8 @@ def _notes(gated: Gated, compared: set[str], standing: bool) -> Iterator[Finding
         if stands != "supported":
             key = f"gate.note_{'run' if gated.is_run else 'check'}_{stands}"
             yield Finding(key, {"name": name})
+    # A card that knows no more of its judge than a name is that of any judge with this
+    # name.
     if not gated.is_run and not gated.settings:
         yield Finding("gate.note_name_only", {"judge": gated.name})
     elif not gated.is_run and (
@@ -775,6 +786,8 @@ def examine(
         from undogmatic.datasets.table import TableOptions, read_table
 
         table = read_table([*data], TableOptions(**card.data.options))
+        # The labels and items as they are now, because a card for other data is no card
+        # for these.
         digests = table_digests(table, card.judge, card.criterion)
         settings = {**table.settings.get(card.judge, {}), **settings}
     gated = of_card(card)
@@ -810,6 +823,8 @@ def _drifted(card: TrustCard, target: Path, newer: Path) -> Held:
     except (ConfigError, DataError) as error:
         return _void("drift", "gate.drift_unread", why=str(error))
     own = table.of(card.judge, card.criterion)
+    # At the card's own level: two intervals of different levels have no difference that
+    # means anything.
     now = agreement(own, CheckOptions(level=level))
     change = None if now.estimate is None else drift.difference(now.estimate, before)
     if now.estimate is None or change is None:
@@ -911,10 +926,8 @@ class LimitFacts:
             return Finding("gate.settle_missing")
         if (more := held.more(e)) is None:
             shown = self.shown.low if self.above else self.shown.high
-            needed, why = (
-                limits.units_needed(e, self.bound),
-                Finding("gate.close_equal", {"bound": self.bound}),
-            )
+            needed = limits.units_needed(e, self.bound)
+            why = Finding("gate.close_equal", {"bound": self.bound})
             if math.isfinite(needed):
                 digits = {
                     "needed": round(needed, 1 - int(math.log10(needed))),

@@ -180,10 +180,8 @@ def improvement(
     sentence = Finding(
         f"improvement.verdict_{ruling.key}", values, ruling.finding.answer
     )
-    headline, texts = (
-        None if gain is None else "improvement.gain",
-        (Path(__file__).with_name("improvement.texts.yaml"),),
-    )
+    headline = None if gain is None else "improvement.gain"
+    texts = (Path(__file__).with_name("improvement.texts.yaml"),)
     return tell.result(
         sentence, ruling.standing, headline=headline, relative=True, texts=texts
     )
@@ -242,10 +240,8 @@ def _mean(
         float(rows[side].mean()) * (-1 if earned.falls else 1)
         for side in (BEFORE, AFTER)
     )
-    reach, se = (
-        (claimed.estimate.high - claimed.estimate.low) / 2,
-        claimed.sd / claimed.estimate.n_groups**0.5,
-    )
+    reach = (claimed.estimate.high - claimed.estimate.low) / 2
+    se = claimed.sd / claimed.estimate.n_groups**0.5
     detectable = None
     if np.isfinite(reach) and reach > 0:
         distance = reach + float(special.ndtri(target)) * se
@@ -348,7 +344,12 @@ def _ranked(
     start, by_text = quality.exchange(data[:, 0], data[:, 1], data[:, 2])
     by_group = np.bincount(codes, by_text)
     turned = rng.integers(2, size=(max(EXCHANGES, math.ceil(2 / alpha)), len(by_group)))
+    # If nothing was gained, either program's scores of a group might as well be the
+    # other's. Sums in another order differ in their last digits, and a tie must count
+    # as one.
     beyond = np.abs(start + turned @ by_group) >= abs(gain.value) - checks.SAME
+    # The scores as they are count as one of the exchanges, so that p is never 0
+    # (Phipson and Smyth 2010).
     p = float((1 + beyond.sum()) / (1 + len(beyond)))
     reach = (gain.high - gain.low) / 2
     quantile = float(special.ndtri(1 - alpha / 2))

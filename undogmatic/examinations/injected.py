@@ -83,6 +83,8 @@ class Planted:
         they are worse than their parents by more than the margin."""
         if not self.scores:
             return rows["worse"]
+        # A score has no line below which it fails, so what counts is whether the defect
+        # made it worse.
         further = rows["worse"] - rows["before"]
         return (further > self.margin).astype(float).where(further.notna())
 
@@ -98,6 +100,8 @@ class Planted:
         )
         if known.all():
             return found
+        # An item without a verdict may be seen or not: the ends of what could be are
+        # taken with all of them unseen, and with all of them seen.
         thought = (
             proportion(alarms.fillna(fill), level, groups=rows["group"].tolist())
             for fill in (0.0, 1.0)
@@ -174,6 +178,8 @@ class Planted:
         """Whether less than half of the items are shown to raise an alarm; of scores, whether they
         are shown to be worse than their parents by no more than a margin that somebody stated."""
         if self.scores:
+            # Without a margin nobody can show that nothing was noticed, only fail to
+            # show that something was.
             held = self.held(rows, level, self.margin) if self.margin else None
             return held is not None and held.sure and held.judged.outcome == "within"
         share = self.share(rows, level)
@@ -203,6 +209,8 @@ def planted(view: JudgeView, options: CheckOptions) -> Planted:
     verdicts = said.reindex(kinds.index).astype(np.float64)
     scores, up = table.kind != "pass_fail", options.worse == "high"
     low, high = _ends(view, verdicts) if scores else (0.0, 1.0)
+    # Turned within its scale, so that more is worse everywhere below. A pass is 1 and a
+    # fail 0, so pass or fail is always turned.
     worse = verdicts if up and scores else low + high - verdicts
     rows = pd.DataFrame({"kind": kinds, "group": table.items["group"], "worse": worse})
     parents, lost, only = _parents(rows[known], table.items)
@@ -250,6 +258,8 @@ def _parents(
     named = pd.Series(None, rows.index, dtype=object)
     if "parent" in items:
         named = items["parent"].reindex(rows.index).where(copies)
+    # Beside a parent with a defect of its own, a copy would be compared with what is as
+    # bad, and the judge would seem to miss its defect.
     able = items.index[~items["injected"].astype(str).str.startswith(DEFECT)]
     there = named.isin(able)
     lost = named[named.notna() & ~there]
@@ -286,6 +296,8 @@ def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
 def _kinds(here: Planted, level: float) -> list[Kind]:
     """The kinds of defects, those that are missed first; what is shown holds of all together."""
     rows = {kind: here.of(kind) for kind in here.defects}
+    # Of twenty kinds one would be called missed by chance: what is said of the kinds
+    # holds of all of them together.
     missed = step_down(
         list(rows), lambda kind, alpha: here.is_missed(rows[kind], 1 - alpha), 1 - level
     )

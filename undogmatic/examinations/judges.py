@@ -52,6 +52,7 @@ def tell(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> 
         .assign(order=verdicts["order"].fillna(""))
         .drop_duplicates(["judge", "item", "order"])
     )
+    # The same verdicts under two names would make a panel of one judge look unanimous.
     rows = _without_twins(known, told)
     judges = rows["judge"].nunique()
     if judges < 2:
@@ -109,6 +110,7 @@ def agreement_per_item(
     both = known.merge(labels.dropna(subset=["label"])[["item", "label"]], on="item")
     error = both["verdict"] - both["label"]
     if table.kind == "numeric":
+        # Turned round, so that more is better for each kind, and one test serves all.
         agrees = -error.abs()
     elif table.kind == "ordered":
         agrees = 1 - error.abs() / max(len(table.categories) - 1, 1)
@@ -152,6 +154,7 @@ def _compare(
     paired = [
         Paired(columns[one], columns[other], groups, reach) for one, other in pairs
     ]
+    # Of many judges a reader asks about the best, and about who comes next to whom.
     neighbours = set(itertools.pairwise(order))
     kept = [
         len(pairs) <= MOST_COMPARED or names[0] == best or names in neighbours
@@ -163,6 +166,7 @@ def _compare(
         _comparison(*names, pair, options.margin if shown else None, shown)
         for names, pair, shown in zip(pairs, paired, kept, strict=True)
     ]
+    # Over all pairs, also those that are not shown: they were looked at.
     family = compare.corrected(comparisons, {MEASURE: 1}, level=1 - options.level)
     measure = MEASURES.get(kind, "share")
     rulings = [
@@ -194,6 +198,8 @@ def _compare(
     different = [
         (one.facts.left, one.facts.right) for one in rulings if one.key == "better"
     ]
+    # Letters say of every two whether they differ, and would be wrong if some were not
+    # compared.
     if all(kept) and (letters := compare.letter_display(order, different)):
         listed["letters"] = listed["judge"].map(letters)
     told.tables["judges.judges"] = listed
@@ -324,6 +330,7 @@ def _flattery(
 ) -> float | None:
     """By how much the best of the judges looks better than it is for having been chosen as the
     best."""
+    # The same items for all judges: the best of them is picked from these.
     known = agreement.notna().all(axis=1).to_numpy()
     if (
         np.unique(groups[known]).size < jackknife.FEWEST

@@ -119,9 +119,14 @@ def agreement(own: JudgeView, options: CheckOptions) -> Agreement:
         len(every[every["verdict"].isna()].drop_duplicates(["item", "order"]))
         + own.table.unaccounted
     )
+    # A judge that says one thing and people who say one thing are two findings: the
+    # first speaks against the judge, the second against the file.
     constant, one_label = (
         len(pairs) > 0 and pairs[c].nunique() == 1 for c in ("verdict", "label")
     )
+    # Which output is numbered first means nothing. Where each item was shown in both
+    # orders, a judge by place is told from one that follows people though people always
+    # chose the first.
     one_class = one_label and not (kind == "pairwise" and _in_both_orders(pairs))
     groups = int(pairs["code"].nunique())
     why = None
@@ -213,6 +218,8 @@ def _bounded_coefficient(
     worst, best = estimate.low, estimate.high
     for whole in _with_unread(own, every):
         label = whole["label"]
+        # The verdict that would disagree most. Which one the judge would have given is
+        # not known, so that the limits hold for any.
         farthest = _costs(own).argmax(axis=0)[label.to_numpy(dtype=np.intp)]
         against, with_it = (
             beside_labels(
@@ -267,6 +274,8 @@ def _with_unread(own: JudgeView, every: pd.DataFrame) -> list[pd.DataFrame]:
     undo, is the largest. Each counts as an item of its own weight, in groups as large as those of
     the others.
     """
+    # Four times as many rows unread as read leave nothing certain, and more would only
+    # take memory.
     n = min(own.table.unaccounted, max(MOST_UNREAD, 4 * len(every)))
     if not n:
         return [every]
@@ -287,6 +296,8 @@ def _with_unread(own: JudgeView, every: pd.DataFrame) -> list[pd.DataFrame]:
             if own.table.categories
             else [float(labels[0]), float(labels[-1])]
         )
+    # At even steps through the sorted labels, and not drawn: the same file gives the
+    # same bounds.
     alike = labels[np.arange(n) * len(labels) // n]
     size = -(-every["item"].nunique() // every["code"].nunique())
     code = int(every["code"].max()) + 1 + np.arange(n) // size
@@ -334,6 +345,8 @@ def _tell_answered(
     abstains = bool((own.verdicts["reason"] == ABSTAINED).any())
     every = own.pairs(missing=True)
     answers = every["verdict"].notna().to_numpy(dtype=bool)
+    # A judge that abstains is not one that failed: it said that it does not know, which
+    # may be worth as much as an answer.
     if not abstains or answers.all() or not answers.any():
         return
     # What is missing is neither right nor wrong: its place among the numbers is never looked at.
@@ -370,6 +383,7 @@ def _examine_left_out(own: JudgeView, told: Told, options: CheckOptions) -> None
     if own.table.unread:
         _tell_unread(own, told, own.once(agreement, options))
     judged, labelled = own.labelled
+    # Which labelled items a judge did not get may hang on how hard they are.
     if 0 < 2 * judged < labelled:
         told.say("kinds.part_judged", weight=Weight.LIMITS, n=judged, of=labelled)
 
@@ -528,6 +542,8 @@ def _tell_pass_fail(
         told.number(estimate, f"agreement.{name}", unit="share")
     passes, fails = found["sensitivity"], found["specificity"]
     if passes is not None and fails is not None:
+        # Sensitivity and specificity err independently only where no group has items of
+        # both labels.
         apart = bool((pairs.groupby("code")["label"].nunique() == 1).all())
         found["balanced"] = proportion.middle(passes, fails, apart=apart)
         told.number(found["balanced"], "agreement.balanced", unit="share")
@@ -540,6 +556,8 @@ def _tell_pass_fail(
     if options.prevalence is None or prevalence is None or not 0 < prevalence.value < 1:
         return
     # Every pair counts as if passes were as frequent among the labels as stated.
+    # Predictive values hang on how frequent passes are. Labels that were drawn to hold
+    # many rare cases say too much of them, until they are weighted back.
     scale = np.where(
         true,
         options.prevalence / prevalence.value,
@@ -695,6 +713,8 @@ def _tell_grades(
     pairs = own.pairs()
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
     apart = use.verdicts - use.labels
+    # Two levels: the interval that is told, and the one by which two one-sided tests
+    # show that there is no bias that matters.
     bias, inner = (
         use.mean(apart, (-span, span), level=level)
         for level in (options.level, 2 * options.level - 1)
@@ -714,6 +734,8 @@ def _tell_grades(
     wrong = bias.low > matters or bias.high < -matters
     people = _of_two_people(pairs, options)
     along = rated.bands(use, span, somewhere, people)
+    # Only of a judge that puts items in the right order is it worth saying that its
+    # grades are too high: what converts grades cannot mend an order.
     if order and (wrong or along.off):
         key, weight = "grades", Weight.LIMITS
     elif bias.low > 0 or bias.high < 0:
@@ -766,16 +788,12 @@ def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:
         pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater")
     )
     found = annotators.rater_pairs(item, rater, options.rng())
-    label, codes = (
-        once["label"].to_numpy(dtype=np.float64),
-        once["code"].to_numpy(dtype=np.intp),
-    )
+    label = once["label"].to_numpy(dtype=np.float64)
+    codes = once["code"].to_numpy(dtype=np.intp)
     if np.unique(codes[found.first]).size < FEWEST:
         return None
-    one, other = (
-        np.concatenate([found.first, found.second]),
-        np.concatenate([found.second, found.first]),
-    )
+    one = np.concatenate([found.first, found.second])
+    other = np.concatenate([found.second, found.first])
     return Rated(label[one], label[other], np.ones(one.size), codes[one], options.level)
 
 

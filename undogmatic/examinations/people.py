@@ -82,6 +82,8 @@ def _examine_labels(own: JudgeView, told: Told, options: CheckOptions) -> None:
     labelled = set(own.labels.loc[own.labels["label"].notna(), "item"])
     rest = set(own.verdicts["item"]) - labelled
     # without a rest nothing was chosen
+    # Labels of what somebody found interesting are no sample, and no figure from them
+    # holds for the rest. Only who labelled can say how they were chosen.
     if own.table.selection == "unknown" and labelled and rest:
         told.say(
             "people.selection_unknown", settle=Finding("people.settle_selection", {})
@@ -112,6 +114,8 @@ def _examine_ceiling(own: JudgeView, told: Told, options: CheckOptions) -> None:
         shown = "agreement" if name == "people" else name
         told.number(getattr(found, name), f"people.{shown}", measure=measure)
     told.findings.append(verdict(rules.CEILING, facts).finding)
+    # People who do not agree beyond chance have not measured the same thing. No judge
+    # can be right about it.
     if not found.people.low > 0:
         told.say(
             "people.no_common_truth",
@@ -265,6 +269,8 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
         known = pd.to_numeric(
             items.loc[items.index.isin(labelled), column], errors="coerce"
         )
+        # A review queue sends back what the judge was unsure of: on these items every
+        # judge looks bad, and a doubt that is worth nothing looks good.
         if chosen(known.tolist()):
             certain = int((known == 1).sum())
             told.say(
@@ -333,6 +339,8 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
         )
     )
     margin = options.margin
+    # The coefficient has no unit, so that a margin in grades is taken as a share of the
+    # scale.
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))
         margin = margin / (high - low)
@@ -356,11 +364,9 @@ def _compared(
     # which output is the first means nothing: every choice stands with its mirror image
     if kind == "pairwise":
         mirrored = np.where(sides < TIE_PLACE, 1 - sides, sides)
-        sides, pair, codes = (
-            np.hstack([sides, mirrored]),
-            np.tile(pair, 2),
-            np.tile(codes, 2),
-        )
+        sides = np.hstack([sides, mirrored])
+        pair = np.tile(pair, 2)
+        codes = np.tile(codes, 2)
     one, other, judge = sides
     return annotators.ceiling(
         one,
@@ -396,6 +402,8 @@ def _with_lost(
         ends = lost.frequent(sides[0], len(own.table.categories))
     pairs, units = np.concatenate([pair, np.resize(pair, n)]), lost.units(codes, n)
     for same, far in lost.labels(sides[0], ends, n):
+        # The three cases between which all others lie: for the judge, against it, and
+        # against people.
         for of_lost in ((same, same, same), (same, same, far), (same, far, same)):
             yield _compared(
                 kind, np.hstack([sides, np.stack(of_lost)]), pairs, units, options
@@ -453,6 +461,8 @@ def _annotator(
     facts = AnnotatorFacts(
         test=found,
         # The test also of a judge that says the same of every item.
+        # A judge that always says the same may "replace a person" where labels hardly
+        # vary. Then the test shows nothing of this judge either.
         constant=test(np.full(labels.size, middle)),
         epsilon=epsilon,
         source=source,
@@ -487,6 +497,8 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
     found = copies(own.table.kind, rows, own.judge)
     equal = [each for each in found if each.of_judge and each.sign is None]
     if equal:
+        # Where several people's labels are the judge's, that is one event, and one
+        # sentence.
         together = replace(
             equal[0],
             n=min(each.n for each in equal),
@@ -497,6 +509,8 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
         if each not in equal:
             told.findings.append(verdict(rules.COPY, each).finding)
     labels = rows.drop_duplicates(["item", "rater"])
+    # Pairs grow with the square of the raters: a crowd of thousands has millions, of
+    # whom hardly two share ten items.
     most = labels["rater"].value_counts().head(50).index
     wide = labels[labels["rater"].isin(most)].pivot(
         index="item", columns="rater", values="label"
@@ -576,6 +590,7 @@ def _same_of_all(
         said: What both said, by item. units: The independent unit of each. rest: Labels of all
             others, by item.
     """
+    # Equality on a constant, or on a few items, happens to everybody.
     if len(said) < FEWEST_SAME or said.nunique() < 2:
         return None
     differs = rest.notna() & rest.sub(said, axis=0).ne(0)
@@ -626,6 +641,8 @@ def made_from(kind: Kind, pairs: pd.DataFrame) -> Copied | None:
         for _, own in pairs.groupby("rater"):
             fewer, more = sorted(own[["verdict", "label"]].nunique())
             steps = max(agreement.steps(own[column]) for column in ("verdict", "label"))
+            # A judge in step with many different labels by chance would be a wonder;
+            # with three grades it is common.
             enough = (
                 len(own) >= FEWEST_IN_STEP
                 and fewer >= FEWEST_STEPS
@@ -639,11 +656,9 @@ def made_from(kind: Kind, pairs: pd.DataFrame) -> Copied | None:
             if enough and in_step and steps > MANY_STEPS:
                 return "in_step"
     by_item = pairs.drop_duplicates(["item", "rater"]).groupby("item")
-    said, labels, units = (
-        by_item["verdict"].first(),
-        by_item["label"],
-        by_item["code"].first(),
-    )
+    said = by_item["verdict"].first()
+    labels = by_item["label"]
+    units = by_item["code"].first()
     apart = labels.nunique() > 1
     grades = _grades(kind, agreement.steps(said)) if len(said) else "category"
     enough = units.nunique() >= agreement.fewest_equal(CREDIBLE[grades])
@@ -651,6 +666,7 @@ def made_from(kind: Kind, pairs: pd.DataFrame) -> Copied | None:
     if apart.sum() < FEWEST_STEPS or not (enough or split) or said.nunique() < 2:
         return None
     if kind in ("numeric", "ordered"):
+        # Means were mostly rounded before they were written down.
         rounding = 0.5 * 10.0 ** -min(_decimals(said), 9) + 1e-9
         same = any(
             ((said - middle).abs() <= rounding).all()

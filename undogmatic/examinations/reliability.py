@@ -121,6 +121,7 @@ class ReliabilityAnalysis(Limited):
             again = frame[
                 (frame["repeat"] == repeat) & frame["item_id"].isin(both.index)
             ]
+            # An answer from the cache is the first answer once more.
             n_cached = int(from_cache(again).sum())
             if len(both) < len(scores):
                 tell.say(
@@ -165,14 +166,14 @@ class ReliabilityAnalysis(Limited):
             if n_cached:
                 tell.say("cached", repeat=repeat + 1, n=n_cached, total=len(both))
         if results:
+            # The worst repeat is told, because a judge is as steady as it was when it
+            # was least so.
             worst = min(
                 results,
                 key=lambda one: (one.exact_match.value, -one.max_abs_difference),
             )
-            exact, correlations = (
-                worst.exact_match,
-                {name: getattr(worst, name).estimate for name in _REPEATED},
-            )
+            exact = worst.exact_match
+            correlations = {name: getattr(worst, name).estimate for name in _REPEATED}
             numbers = {
                 "exact_match": exact,
                 "max_difference": max(row["max_difference"] for row in rows),
@@ -319,6 +320,8 @@ class ReliabilityAnalysis(Limited):
         again: Finding,
     ) -> Ruling[AgreementFacts]:
         """All runs at once; `again` says whether the judge repeats itself."""
+        # A text with one score says nothing of agreement, and none of its values can be
+        # paired.
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
         n_groups, held = int(groups[rated.index].nunique()), None
@@ -326,10 +329,8 @@ class ReliabilityAnalysis(Limited):
             alpha = agreement.krippendorff_alpha(rated.to_numpy().T).estimate
             tell.number(alpha, "alpha")
             if alpha is not None and n_groups >= FEWEST_GROUPS:
-                ratings, names = (
-                    scores.to_numpy(dtype=np.float64).T,
-                    groups[scores.index].tolist(),
-                )
+                ratings = scores.to_numpy(dtype=np.float64).T
+                names = groups[scores.index].tolist()
                 held = limits.alpha(
                     ratings, judged.scale, groups=names, level=self.level
                 )
@@ -388,10 +389,8 @@ class ReliabilityAnalysis(Limited):
         }
         first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
         row["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
-        ends, moved = (
-            agreement.bland_altman(a, b, self.level),
-            rated.drift_values(a - b, (a + b) / 2, margin.span),
-        )
+        ends = agreement.bland_altman(a, b, self.level)
+        moved = rated.drift_values(a - b, (a + b) / 2, margin.span)
         row |= held("bias", ends.bias.value, a - b, bounds=(-margin.span, margin.span))
         row |= {"lower": ends.lower.value, "upper": ends.upper.value}
         row |= held("change", None if moved is None else float(moved.mean()), moved)

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from undogmatic.datasets.belonging import TOGETHER
 from undogmatic.datasets.cells import as_slice
-from undogmatic.examinations.independence import TOGETHER
 from undogmatic.examinations.run_rows import DETAILS, METADATA, texts_of
 from undogmatic.examinations.steps import AT, NAMED, PLANTED
 from undogmatic.records.evidence import (
@@ -78,7 +78,7 @@ class RunEvidence(Evidence):
         frame: One row per item, judge, criterion and repeat, in input order; a data frame, or a
             `StoredTable` where there are many. It has the columns
             COLUMNS of `run_rows.py`: `group` is the unit that a text
-            belongs to (`examinations.independence`), `score` is NaN exactly where `error` names a
+            belongs to (`datasets.belonging`), `score` is NaN exactly where `error` names a
             failure kind, and `label` is the item's for the criterion. Columns `metadata.<key>` (of
             the item) and `details.<key>` (of the verdict) follow.
         digest: SHA-256 over the items, where known; tells two datasets with the same ids apart.
@@ -137,6 +137,7 @@ class RunEvidence(Evidence):
         if len(names) == 1:
             return {"": self}
         parts, frame = {}, self.frame
+        # Rows on disk stay there; only the places of a part's rows are held.
         if isinstance(frame, StoredTable):
             for (judge, criterion), name in names.items():
                 rows = (frame["judge"] == judge) & (frame["criterion"] == criterion)
@@ -153,6 +154,8 @@ class RunEvidence(Evidence):
         chance."""
         if not isinstance(self.frame, StoredTable):
             return self
+        # Whole groups by a hash of their names: the same run gives the same sample, and
+        # intervals over groups stay right.
         rows = self.frame.sample(MOST_READ)
         return self.with_rows(rows.drop(columns=_empty_details(rows)))
 
@@ -224,6 +227,8 @@ class RunEvidence(Evidence):
     @cached_property
     def kind(self) -> Kind:
         """That of the rubric's scale; a choice of two where outputs were compared."""
+        # A judge that compares two outputs answers in both orders, whatever its
+        # rubric's scale.
         if AS_GIVEN in set(self.frame["criterion"]):
             return "pairwise"
         return self.rubric.scale.kind
@@ -233,6 +238,7 @@ class RunEvidence(Evidence):
         """Those of the scale; of choices a tie only where there is one."""
         if self.kind != "pairwise":
             return getattr(self.rubric.scale, "categories", ())
+        # As in a table of choices: a tie that nobody gave is no category.
         given = {*self.verdicts["verdict"], *self.labels["label"]}
         return (FIRST, SECOND, TIE) if CHOICES["tie"] in given else (FIRST, SECOND)
 

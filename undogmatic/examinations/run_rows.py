@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.examinations import steps
-from undogmatic.examinations.independence import groups_of
 from undogmatic.records.records import (
     NAMED,
     NO_VERDICT,

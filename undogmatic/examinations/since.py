@@ -79,6 +79,9 @@ def _days(written: pd.Series, column: str, table: Evidence) -> pd.Series:
         for found in parts.values()
         if found is not None and found[4] is not None and len(found[1]) < _YEAR
     ]
+    # 3/4/2026 is two days. One cell of the column that can only be read one way decides
+    # for all of them, as one column is written in one way; dots are written where the
+    # day stands first.
     days_first = any(int(found[1]) > _LAST_MONTH or found[2] == "." for found in loose)
     months_first = any(int(found[3]) > _LAST_MONTH for found in loose)
     days: dict[str, datetime.date | None] = {
@@ -93,6 +96,8 @@ def _days(written: pd.Series, column: str, table: Evidence) -> pd.Series:
                 f"{place}`{column}` is {brief(cell)}, which is no date such as 2026-05-14. Mend the"
                 " cell, or leave it empty to leave the item out of the search."
             )
+    # Guessing would turn the order of time around for many of the cells without anybody
+    # seeing it.
     if loose and not days_first and not months_first:
         raise ConfigError(
             f"`{column}` is {brief(loose[0][0])}, and no cell says whether the day or the month"
@@ -207,6 +212,7 @@ def _search(
 ) -> None:
     """Look for a change, and tell it."""
     first, last = timed.days.min(), timed.days.max()
+    # Without two days there is no before and after.
     if first == last:
         facts = {"judge": view.judge, "day": _written(first), "n": len(timed.values)}
         _untold(view, told, Finding("since.one_date", facts))
@@ -303,6 +309,8 @@ def _tell_figures(
     unit: Unit = "amount" if numeric else "share"
     values = np.abs(timed.values[:, 0]) if agreement and numeric else timed.values[:, 0]
     (change,) = found.difference
+    # Agreement of numbers is their distance with a minus, so that more is better as
+    # everywhere; it is told as the distance.
     told.number(-change if agreement and numeric else change, "since.change", unit=unit)
     for name, side in (("before", periods < found.at), ("after", periods >= found.at)):
         told.number(
@@ -329,6 +337,8 @@ def _mean(
     if numeric and reach is not None:
         bounds = min(0.0, float(values.min())), max(reach, float(values.max()))
     groups = np.unique(codes, return_inverse=True)[1]
+    # So few groups say nothing of how much they differ: the interval is all that the
+    # scale allows.
     if np.unique(groups).size < jackknife.FEWEST:
         low, high = bounds or (-np.inf, np.inf)
         return Estimate(

@@ -52,10 +52,8 @@ def named_step(texts: Iterable[str | None]) -> int | None:
 def steps_of(view: JudgeView) -> pd.DataFrame:
     """The items in which a step commits a defect: that step (`at`), the one that the judge named
     (`named`, NaN for none), how many steps there are (`steps`), and their group."""
-    items, said = (
-        view.table.items,
-        view.first().drop_duplicates("item").set_index("item"),
-    )
+    items = view.table.items
+    said = view.first().drop_duplicates("item").set_index("item")
     columns = {}
     for name in (AT, NAMED, LENGTH):
         held = items.get(name, items.get(SLICE + name))

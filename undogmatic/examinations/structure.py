@@ -83,6 +83,8 @@ def aspects(own: JudgeView, items: pd.Index, ignore: Sequence[str]) -> Iterator[
         codes = pd.factorize(values, use_na_sentinel=False, sort=by_size)[0].astype(
             np.intp
         )
+        # One value tells nothing apart; a value for nearly each item is a name of it,
+        # by which nobody can foretell the next one.
         if 1 < codes.max(initial=0) + 1 <= MOST_DIFFERENT * codes.size:
             yield Aspect(part, columns, detail, codes)
 
@@ -98,8 +100,12 @@ def crossed(found: Sequence[Aspect], target: Array) -> list[Aspect]:
     if len(of_two) < 2:
         return []
     signs = np.array([2.0 * aspect.codes - 1 for aspect in of_two])
+    # The product of two signs says whether the two are alike (a judge may go by
+    # "either, but not both"), which no sum of the two can say.
     pull = np.abs((signs * (target - target.mean())) @ signs.T)
     pull[np.tril_indices(len(of_two))] = -1
+    # Of 80,000 crossings the strongest is strong by chance, too, so that several are
+    # looked at closely.
     strongest = np.argsort(-pull, axis=None, kind="stable")[:CROSSED]
     made = []
     for place in strongest:
@@ -121,6 +127,8 @@ def marks(found: Sequence[Aspect]) -> Marks:
     for place, aspect in enumerate(found[:MOST_TOGETHER]):
         n_values = int(aspect.codes.max()) + 1
         values = np.arange(n_values)
+        # "Above 3" in place of "is 4": a judge by size is learned from few values so,
+        # and a step at any place is one mark.
         if aspect.part in BY_SIZE:
             own = aspect.codes > values[:-1, None]
             features.append(aspect.codes / max(1, n_values - 1))
@@ -157,6 +165,7 @@ def _values(own: JudgeView, items: pd.Index, ignore: set[str]) -> Iterator[Value
     orders = (
         own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
     )
+    # Where an item was shown in both orders, the order says nothing of the item.
     if (orders["nunique"] == 1).all():
         yield "whole", ("order",), "", orders["first"].to_numpy()
     named = {
@@ -183,6 +192,8 @@ def _of_column(name: str, values: pd.Series) -> Iterator[Values]:
             yield "whole", one, "", numbers
         else:
             yield from _sizes("size", one, numbers)
+        # Even or odd, and the like, which a quantile never sees. Of fractions there is
+        # no remainder that anybody would go by.
         whole = numbers[np.isfinite(numbers)]
         if values.nunique() > 2 and whole.size and (whole == np.round(whole)).all():
             for divisor in REMAINDERS:
@@ -203,6 +214,8 @@ def _of_column(name: str, values: pd.Series) -> Iterator[Values]:
     folded = said.str.strip().str.casefold()
     yield "whole", one, "", folded.to_numpy()
     if said.nunique() > CUTS:
+        # Only where values differ so much that the whole is no aspect: of eight values
+        # the length is one of them.
         yield from _sizes("length", one, said.str.len().to_numpy(dtype=np.float64))
         yield "first", one, "", folded.str[:1].to_numpy()
         yield "last", one, "", folded.str[-1:].to_numpy()
@@ -228,6 +241,8 @@ def _dates(said: pd.Series) -> pd.Series | None:
     filled = said[said.str.contains(r"\d{1,4}[-/.:]\d{1,2}", regex=True)]
     if len(filled) < 0.9 * len(said) or not len(said):
         return None
+    # A few tell that a column holds no dates; to read every cell of a long one as a
+    # date takes long.
     few = filled.iloc[:SAMPLE]
     if (
         pd.to_datetime(few, errors="coerce", format="mixed", utc=True).notna().mean()
@@ -245,6 +260,8 @@ def _in_order(own: JudgeView, items: pd.Index, places: Array) -> bool:
     for side, column in ((own.first(), "verdict"), (own.labels, "label")):
         values = side.groupby("item")[column].mean().reindex(items).to_numpy()[order]
         steps = np.diff(values[~np.isnan(values)])
+        # Equal verdicts may stand beside each other; one step back, and the file is not
+        # sorted by them.
         if steps.any() and ((steps >= 0).all() or (steps <= 0).all()):
             return True
     return False
@@ -286,6 +303,8 @@ def _of_ids(own: JudgeView, items: pd.Index) -> Iterator[Values]:
         )
     for letter in sorted(set("".join(folded.head(1000)))):
         holds = folded.str.contains(letter, regex=False).to_numpy()
+        # A letter that hardly an id lacks, or has, parts too few items to explain a
+        # judge.
         if 0.05 < holds.mean() < 0.95 and not letter.isspace():
             yield "id_holds", (), letter, holds
 
@@ -305,6 +324,8 @@ def _of_order(own: JudgeView, items: pd.Index) -> Iterator[Values]:
 def _of_raters(own: JudgeView, items: pd.Index) -> Iterator[Values]:
     """Who labelled each item."""
     labels = own.labels[own.labels["label"].notna()]
+    # A judge could say "yes" wherever a mild rater labelled, and agree with people
+    # without having read anything.
     who = labels.groupby("item")["rater"].agg(
         lambda names: " / ".join(sorted(set(names)))
     )
@@ -316,25 +337,20 @@ def _of_overlap(
 ) -> Iterator[Values]:
     """How many words any two texts of an item share, whether one stands in the other; of two
     outputs, which of them shares more with a third text."""
-    texts = {
-        name: values.fillna("").astype(str)
-        for name, values in named.items()
-        if not pd.api.types.is_numeric_dtype(values) and OF_JUDGE.search(name) is None
-    }
-    texts = {
-        name: values
-        for name, values in texts.items()
-        if values.str.len().mean() > TEXT_LENGTH or values.nunique() > len(values) / 2
-    }
+    texts = {}
+    for name, values in named.items():
+        if pd.api.types.is_numeric_dtype(values) or OF_JUDGE.search(name):
+            continue
+        written = values.fillna("").astype(str)
+        is_long = written.str.len().mean() > TEXT_LENGTH
+        if is_long or written.nunique() > len(written) / 2:
+            texts[name] = written
     judged = ["text_1", "text_2"] if own.table.kind == "pairwise" else ["text"]
     if not all(name in table for name in judged):
         return
     known = {name: table[name].fillna("").astype(str) for name in judged}
     others = dict(itertools.islice(texts.items(), MOST_TEXTS))
-    words = {
-        name: [frozenset(_WORD.findall(text.casefold())) for text in values]
-        for name, values in (*known.items(), *others.items())
-    }
+    words = {name: _words(values) for name, values in (*known.items(), *others.items())}
     for other, of_other in others.items():
         shared = [_shared(words[name], words[other]) for name in judged]
         stands = [_stands(known[name], of_other) for name in judged]
@@ -351,6 +367,11 @@ def _of_overlap(
         )
 
 
+def _words(texts: pd.Series) -> list[frozenset[str]]:
+    """The different words of each text, whatever their case."""
+    return [frozenset(_WORD.findall(text.casefold())) for text in texts]
+
+
 def _shared(
     ones: Sequence[frozenset[str]], others: Sequence[frozenset[str]]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -358,23 +379,26 @@ def _shared(
     common = np.array(
         [len(a & b) for a, b in zip(ones, others, strict=True)], dtype=np.float64
     )
-    sizes = (
-        np.array([max(1, len(side)) for side in sides]) for sides in (ones, others)
-    )
-    of_one, of_other = (common / size for size in sizes)
-    return of_one, of_other
+    # A text without words shares none, and 0 is not divided by.
+    of_ones = np.array([max(1, len(words)) for words in ones])
+    of_others = np.array([max(1, len(words)) for words in others])
+    return common / of_ones, common / of_others
 
 
 def _stands(text: pd.Series, other: pd.Series) -> np.ndarray:
     """2 where the other, or one of those that it lists, stands in the text, 1 where the text stands
     in the other, else 0."""
-    pairs = zip(text.str.casefold(), other.str.casefold().str.strip(), strict=True)
-    return np.array(
-        [
-            2.0 * any(one in a for one in _listed(b)) or 1.0 * (a != "" and a in b)
-            for a, b in pairs
-        ]
-    )
+    answers = []
+    for one, another in zip(
+        text.str.casefold(), other.str.casefold().str.strip(), strict=True
+    ):
+        if any(part in one for part in _listed(another)):
+            answers.append(2.0)
+        elif one and one in another:
+            answers.append(1.0)
+        else:
+            answers.append(0.0)
+    return np.array(answers)
 
 
 def _listed(cell: str) -> Iterator[str]:

@@ -94,11 +94,9 @@ class NoAnalysis:
 def _first(judged: RunEvidence) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]:
     """The rows of the first repeat in little memory: condition ("all" for none), score or category,
     and whether it was judged; and how many of a condition failed for which reason."""
-    scale, told, failed = (
-        judged.rubric.scale,
-        dict[str, list[Any]](),
-        Counter[tuple[str, str]](),
-    )
+    scale = judged.rubric.scale
+    told = dict[str, list[Any]]()
+    failed = Counter[tuple[str, str]]()
     levels = (
         []
         if scale.ordered
@@ -109,10 +107,8 @@ def _first(judged: RunEvidence) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]
         ["repeat", "condition", "error", "score" if scale.ordered else "category"],
     ):
         first = rows[rows["repeat"] == 0]
-        conditions, good = (
-            first["condition"].fillna("all").astype(str),
-            first["error"].isna(),
-        )
+        conditions = first["condition"].fillna("all").astype(str)
+        good = first["error"].isna()
         failed.update(zip(conditions[~good], first["error"][~good], strict=True))
         told.setdefault("condition", []).append(
             pd.Categorical(conditions, pd.Index(conditions.unique(), dtype=object))

@@ -45,7 +45,10 @@ from undogmatic.stats.surface import copies, without_shared
 Outcome = Literal[
     "beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"
 ]
+# The rival learns from nine tenths of these groups. From fewer it learns next to
+# nothing, and every judge would seem to be beyond it.
 FEWEST_GROUPS = 20
+# Time and memory of the fit grow faster than the items.
 MOST_ITEMS = 1500
 """Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
 LEAST_LEFT, LEAST_LEFT_OF_PAIRS, LEAST_LEFT_OF_LEANING = 0.3, 0.35, 0.45
@@ -67,13 +70,13 @@ NOTHING = 0.1
 """People whose agreement with each other at equal surface is surely below this share nothing there
 by which a judge could be measured."""
 NEAR = 0.05
+"""A judge whose agreement lies surely this far below what is asked for is not believed, whatever
+explains it."""
 DEALS = 5
 EDGE = 0.4
 """Where a limit that decides for a judge lies nearer to what must be shown than this share of its
 distance from its estimate, chance may have decided: texts are then dealt DEALS times into the parts
 of which the word counter learns one by the others."""
-"""A judge whose agreement lies surely this far below what is asked for is not believed, whatever
-explains it."""
 LEAST_WITHIN = 0.1
 """The same among items of one value of a column: nothing has to be learned to hold that equal."""
 QUOTED = 4
@@ -137,10 +140,8 @@ class SurfaceRival:
     judge: Estimate | None = None
     drawn: int = 0
     others: int = 0
-    lacking: int = (
-        # items of which there is no text, or but the name of one, where those are too many
-        0
-    )
+    # Items of which there is no text, or but the name of one, where those are too many.
+    lacking: int = 0
     # What explains the agreement, or else foretells the verdicts best, of all beside the texts.
     column: _Column | None = None
     by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
@@ -157,6 +158,8 @@ class SurfaceRival:
     @property
     def is_near_edge(self) -> bool:
         """Whether it may hang on how the texts were dealt into parts what is decided."""
+        # Only limits that could change the answer are looked at: one that is near what
+        # must be shown, but decides nothing, is no reason to fit five times.
         decides: list[tuple[Estimate | None, float]] = [(self.increment, 0.0)]
         if self.shared is not None and self.shared.share is not None:
             decides.append((self.shared.share, LEAST_SHARE))
@@ -243,14 +246,15 @@ class _Sides:
         self.kind, self.items, self.deal = own.table.kind, items, deal
         self.names = _names(own.table, items)
         self.chance = _by_chance(self.names, items, deal)
+        # Kappa for categories, since it is what is known of such labels elsewhere;
+        # squares for grades, as two steps off is worse than one; ranks for numbers,
+        # whose scale may be anybody's.
         self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
-        self.coefficient: rival.Coefficient = (
-            "nominal"
-            if self.nominal
-            else "quadratic"
-            if self.kind == "ordered"
-            else "rank"
-        )
+        self.coefficient: rival.Coefficient = "rank"
+        if self.nominal:
+            self.coefficient = "nominal"
+        elif self.kind == "ordered":
+            self.coefficient = "quadratic"
         self.categories = np.arange(len(own.table.categories))
         self.judge = self._voice(own.first(), "verdict", items)
         self.people = self._voice(own.labels, "label", items)
@@ -295,6 +299,8 @@ class _Sides:
         middle = 0.5 if self.nominal else 0.0
         same = np.sign(people - middle) == np.sign(judge - middle)
         both = ~np.isnan(people + judge)
+        # Learned from few items the common part would be learned badly, and a judge
+        # would seem to owe nothing to words.
         rare = same.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True) / 2
         return np.where(rare, judge, np.where(same, (people + judge) / 2, np.nan))
 
@@ -323,6 +329,9 @@ class _Sides:
         elif self.kind == "pairwise":
             chosen = np.where(told[0] > 0.5, 0, 1)
         else:
+            # The rival gives each verdict as often as the side that it is compared
+            # with. Kappa rewards the right frequency, so that a rival with another one
+            # would lose by that alone.
             place = np.argsort(np.lexsort((chance, told[0].round(9))))
             column = np.sort(like.mean[:, -1])
             if not self.nominal:
@@ -335,6 +344,7 @@ def _raters(labels: pd.DataFrame, items: pd.Index) -> Index:
     """How many people labelled each item; 0 of one that somebody labelled twice, as he is not
     another person than himself."""
     rows = labels[labels["label"].notna()].groupby("item", sort=False)["rater"]
+    # Two labels by one person agree for reasons that have nothing to do with the item.
     once = rows.nunique().where(rows.size() == rows.nunique(), 0)
     return once.reindex(items, fill_value=0).to_numpy(dtype=np.intp)
 
@@ -360,6 +370,8 @@ class _Column:
         people who go by the same column share with each other what is badly learned of it."""
         if self.foretold is None or self.foretold.low <= 0:
             return False
+        # Nothing has to be learned to hold a column equal, so that less must be left
+        # than beside words.
         left = self.within is not None and self.within.low > self.least
         share = None if self.shared is None else self.shared.share
         if share is not None and self.foretold.value < MOSTLY:
@@ -376,6 +388,8 @@ def _aspects(
     """What could be a rival beside the words of the texts: what the file says of the items, and the
     first and the last word of a text."""
     found = list(structure.aspects(own, items, options.ignore))
+    # A pair has two first words; which of them a judge of pairs goes by is a matter of
+    # words, and is seen there.
     if len(texts) == 1:
         folded = [text.lower() for text in texts[0]]
         ends = {
@@ -406,6 +420,8 @@ def _lists() -> dict[str, re.Pattern[str]]:
 
 
 @functools.lru_cache(maxsize=4)
+# Fitting depends on texts, groups and the deal alone, and not on the judge. Ten judges
+# of one file share the fit, which takes nearly all of the time.
 def _surface(
     texts: tuple[str, ...],
     others: tuple[str, ...] | None,
@@ -440,6 +456,8 @@ def _dealt(names: Iterable[Any], groups: Index, deal: int) -> Index:
     """Deal groups by what stands in them, whatever the order of the rows: the place of each group,
     shape (n_groups,). Another `deal` gives another order."""
     digests = _digests(names, deal)
+    # By the texts themselves, because a seed that is drawn in the order of the rows
+    # would give the same file, sorted otherwise, another answer.
     first = np.full(int(groups.max()) + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     np.minimum.at(first, groups, digests)
     return np.argsort(np.argsort(first, kind="stable")).astype(np.intp)
@@ -475,10 +493,14 @@ def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
     A judge that is past the edge, but near it, must be so each of DEALS times; else it is open.
     """
     found = _one_deal(own, options, 0)
+    # Dealt anew only where belief hangs on it: a chance that speaks against the judge
+    # costs it nothing but a "not yet", and five fits cost five times as long.
     if found.outcome != "beyond" or not found.is_near_edge:
         return found
     for deal in range(1, DEALS):
         other = _one_deal(own, options, deal)
+        # All deals must agree. A majority would let through, in one file of several, a
+        # judge whose answer hangs on chance.
         if other.outcome != "beyond":
             return replace(other, outcome="open", past_edge=deal)
     return found
@@ -488,6 +510,8 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
     """Look for a rival once."""
     table = own.table.items
     labelled = own.labels.loc[own.labels["label"].notna(), "item"].unique()
+    # Items without a label are looked at as well: what words foretell the judge's
+    # verdicts can be learned from all that it judged.
     items, n_labelled = _chosen(own.table, labelled, deal)
     sides = _Sides(own, items, deal, options)
     known = ~np.isnan(sides.judge.mean[:, 0]) & (np.arange(items.size) < n_labelled)
@@ -501,6 +525,8 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
     if n_groups < FEWEST_GROUPS:
         return found
     texts = own.table.texts(items)
+    # A column of groups that the user named decides about intervals. Of copies that it
+    # parts, the rival would still learn one by the other.
     if texts and own.table.grouping != "found":
         groups = _with_copies(
             [" ".join(row) for row in zip(*texts, strict=True)], groups
@@ -513,14 +539,18 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
         not all(map(says_something, row))
         for row in itertools.compress(zip(*texts, strict=True), known)
     )
+    # A rival that sees no text of every third item would look weak for that reason.
     if lacking > (1 - LEAST_WITH_TEXT) * n:
         found = replace(found, lacking=lacking)
     elif texts:
         found = look.at_words(found, texts, _further(table, items))
     # What stands beside the texts is the same, however they are dealt.
+    # A judge that words explain already needs no second explanation.
     if deal == 0 and found.outcome in ("beyond", "open", "no_texts"):
         aspects = _aspects(own, items, texts, options)
         found = _beside_columns(found, look.at_columns(aspects))
+    # Last, as it takes back a "beyond" only: too few rare items to have learned from is
+    # no reason to say that words explain nothing.
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
 
 
@@ -576,12 +606,10 @@ class _Look:
         """Keep them: `known` and `groups`, by which a rival learns, of all items looked at,
         labelled ones first; `codes`, the units of intervals, of the known. `n_lost` more could not
         be read."""
-        self.sides, self.options, self.n_labelled, self.known = (
-            sides,
-            options,
-            n_labelled,
-            known,
-        )
+        self.sides = sides
+        self.options = options
+        self.n_labelled = n_labelled
+        self.known = known
         self.groups, self.codes, self.n_lost = groups, codes, n_lost
         self.with_lost = lost.units(codes, n_lost)
         self.learning = pd.factorize(groups[known])[0].astype(np.intp)
@@ -680,11 +708,9 @@ class _Look:
         codes = np.unique(self.codes[several], return_inverse=True)[1]
         if codes.max(initial=-1) + 1 < FEWEST_GROUPS:
             return None
-        judge, people, raters = (
-            self.judge.of(several),
-            self.agreeing.of(several),
-            self.raters[several],
-        )
+        judge = self.judge.of(several)
+        people = self.agreeing.of(several)
+        raters = self.raters[several]
         shape = self.sides.coefficient, self.options.level
         foretold = foretells(several)
         found = rival.shared(judge, people, raters, foretold, *shape, codes)
@@ -806,11 +832,12 @@ class _Look:
         for aspect in self.strongest(structure.crossed(named, target)):
             yield self.at_aspect(aspect)
         beside = [aspect for aspect in aspects if aspect.part not in FROM_TEXT]
+        # A judge may add up ten columns, of which none explains it.
         if (every := self.together(beside)) is not None:
             yield every
 
     def of_known(self, aspect: Aspect) -> Aspect:
-        """A aspect of the labelled items that were judged."""
+        """An aspect of the labelled items that were judged."""
         return aspect._replace(
             codes=np.unique(aspect.codes[self.known], return_inverse=True)[1]
         )
@@ -865,8 +892,12 @@ class _Look:
         every = surface.foretell(np.concatenate(targets), shares=sides.nominal)[
             :, labelled
         ]
+        # Labels, verdicts and what both have in common are foretold in one go, since
+        # the fit depends on the texts alone.
         told = np.split(every, np.cumsum([len(own) for own in targets])[:-1])
         signs = [2 * target - 1 if sides.nominal else target for target in targets]
+        # A list of words that are all or nothing is what ridge regression learns worst,
+        # and what simple judges are. It is tried with all marks and with words alone.
         for own_signs, only in itertools.product(signs[1:], (False, True)):
             lists = np.array(
                 [
@@ -925,12 +956,10 @@ class _Look:
     ) -> SurfaceRival:
         """What a program reaches that counts words, or gives a number in the text for its
         verdict; `further` is what others counted in each text."""
-        sides, judge, people, level = (
-            self.sides,
-            self.judge,
-            self.people,
-            self.options.level,
-        )
+        sides = self.sides
+        judge = self.judge
+        people = self.people
+        level = self.options.level
         pair = sides.kind == "pairwise"
         groups = tuple(self.groups.tolist())
         others, deal = texts[1] if pair else None, sides.deal
@@ -940,12 +969,12 @@ class _Look:
         shared = self.shared(
             lambda rows: rival.by_controls([own[rows] for own in controls])
         )
-        counter, own_agreement = (
-            self.said(told[0], people),
-            self.agreement(judge, people),
-        )
+        counter = self.said(told[0], people)
+        own_agreement = self.agreement(judge, people)
         like = self.agreement(counter, people)
         increment, leans = self.less(own_agreement, like), tuple[str, ...]()
+        # A program that gives a number in the text for its verdict learns nothing; the
+        # counter has to learn it from few texts, and may miss it.
         for name, voice in self.without_learning(texts, further):
             other = self.agreement(voice, people)
             if (
@@ -962,6 +991,9 @@ class _Look:
         right = (counter.mean * people.mean).sum(axis=1)
         repeated = self.said(told[1], judge)
         echo = self.agreement(repeated, judge)
+        # A judge that goes by what people go by is foretold by words no better than
+        # people's labels are. One that is foretold better owes more to words than
+        # people do, and must show more.
         leaning = self.less(echo, like)
         least, why = (LEAST_LEFT_OF_PAIRS, "pair") if pair else (LEAST_LEFT, "")
         if leaning is not None and leaning.low > 0:
@@ -970,12 +1002,12 @@ class _Look:
         why = "few" if least > of_many else why
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
-        told_by_words, own_low = (
-            self.agreed(repeated, judge),
-            (found.judge.low if found.judge else 1.0),
-        )
+        told_by_words = self.agreed(repeated, judge)
+        own_low = found.judge.low if found.judge else 1.0
         # A judge that agrees too little to be believed need not follow from words.
         enough = own_low >= self.options.least_of(sides.kind) - NEAR
+        # "It follows words" is a charge that has to be shown, unless belief hangs on
+        # its opposite.
         follows &= told_by_words is None or told_by_words.low > 0 or enough
         leaned = signs[int(follows)][-1 if sides.kind != "unordered" else 0]
         leaning_on = words.leaning(surface.seen, leaned, self.groups, QUOTED)
@@ -989,6 +1021,8 @@ class _Look:
         if shared is not None and not as_good:
             outcome = _of_shared(shared, outcome)
         gained = None
+        # Whether more labels would teach the counter more is asked only where it lost:
+        # it is a warning to who believes the judge.
         if outcome == "beyond" and not leans and not self.n_lost:
             gained = self.gained(surface, like)
         accuracy = (
@@ -1035,6 +1069,9 @@ def _of_shared(shared: rival.Shared, by_itself: Outcome) -> Outcome:
     if share is None:
         nothing = shared.people.high < NOTHING
         return "beyond" if nothing or by_itself == "beyond" else "open"
+    # A share of what people share, and no fixed number: the better the counter learns,
+    # the less is left of both, so that more labels never speak against a judge that
+    # stays as good.
     if share.low >= LEAST_SHARE:
         return "beyond"
     return "follows" if share.high < LEAST_SHARE else "open"
@@ -1057,13 +1094,12 @@ def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceR
                 what=what,
                 column=each,
             )
-        if (
-            of_text
-            or foretold is None
-            or foretold.low <= (0 if best is None else best.low)
-        ):
+        if of_text or foretold is None:
             continue
-        found, best = replace(found, column=each), foretold
+        surest = 0.0 if best is None else best.low
+        if foretold.low > surest:
+            found = replace(found, column=each)
+            best = foretold
     return found
 
 
@@ -1071,6 +1107,7 @@ def _unless_rare(
     found: SurfaceRival, judge: rival.Voice, people: rival.Voice
 ) -> SurfaceRival:
     """The same, or "rare" where too few items are outside the most frequent verdict or label."""
+    # A judge that says "pass" of all but three items is known on three items.
     others = int(min(found.n - side.mean.sum(axis=0).max() for side in (judge, people)))
     return replace(
         found,
@@ -1095,6 +1132,8 @@ def _chosen(
             codes = pd.factorize(part["group"])[0].astype(np.intp)
             names = _names(table, part.index)
             chance = _by_chance(names, part.index, deal)
+            # One of each group before a second of any, because groups are what
+            # intervals count.
             turn = pd.Series(chance).groupby(codes).rank().to_numpy()
             first = np.lexsort((_dealt(names, codes, deal)[codes], turn))[:room]
             chosen.append(part.index[np.sort(first)])
@@ -1109,11 +1148,9 @@ LENGTH = {
     "against": ("surface.longer_lower", "surface.longer_lower_pair"),
     "within": ("surface.no_length_bias", "surface.no_length_bias_pair"),
 }
-LENGTH_OPEN, LENGTH_LITTLE, LENGTH_BESIDE = (
-    ("surface.length_open", "surface.length_open_pair"),
-    ("surface.length_little", "surface.length_little_pair"),
-    ("surface.length_beside", "surface.length_beside_pair"),
-)
+LENGTH_OPEN = ("surface.length_open", "surface.length_open_pair")
+LENGTH_LITTLE = ("surface.length_little", "surface.length_little_pair")
+LENGTH_BESIDE = ("surface.length_beside", "surface.length_beside_pair")
 """What is said of length: of one text, and of two outputs."""
 LEAST_SHOWN = 0.005
 """What is less rounds to no item in a hundred."""
@@ -1250,12 +1287,10 @@ def _accounted_for(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
 
 def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     """How far judge and rival agree with people, and what is left of the judge's agreement."""
-    judge, reached, more, left = (
-        found.judge,
-        found.agreement,
-        found.increment,
-        found.at_equal,
-    )
+    judge = found.judge
+    reached = found.agreement
+    more = found.increment
+    left = found.at_equal
     foretold = found.foretold
     assert judge is not None and reached is not None and more is not None
     assert left is not None and foretold is not None

@@ -139,10 +139,14 @@ class Means:
         # those that there are belong to items without a row of this judge
         if not labelled.any():
             told.lacks(MEAN, "systems.no_labels")
+        # How labels were chosen cannot be seen from them. Without it every estimator
+        # would be a guess.
         elif design is None:
             told.lacks(
                 MEAN, "systems.unknown", labels=int(labelled.sum()), n=labelled.size
             )
+        # An item that could not have been drawn stands for none, and its inverse
+        # probability is infinite.
         elif design == "probabilities" and not np.all(
             self._within(judged.probability[labelled])
         ):
@@ -183,6 +187,7 @@ class Means:
             verdicts, self.options.level, groups=codes, bounds=self._holding(verdicts)
         )
         share = float(known.sum() / (known.size + self.own.table.unaccounted))
+        # Verdicts that are missing may all lie at one end of the scale.
         if share < 1 and self.bounds is not None:
             worst, best = (
                 share * end + (1 - share) * edge
@@ -193,6 +198,7 @@ class Means:
 
     def _holding(self, values: Array) -> means.Bounds | None:
         """The ends of the scale, if the values keep to them."""
+        # Bounds that values do not keep to bound nothing.
         inside = (
             self.bounds is not None
             and self.bounds[0] <= values.min()
@@ -245,6 +251,8 @@ class Means:
                 estimate, labelled.size, self.own.table.unaccounted, self.bounds
             )
         told.number(estimate, "systems.mean", unit=self.unit)
+        # Two intervals that do not meet: the judge's mean is then another than
+        # people's, whatever the chance.
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")
         values |= {
@@ -275,13 +283,12 @@ class Means:
             if self.bounds is not None
             else float(np.ptp(self.judged.labels))
         )
+        # An interval narrower than what matters need not be narrower still.
         width = 2 * margin if margin is not None else TARGET * span
         if estimate.high - estimate.low <= width or not width > 0:
             return
-        at, known = (
-            np.flatnonzero(~np.isnan(self.judged.labels)),
-            ~np.isnan(self.judged.verdicts),
-        )
+        at = np.flatnonzero(~np.isnan(self.judged.labels))
+        known = ~np.isnan(self.judged.verdicts)
         verdicts = np.where(
             known, self.judged.verdicts, self.judged.verdicts[known].mean()
         )
@@ -336,6 +343,7 @@ class Means:
             told.number(found[name].estimate, f"systems.mean.{name}", unit=self.unit)
         pairs = list(combinations(range(len(kept)), 2))
         # The ranking looks at all pairs at once; its limits allow for that.
+        # Who looks for the best of ten systems looks at 45 differences.
         strict = 1 - (1 - self.options.level) / max(1, len(pairs))
         strictly = {name: self._mean(design, chosen[name], strict) for name in kept}
         apart: dict[tuple[int, int], Estimate] = {}
@@ -348,13 +356,13 @@ class Means:
                 # As exact as the sentence about it, of shares too.
                 names_of = f"{kept[i]}_{kept[j]}"
                 told.number(plain, f"systems.difference.{names_of}", unit="score")
+        # Places follow from differences that are shown, and not from the means: two
+        # systems that are not told apart share a place.
         ranks = bradley_terry.ranks(apart, len(kept))
         rows = []
         for place, name in enumerate(kept):
-            estimate, verdicts = (
-                found[name].estimate,
-                self.judged.verdicts[chosen[name]],
-            )
+            estimate = found[name].estimate
+            verdicts = self.judged.verdicts[chosen[name]]
             assert estimate is not None
             row: dict[str, Any] = {
                 "system": name,
@@ -392,13 +400,12 @@ class Means:
         told: Told,
     ) -> None:
         """How many labels would tell the first from the second, where they are not told apart."""
+        # The first place is what most readers ask about.
         first, second = np.argsort(values)[::-1][:2].tolist()
         one = apart[min(first, second), max(first, second)]
         if one.low <= 0 <= one.high and one.value != 0:
-            there, times = (
-                n[first] + n[second],
-                ((one.high - one.low) / 2 / abs(one.value)) ** 2,
-            )
+            there = n[first] + n[second]
+            times = ((one.high - one.low) / 2 / abs(one.value)) ** 2
             if needed := checks.worth_naming(times * there, there):
                 told.say(
                     "systems.closest",
@@ -548,10 +555,8 @@ def _fitted(
 ) -> BradleyTerry:
     """The strengths by choices without ties, all those of one item together counting as one."""
     weights = 1 / rows.groupby("item")["item"].transform("size").to_numpy(np.float64)
-    codes, sides = (
-        rows["code"].to_numpy(),
-        _sides(rows, names, rows["verdict"].to_numpy() == 0),
-    )
+    codes = rows["code"].to_numpy()
+    sides = _sides(rows, names, rows["verdict"].to_numpy() == 0)
     more: dict[str, Any] = {
         "first": first,
         "weights": weights,

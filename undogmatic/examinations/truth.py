@@ -79,6 +79,7 @@ class AgainstTruth(Limited):
             DataError: A label outside the scale, or a reference run over other items.
         """
         rubric, labels = judged.rubric, self.condition_labels
+        # Two truths would have to agree, and nobody says what holds where they do not.
         if self.reference is not None and labels:
             raise ConfigError(
                 "`analysis.reference` and `analysis.condition_labels` are both set; give one of"
@@ -90,11 +91,9 @@ class AgainstTruth(Limited):
         name, truth = "", rows["label"]
         if self.reference is not None:
             (other,) = read_runs(judged, [self.reference], "analysis.reference")
-            source, name, truth = (
-                "reference",
-                other.name,
-                rows["item_id"].map(other.scores),
-            )
+            source = "reference"
+            name = other.name
+            truth = rows["item_id"].map(other.scores)
         elif labels:
             for condition, label in labels.items():
                 if not rubric.contains(label):
@@ -191,6 +190,7 @@ def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
         share: Expected share of the first part.
         seed: Another number is another split.
     """
+    # By a hash of the name, so that a text stays on its side when others are added.
     hashes = (hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8] for name in names)
     return np.array(
         [int.from_bytes(hashed, "big") / 2**64 < share for hashed in hashes],
@@ -209,6 +209,8 @@ class Margin(NamedTuple):
     @property
     def equivalence(self) -> bool:
         """Whether it allows to say that there is no difference that matters."""
+        # "No difference" is a claim about what matters, and nobody has said what does
+        # where the margin is the default.
         return self.source != "default" and 0 < self.value < self.span
 
     @property
@@ -314,6 +316,7 @@ def read_runs(
         option = key.format(n)
         run = read_run(folder, judged, option)
         there = set(run.scores.index)
+        # Runs over other items differ by their items.
         if there != here:
             raise DataError(
                 f"`{option}`: {folder} shares {len(here & there)} items with this run, which has"
@@ -335,6 +338,8 @@ def read_run(typed: str, judged: RunEvidence, key: str) -> OtherRun:
     as `read_runs`."""
     folder = RunFolder.open(typed, f"`{key}`", [JOURNAL])
     own, other = judged.rubric.scale, folder.rubric.scale
+    # Scores of another scale could be mapped, but what a 7 of 10 was to that judge's
+    # rubric need not be a 70 of 100 to this one.
     if own.span() != other.span():
         raise DataError(
             f"`{key}`: {typed} was judged on the scale {other.span()}, and this run on"

@@ -167,6 +167,8 @@ class VarianceAnalysis(Limited):
                 for name, value in numbers.items():
                     unit = _UNITS.get(name[0], "")
                     tell.number(value, *before, *name, *after, unit=unit)
+                # The first criterion answers, and of it the scores before the labels;
+                # each of the others has its numbers and tables.
                 if sentence is None:
                     design = study.cheapest(self.target)
                     few = {
@@ -311,6 +313,8 @@ def _study(
     wide = table.set_index(["item_id", *named])["score"].unstack(named)
     levels = [list(dict.fromkeys(table[f])) for f in named]
     combinations = list(itertools.product(*levels)) if len(named) > 1 else levels[0]
+    # Items are left out whole: the mean squares are those of a full table, and an item
+    # with a gap would count in some of them and not in others.
     whole = wide.reindex(columns=combinations).dropna()
     groups = (
         table.drop_duplicates("item_id")
@@ -349,6 +353,8 @@ def _together(
     for facet in facets:
         for names in kept:
             pairs = frame[[names[0], facet]].drop_duplicates()
+            # Two settings that always change together cannot be told apart by any
+            # analysis: they are one facet under both names.
             if len(pairs) == frame[names[0]].nunique() == frame[facet].nunique():
                 names.append(facet)
                 break
@@ -388,6 +394,8 @@ def _tell_sources(tell: Told, study: Study, target: float) -> None:
             place: _source(other.source, other is others[-1]),
             f"{place}_share": other.share,
         }
+    # A source of 0% is no source, and a sentence that names one makes the reader look
+    # for it.
     if values["second_share"] < LEAST_SHARE:
         del values["second"], values["second_share"]
     tell.say("sources" if "second" in values else "sources_one", values)
@@ -409,10 +417,8 @@ def _tell_sources(tell: Told, study: Study, target: float) -> None:
         scores=math.prod(study.levels),
     )
     for facet in study.facets:
-        n, order = (
-            study.needed(facet, target),
-            study.needed(facet, target, absolute=False),
-        )
+        n = study.needed(facet, target)
+        order = study.needed(facet, target, absolute=False)
         told = {"facet": _facet(facet), "target": target, "n": n, "order": order}
         if n is None:
             tell.say("needed_none" if order is None else "needed_order", told)

@@ -104,6 +104,8 @@ def fit(
         np.array([score for _, score in rows]),
         np.array([float(i.label) for i in known if i.label is not None]),
     )
+    # By a digest of what belongs together: the texts of a pair are never on both sides,
+    # and a text stays in its fold when others are added.
     folds = np.array(
         [int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i in known]
     )
@@ -126,6 +128,8 @@ def fit(
         "calibrate.fitted",
         {"method": method, "n": len(rows), "before": before, "after": after},
     )
+    # What is written is fitted to all texts; the error that is told is of texts that a
+    # fit had not seen.
     return data | {"parameters": calibrators.fit(method, raw, gold, scale)}, told
 
 

@@ -18,13 +18,12 @@ from pydantic import Field
 
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.datasets.doors import CHECK
 from undogmatic.datasets.labels import TEXTS, scale_for
 from undogmatic.datasets.roles import TEXT
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.alone import WIDE
-from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.student import LEAST, MOST, Fit, Lesson, fit_student
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import embeddings_of
@@ -43,6 +42,7 @@ from undogmatic.runs.progress import doing, speaking
 from undogmatic.safety import files
 from undogmatic.stats import means, surface
 from undogmatic.stats.checks import Index
+from undogmatic.stats.conformal import WIDE
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 from undogmatic.stats.ranking import mean_absolute_error, spearman_interval

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import linalg, stats
 
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.errors import DataError
-from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.probe import (
     COVERAGE,
     calibrate,
@@ -245,6 +245,8 @@ def choose(
             (method, penalty): own
             for penalty, own in zip(PENALTIES[method], found.T, strict=True)
         }
+    # Rounded, so that scores which differ by the last bits of a sum stay tied, on
+    # whatever machine.
     ranks = stats.rankdata(np.round([scores, *told.values()], 9), axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
     orders = (ranks[1:] @ ranks[0]) / (np.linalg.norm(ranks[1:], axis=1) + 1e-9)

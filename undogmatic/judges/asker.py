@@ -146,20 +146,18 @@ class Asker:
         lm: LanguageModel | None = None,
         **options: Any,
     ) -> None:
+        # Before any wording is read, as a prompt for another rubric has no question of
+        # this one.
         prompt.check(rubric)
-        self.model, self.prompt, self.rubric, self.wordings, self.lm = (
-            model,
-            prompt,
-            rubric,
-            wordings,
-            lm,
-        )
-        self.asks, self.in_words, self.name, self.options = (
-            asks,
-            asks.in_words,
-            asks.way,
-            {**asks.defaults, **options},
-        )
+        self.model = model
+        self.prompt = prompt
+        self.rubric = rubric
+        self.wordings = wordings
+        self.lm = lm
+        self.asks = asks
+        self.in_words = asks.in_words
+        self.name = asks.way
+        self.options = {**asks.defaults, **options}
         self.uses_prompt = self.in_words or not model.base
         self.deterministic = self.options.get("temperature", 0) == 0
         self.questions: list[Question] = []
@@ -188,6 +186,8 @@ class Asker:
         """The wording of a step in the prompt's language. Raises ConfigError where there is
         none."""
         language = self.prompt.language
+        # Asking in another language than the prompt's would change what is measured
+        # without a word.
         if language not in self.wordings:
             raise ConfigError(
                 f"this judge style has no wording in {language!r} (it has:"
@@ -227,13 +227,11 @@ class WordsQuestion(Question):
             worded = self._fill(
                 self.wording.form[mark.wording or name], {"meaning": mark.meaning}
             )
-            scale, bounds = (
-                mark.scale(self.rubric),
-                {
-                    "at_least": mark.at_least,
-                    "at_most": mark.at_most,
-                },
-            )
+            scale = mark.scale(self.rubric)
+            bounds = {
+                "at_least": mark.at_least,
+                "at_most": mark.at_most,
+            }
             asked = worded if isinstance(scale, NumericScale) else form(scale)
             fields[name] = adapter.number(scale, asked, mark.unit == "score", **bounds)
         form_schema = {
@@ -269,6 +267,8 @@ class WordsQuestion(Question):
         async def once(**earlier: str | None) -> dspy.Prediction:
             prediction = await ask(self.predict, self.adapter, **inputs, **earlier)
             fields = {name: prediction[name] for name in self.kind.model_fields}
+            # Some models give the form back as their answer. Its words are none of
+            # theirs, and would be told as their reasons.
             if bare := [
                 name
                 for name, worded in self.worded.items()
@@ -337,10 +337,8 @@ class LevelsQuestion(Question):
             )
             question = self._fill(words.question, {"meaning": number.meaning})
             if words.labels and not self.base:
-                labels, question = (
-                    words.labels,
-                    f"{question} {words.answer_with}".rstrip(),
-                )
+                labels = words.labels
+                question = f"{question} {words.answer_with}".rstrip()
             if name not in known:
                 meanings = list(words.answers) or self.rubric.meanings(
                     self.prompt.language
@@ -364,10 +362,10 @@ class LevelsQuestion(Question):
                     shown_inputs(item, self.rubric) | self.given | {"the_given": before}
                 )
                 inputs |= {} if self.base else {"the_question": self.asked[name]}
-                said, predict = (
-                    "\n".join(line for line in answers if line) or None,
-                    self.predicts[name],
-                )
+                # What was answered stands before the next question, as in one answer in
+                # words, where a number follows from those before it.
+                said = "\n".join(line for line in answers if line) or None
+                predict = self.predicts[name]
                 tokens = first_token(
                     await ask(predict, self.adapter, **inputs, the_said=said)
                 )

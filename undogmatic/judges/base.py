@@ -66,6 +66,7 @@ class Judge(Unit):
     def judge_by(self, rubric: Rubric) -> None:
         """Take the rubric. Raises ConfigError where the procedure has no meaning on its scale."""
         self.rubric = rubric
+        # When the judge is built, and not at the first item.
         if self.needs_order and not rubric.scale.ordered:
             raise ConfigError(
                 f"judge={self.name} argues between a low and a high score, and rubric={rubric.name}"
@@ -90,9 +91,12 @@ class Judge(Unit):
             for name in list(inputs)
             if name in inspect.signature(self.judge).parameters
         }
+        # DSPy's optimisers hand over fields and no item. The id means nothing there.
         judged = await self.judge(item or Item(id="item", inputs=inputs), **options)
         several = {OVERALL: judged} if isinstance(judged, Verdict) else judged
         verdicts = {name: self._settled(verdict) for name, verdict in several.items()}
+        # So that a judge of several criteria can stand in a panel, where one verdict is
+        # asked for.
         whole = verdicts.get(OVERALL)
         one = (
             {"verdict": whole, "score": whole.score}
@@ -151,6 +155,8 @@ class Judge(Unit):
             for examples in self.rubric.shown_examples(source.prompt.language)
             for text in examples
         )
+        # A text that the prompt shows with its answer is a text that the judge has
+        # seen, like one that it was fitted on.
         shown = text_marks([*("\n\n".join(texts) for texts in inputs), *guide])
         return self.all_weighed_on().union(
             shown, *(source.fitted_on() for source in self.readouts())
@@ -185,6 +191,8 @@ class Judge(Unit):
                 "fields": fields,
                 "demos": demos,
             }
+            # Only where there is some, so that the hash of all other programs stays as
+            # it was.
             if (nearest := getattr(predictor, "nearest", None)) is not None:
                 about["nearest"] = nearest
             predictors[name] = about | {"config": predictor.config}
@@ -213,6 +221,8 @@ def ways(sources: Iterable[Source], judge: str = "") -> "tuple[Asked, ...]":
     marks = re.compile(r"\\[nrt\"]|\W")
     for source in sources:
         prompt, text = source.prompt, source.shown()
+        # Whether the prompt reached the model is read off what was sent, since adapters
+        # may leave parts of it out.
         bare = marks.sub("", text)
         demonstration = next(
             (list(demo.inputs.values()) for demo in prompt.shown()), []
@@ -242,6 +252,7 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
     if verdict.score is None or verdict.interval is None:
         return verdict
     (low, high), slack = verdict.interval, 1e-9 * (rubric.maximum - rubric.minimum)
+    # Compared as they are written: 4.9999 lies inside of a range that ends at 5.
     score, *ends = map(rubric.scale.write, (verdict.score, low, high))
     # whatever the numbers
     same_category = not isinstance(rubric.scale, NumericScale) and score in ends
@@ -275,12 +286,11 @@ def between_sides(
     """The verdict of a judge who heard two sides, with the `answer` of the prediction
     (`final_score`, `rationale`, `confidence`): half-way between the sides it is as unsure as can
     be. `place` is where the judge stands between them, 0 and 1; None where there is no middle."""
-    answer, distribution = (
-        prediction.answer,
-        prediction.distributions.get("final_score"),
-    )
+    answer = prediction.answer
+    distribution = prediction.distributions.get("final_score")
     doubt = 0.5 if place is None else 0.5 - abs(place - 0.5)  # below 0 beyond the sides
     stated = answer.confidence if distribution is None else distribution.confidence
+    # A judge that says it knows nothing is not asked whether its sides were near.
     if no_confidence(stated) and level != "high":
         level, details = "high", details | {"level_from": "stated_confidence"}
     return Verdict(

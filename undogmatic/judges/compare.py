@@ -30,11 +30,9 @@ class CompareJudge(Judge):
 
     def __init__(self, readout: Readout, both_orders: bool = True) -> None:
         super().__init__()
-        self.readout, self.rubric, self.both_orders = (
-            readout,
-            readout.rubric,
-            both_orders,
-        )
+        self.readout = readout
+        self.rubric = readout.rubric
+        self.both_orders = both_orders
         self.criteria = (OVERALL, AS_GIVEN, *((SWAPPED,) if both_orders else ()))
 
     def judge_by(self, rubric: Rubric) -> None:

@@ -53,11 +53,9 @@ class DebateJudge(Judge):
 
     def __init__(self, asker: Asker, separate_calls: bool = False) -> None:
         super().__init__()
-        self.asker, self.separate_calls, self.rubric = (
-            asker,
-            separate_calls,
-            asker.rubric,
-        )
+        self.asker = asker
+        self.separate_calls = separate_calls
+        self.rubric = asker.rubric
         ends = {
             "advocate_low": HIGH[0],
             "advocate_high": HIGH[1],

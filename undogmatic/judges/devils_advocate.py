@@ -58,10 +58,8 @@ class DevilsAdvocateJudge(Judge):
         critique: Critique = (
             await self.critique.acall(item=item, context=context)
         ).answer
-        strength, ends = (
-            critique.critique_strength / 10,
-            (critique.range_low, critique.range_high),
-        )
+        strength = critique.critique_strength / 10
+        ends = (critique.range_low, critique.range_high)
         damage, severities = damaged(
             rubric, score, strength, ends, critique.issues, critique.confidence
         )
@@ -112,6 +110,8 @@ def damaged(
     damage = critique_uncertainty(
         10 * rubric.share(score), strength, (low, high), counts["major"]
     )
+    # A critic with no confidence in its own critique has found nothing out, and
+    # strength 0 then is no praise of the score.
     contradictions = ["stated_confidence"] if no_confidence(confidence) else []
     if strength == 0 and not counts and damage.score_delta > 0 and low == high:
         contradictions.append("range")
@@ -159,6 +159,8 @@ class CalibrationProbeJudge(Judge):
         }
         details |= {} if answer.reason is None else {"accuracy_reason": answer.reason}
         doubt = 1 - answer.accuracy / 100
+        # Score and range are left at 0, so that only the doubt decides by the same
+        # bands as that of a critique.
         level = critique_uncertainty(0.0, doubt, (0.0, 0.0), 0).level
         return initial.replace(
             confidence=answer.accuracy,
@@ -218,10 +220,8 @@ class SinglePassJudge(Judge):
             10 * self.rubric.share(n)
             for n in (answer.score, answer.range_low, answer.range_high)
         )
-        level, level_from = (
-            critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level,
-            "width",
-        )
+        level = critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level
+        level_from = "width"
         # a narrow range is no knowledge where nothing is known
         if no_confidence(verdict.confidence):
             level_from = (

@@ -67,6 +67,7 @@ class PanelJudge(Judge):
         repeats: Annotated[int, Field(ge=1, le=1000)] = 1,
     ) -> None:
         super().__init__()
+        # The same answers twice would look like agreement, and cost twice as much.
         if repeats > 1 and all(
             source.deterministic for member in members for source in member.readouts()
         ):
@@ -96,14 +97,14 @@ class PanelJudge(Judge):
             )
         self.members, self.rubric = list(members), rubric
         if history is not None:
+            # The texts that gave the weights have been seen by the panel, like texts
+            # that a model was fitted on.
             weights, self.weighed_on = read_history(history, members, rubric)
             self.contents = {"weights": weights, "history": None}
-        self.aggregate, self.weights, self.trim, self.repeats = (
-            aggregate,
-            weights,
-            trim,
-            repeats,
-        )
+        self.aggregate = aggregate
+        self.weights = weights
+        self.trim = trim
+        self.repeats = repeats
 
     async def judge(self, item: Item) -> Verdict:
         seats = [
@@ -111,6 +112,7 @@ class PanelJudge(Judge):
             for n in range(len(self.members))
             for repeat in range(self.repeats)
         ]
+        # All members are asked at once; they do not hear each other.
         answers = await voices(
             item, [(self.members[n], repeat) for n, repeat in seats], self.repeats
         )
@@ -120,6 +122,7 @@ class PanelJudge(Judge):
             for (n, _), answer in zip(seats, answers, strict=True)
             if isinstance(answer, Verdict)
         ]
+        # Of a minority the verdict would be that of whoever could read the item.
         if 2 * len(decided) < len(seats):
             # an item that none can read has not been answered badly
             kinds = {type(error) for error in failed}
@@ -145,6 +148,8 @@ class PanelJudge(Judge):
             "members": ", ".join(members),
             "members_failed": float(len(failed)),
         }
+        # Named beside the verdict: a panel of five that is one of three is another
+        # panel.
         failures = [f"{error.kind}: {error}" for error in failed]
         verdict = self._together(verdicts, self._shares([n for n, _ in decided]))
         return verdict.replace(
@@ -154,6 +159,7 @@ class PanelJudge(Judge):
     def _shares(self, seats: Sequence[int]) -> list[float]:
         """What each answer counts, summing to 1; `seats` are the places of its members."""
         given = [1.0 if self.weights is None else self.weights[n] for n in seats]
+        # Members without weight were asked to be watched, and not to decide.
         if sum(given) == 0:
             raise UnparseableAnswer("every member with a weight above 0 failed")
         return [weight / sum(given) for weight in given]
@@ -191,6 +197,8 @@ class PanelJudge(Judge):
         Its entropy is never below the members' own on average; what it has more is their
         disagreement (the Jensen-Shannon divergence).
         """
+        # Of the mixture, and not the mean of the members' own: two sure members who
+        # contradict each other are not sure together.
         entropy = spread.normalised_entropy
         own = [
             verdict.distribution.normalised_entropy

@@ -50,17 +50,13 @@ class Number:
     )
     at_least: str | None = None  # the field below which it cannot lie
     at_most: str | None = None  # and the one above which it cannot
-    words_only: bool = (
-        # whether only a chat model is asked for it; elsewhere it follows from the procedure
-        False
-    )
+    # whether only a chat model is asked for it; elsewhere it follows from the procedure
+    words_only: bool = False
     # the name of its wording where that is not the field's own name
     wording: str | None = None
     meaning: str = ""  # fills `{meaning}` in the wording
-    own: Scale | None = (
-        # in place of its unit's; the levels are as many even steps as its wording has answers
-        None
-    )
+    # in place of its unit's; the levels are as many even steps as its wording has answers
+    own: Scale | None = None
 
     def scale(self, rubric: Rubric) -> Scale:
         """What a chat model may answer."""
@@ -144,10 +140,8 @@ def make(kind: type[Answer], fields: Mapping[str, Any], raw: str) -> Answer:
         return kind.model_validate(dict(fields))
     except ValidationError as error:
         first = error.errors()[0]
-        where, what = (
-            ".".join(map(str, first["loc"])),
-            first["msg"].removeprefix("Value error, "),
-        )
+        where = ".".join(map(str, first["loc"]))
+        what = first["msg"].removeprefix("Value error, ")
         what = what[:1].lower() + what[1:]
         raise UnparseableAnswer(f"`{where}`: {what}" if where else what, raw) from None
 

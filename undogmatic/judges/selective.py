@@ -81,12 +81,10 @@ class SelectiveJudge(Judge):
         self, cheap: Judge, expensive: Judge, rubric: Rubric, rules: Rules
     ) -> None:
         super().__init__()
-        self.cheap, self.expensive, self.rubric, self.rules = (
-            cheap,
-            expensive,
-            rubric,
-            rules,
-        )
+        self.cheap = cheap
+        self.expensive = expensive
+        self.rubric = rubric
+        self.rules = rules
         run = None if rules.guaranteed is None else rules.guaranteed.run
         self.promise: tuple[str, float] | None = None
         if run is not None:

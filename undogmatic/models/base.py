@@ -35,21 +35,17 @@ class Model:
     max_concurrency: int | None = (
         None  # calls it can usefully have in flight, or None for no limit of its own
     )
-    base: bool = (
-        # whether it is a base model, which continues a text instead of answering a chat
-        False
-    )
-    sha256: str | None = (
-        # of its file, where it is one: what was fitted on its states belongs to that file
-        None
-    )
+    # whether it is a base model, which continues a text instead of answering a chat
+    base: bool = False
+    # of its file, where it is one: what was fitted on its states belongs to that file
+    sha256: str | None = None
+    # whether a server answers, while this process waits and may do something else
+    waits: bool = False
     rubric: str | None = None  # the only rubric that it can judge by, or None for any
     # marks (`records.text_mark`) of the texts that it was itself fitted on
     fitted_on: frozenset[str] = frozenset()
-    context: int | None = (
-        # tokens that question and answer may have together; None where it is not known
-        None
-    )
+    # tokens that question and answer may have together; None where it is not known
+    context: int | None = None
     # by language; None: its provider's terms, whatever they are
     licence: Licence | None = None
     gateway: Gateway

@@ -29,10 +29,8 @@ SHARE = 0.5
 """What a call in a batch costs, as a share of its usual price, at both providers."""
 LONGEST_RESULTS = 1_000_000_000  # bytes of a file of answers that are read, unpacked
 # bytes of answers that are kept: in any case, and more for each question
-ROOM, ROOM_EACH = (
-    100_000_000,
-    20_000,
-)
+ROOM = 100_000_000
+ROOM_EACH = 20_000
 # of a file of answers that answer nothing that was asked; where there are more, it is left
 STRANGE_LINES = 100_000
 MOST_PAGES = 1000  # of the provider's list of batches
@@ -241,6 +239,8 @@ class Batches:
         status, headers, body = await self.client.request(
             method, self.base + path, **sent
         )
+        # Of one batch it says that the provider has forgotten it; of a list, or of what
+        # is sent, that the address is wrong.
         if status == 404 and method == "GET" and "?" not in path:
             raise BatchLost(
                 f"{self.client.about} does not know {path.rpartition('/')[2]} any more"
@@ -264,6 +264,8 @@ class Batches:
             )
         except LongReply as error:
             return f"what follows in its answers was not read: {error}"
+        # A proxy in between may answer with a page of its own and a good status; taken
+        # for the file, it would settle every question as unanswered.
         if opening == b"<" and reader.named == before:
             raise UnparseableAnswer(
                 f"{self.client.about} sent a page in place of the answers ({path})"

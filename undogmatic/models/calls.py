@@ -96,11 +96,9 @@ class Retryable(UndogmaticError):
         limited: bool = False,
     ) -> None:
         super().__init__(message)
-        self.after, self.full, self.limited = (
-            after,
-            full or after is not None or limited,
-            limited,
-        )
+        self.after = after
+        self.full = full or after is not None or limited
+        self.limited = limited
 
 
 @contextlib.contextmanager
@@ -109,6 +107,8 @@ def reading(raw: Any) -> Iterator[None]:
     was read."""
     try:
         yield
+    # These say already what went wrong; what follows turns anything else into one kind
+    # of failure.
     except (UndogmaticError, TimeoutError):
         raise
     # an answer may be anything, and so may what goes wrong over it
@@ -183,17 +183,23 @@ class Budget:
                     f"`engine.{key}` is {most} and {told}. Raise it (engine.{key}={example}, or"
                     " null for no limit) and rerun: what was judged is kept."
                 )
+        # Counted before the call is sent: of a hundred calls in flight none may be the
+        # one too many.
         self.calls += 1
         self.note(1, 0.0)
 
     def spend(self, usd: float | None) -> None:
         if usd is None and self.max_usd is not None:
+            # A limit in money that cannot be kept is refused at the first answer, and
+            # not after the budget is gone.
             if self.dearest is None:
                 raise ConfigError(
                     f"`engine.max_usd` is {self.max_usd}, but the price of this model is unknown,"
                     " so it cannot be kept. Set model.price.input and model.price.output (USD per"
                     " million tokens), or engine.max_usd=null."
                 )
+            # On the safe side: an answer without a price is thought to have cost what
+            # the dearest one did.
             usd = self.dearest
         if usd is not None:
             self.dearest = max(usd, self.dearest or 0.0)
@@ -242,6 +248,8 @@ class ReplyCache:
             self._database.text_factory = (
                 bytes  # what is no UTF-8 is the row's fault, not the database's
             )
+            # Readers and a writer of several processes do not wait for one another
+            # then.
             self._database.execute("PRAGMA journal_mode = WAL")
             # a power cut may lose replies, never break the file
             self._database.execute("PRAGMA synchronous = NORMAL")
@@ -268,6 +276,8 @@ class ReplyCache:
                 raise Unreadable("it is no reply")
             return checked(_KEPT.validate_python(kept), check)
         except (Unreadable, ValidationError, UndogmaticError) as fault:
+            # Said once: a damaged disk would else print a line for each of a million
+            # rows.
             if not self._told:
                 why = " ".join(str(fault).split())
                 what = f"a reply in the cache {self._file} is damaged ({why})"
@@ -280,6 +290,7 @@ class ReplyCache:
         with contextlib.suppress(
             PydanticSerializationError, UnicodeEncodeError, ValueError
         ):
+            # Servers echo headers in errors, and a key must not lie in a cache.
             text = scrub(to_json(reply._asdict(), inf_nan_mode="constants").decode())
             self._execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", key, text)
 
@@ -289,6 +300,8 @@ class ReplyCache:
     def _execute(self, statement: str, *values: str) -> Any:
         """The first row of what the database answers; where it fails, that is said once and it is
         not asked again."""
+        # A cache saves money and is no part of a result. It may fail without ending the
+        # run.
         if not self._usable:
             return None
         try:
@@ -357,9 +370,13 @@ class Gateway:
         Raises BudgetExceeded before a limit is passed; TransportError, AnswerTimeout or
         UnparseableAnswer where no try gave an answer.
         """
+        # Before anything else: who asks the same gets the same key, whether the answer
+        # is kept, under way or new.
         key = call_key(model, request)
         if self.cache is None:
             return await self._asked(model, request, send, timed, check, server)
+        # Of each event loop by itself: a future of one loop cannot be waited for in
+        # another.
         under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
         started = time.time()
         while (reply := self.cache.get(key, check)) is None and (
@@ -377,6 +394,7 @@ class Gateway:
         under_way[key] = mine = asyncio.get_running_loop().create_future()
         try:
             reply = await self._asked(model, request, send, timed, check, server)
+            # Kept before anybody gets it, as it has been paid for.
             self.cache.put(key, reply)
             mine.set_result(reply)
             return reply
@@ -404,10 +422,8 @@ class Gateway:
         # `refused` is the moment from which on no other call was answered
         retries, refused = self.limits.retries, math.inf
         pace = self.pace(server) if timed else None
-        others, now = (
-            0 if pace is None else pace.answers,
-            asyncio.get_running_loop().time,
-        )
+        others = 0 if pace is None else pace.answers
+        now = asyncio.get_running_loop().time
 
         def note(**outcome: Any) -> None:
             note_call(
@@ -450,21 +466,12 @@ class Gateway:
                     # A server that has no room for this call and answers others has not failed, nor
                     # one whose limit is used up for this minute.
                     answers = pace.answers > others
-                    refused, others = (
-                        math.inf if answers else min(refused, now()),
-                        pace.answers,
-                    )
+                    refused = math.inf if answers else min(refused, now())
+                    others = pace.answers
                     failed -= answers or (
                         fault.limited and retries > 0 and now() - refused < PATIENCE
                     )
-                error, wait = (
-                    TransportError(f"{fault} ({tried} attempt(s))"),
-                    fault.after or 0.0,
-                )
-                if wait > self.max_wait:
-                    error = TransportError(
-                        f"{error}; the server asks to wait {wait:.0f} s, so rerun later"
-                    )
+                error, wait = self._refusal(fault, tried)
             except ModelError as fault:
                 error, wait = fault, math.inf  # asking again would not help
             else:
@@ -475,16 +482,31 @@ class Gateway:
             finally:
                 if pace is not None:
                     pace.over(used)
+            # Being asked to wait is no failure, so that tries are counted by
+            # themselves, and end, too.
             if failed > retries or tried > 10 * retries or wait > self.max_wait:
                 # An error status is not billed; what an attempt without an answer cost, only the
                 # provider knows.
                 usd = 0.0 if isinstance(error, TransportError) else None
                 note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
                 raise error
-            delay = min(
-                self.limits.backoff * 2 ** max(0, failed - 1), self.max_backoff
-            ) * (1 - 0.25 * random.random())
-            await asyncio.sleep(delay)
+            await asyncio.sleep(self._delay(failed))
+
+    def _refusal(self, fault: Retryable, tried: int) -> tuple[TransportError, float]:
+        """The error of a call that a server refused, and the seconds that it asks to wait."""
+        wait = fault.after or 0.0
+        error = TransportError(f"{fault} ({tried} attempt(s))")
+        if wait > self.max_wait:
+            error = TransportError(
+                f"{error}; the server asks to wait {wait:.0f} s, so rerun later"
+            )
+        return error, wait
+
+    def _delay(self, failed: int) -> float:
+        """Seconds before the next attempt: twice as many each time, and never quite the same, so
+        that calls that were refused together do not come back together."""
+        doubled = self.limits.backoff * 2 ** max(0, failed - 1)
+        return min(doubled, self.max_backoff) * (1 - 0.25 * random.random())
 
 
 def call_key(model: str, request: dict[str, Any]) -> str:

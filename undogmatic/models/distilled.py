@@ -190,11 +190,9 @@ class DistilledModel(Model):
         self.student = Student.load(path, cache=False)
         about = self.student.about
         self.name = f"student-{about.arrays[:12]}"
-        self.path, self.rubric, self.fitted_on = (
-            path,
-            about.rubric,
-            frozenset(about.texts),
-        )
+        self.path = path
+        self.rubric = about.rubric
+        self.fitted_on = frozenset(about.texts)
         self.licence = self.student.embeddings.licence
 
     def connect(self, gateway: Gateway) -> None:

@@ -97,10 +97,8 @@ class EmbeddedModel(Model):
     def __init__(
         self,
         path: str | None = None,  # a GGUF file, or None for the embedded Gemma
-        sha256: (
-            str | None
-            # of that file, or None to accept any (the name holds the hash all the same)
-        ) = None,
+        # of that file, or None to accept any (the name holds the hash all the same)
+        sha256: str | None = None,
         threads: Annotated[
             int, Field(ge=1, le=1024)
         ] = 2,  # fewer where jobs of a sweep run side by side
@@ -215,10 +213,8 @@ class EmbeddedModel(Model):
                 for piece in cut(text)
                 if (part := llama.tokenize(piece, begin=False))
             ]
-            first, body = (
-                llama.tokenize(""),
-                [token for part in parts for token in part],
-            )
+            first = llama.tokenize("")
+            body = [token for part in parts for token in part]
             room = llama.limit - len(first)
             if not body:
                 raise ModelError("the text has no tokens, so the model gave no states")

@@ -75,6 +75,8 @@ class Embeddings(Model):
                 * len(self._kept)
                 > MOST_KEPT
             ):
+                # Also what is asked for now may have been among them, so all of it is
+                # read anew.
                 self._kept.clear()
                 new = list(dict.fromkeys(texts))
             if new:

@@ -27,18 +27,12 @@ if TYPE_CHECKING:
 JsonMode = Literal["schema", "object", "off"]
 T = TypeVar("T")
 # of one call; a figure beyond is none, and must not use up a budget
-MOST_TOKENS, MOST_USD = (
-    100_000_000,
-    1000.0,
-)
-ROUNDED = (
-    # servers round, so that the logarithm of a probability of 1 may be a little more than 0
-    0.01
-)
-LONGEST_ANSWER = (
-    # characters. Whoever is asked for a score and its reason does not need a tenth of it.
-    100_000
-)
+MOST_TOKENS = 100_000_000
+MOST_USD = 1000.0
+# servers round, so that the logarithm of a probability of 1 may be a little more than 0
+ROUNDED = 0.01
+# characters. Whoever is asked for a score and its reason does not need a tenth of it.
+LONGEST_ANSWER = 100_000
 
 
 class Price(Record):
@@ -67,10 +61,8 @@ def find_price(configured: Price | None, provider: str | None, name: str) -> Pri
             " neither."
         )
     for entry in listed(provider, name):
-        cost_in, cost_out = (
-            entry.get("input_cost_per_token"),
-            entry.get("output_cost_per_token"),
-        )
+        cost_in = entry.get("input_cost_per_token")
+        cost_out = entry.get("output_cost_per_token")
         if cost_in is not None and cost_out is not None:
             return Price(input=cost_in * 1e6, output=cost_out * 1e6)
     return Price()
@@ -213,10 +205,8 @@ def settled(
         for key in ("id", "model")
         if isinstance(value := data.get(key), str) and value
     }
-    message, usage = (
-        Message("assistant", (TextPart(text),)),
-        Usage(used.input, used.output),
-    )
+    message = Message("assistant", (TextPart(text),))
+    usage = Usage(used.input, used.output)
     return Response(
         named.get("id"), named.get("model", model), message, "stop", usage, logprobs
     )
@@ -268,6 +258,7 @@ class HostedModel(Model):
         "input_tokens",
         "output_tokens",
     )
+    waits = True
     reports_price = False  # whether the server says what each call cost
     timed = True
     batches: type[Batches] | None = (
@@ -296,10 +287,8 @@ class HostedModel(Model):
         base = checked_base(api_base)
         learn(extra or None, "model.extra")
         self._json_mode, self._sampling, self._fixed = json_mode, sampling, extra or {}
-        mode, sampled = (
-            None if json_mode == "schema" else json_mode,
-            None if sampling else False,
-        )
+        mode = None if json_mode == "schema" else json_mode
+        sampled = None if sampling else False
         options = set_only(
             json_mode=mode, sampling=sampled, extra=extra or None, **options
         )
@@ -424,10 +413,8 @@ class ChatModel(HostedModel):
         ] = "max_tokens",  # the server's word
         reasoning_effort: str | None = None,  # sent as it is, for models that have it
         extra: dict[str, Any] | None = None,  # further fields of the request body
-        batch: (
-            bool | None
-            # whether the server has OpenAI's Batch API; None: OpenAI's own servers have it
-        ) = None,
+        # whether the server has OpenAI's Batch API; None: OpenAI's own servers have it
+        batch: bool | None = None,
         # "merge" puts the system message into the user's turn, for templates that take none
         system: Literal["keep", "merge"] = "keep",
     ) -> None:
@@ -443,10 +430,8 @@ class ChatModel(HostedModel):
             system=None if system == "keep" else system,
         )
         self._merges = system == "merge"
-        self.reports_price, self._max_tokens_field = (
-            provider == "openrouter",
-            max_tokens_field,
-        )
+        self.reports_price = provider == "openrouter"
+        self._max_tokens_field = max_tokens_field
         self._fixed = self._fixed | set_only(reasoning_effort=reasoning_effort)
         self.batches = (
             OpenAIBatches if batch or (batch is None and provider == "openai") else None
@@ -503,20 +488,14 @@ class ChatModel(HostedModel):
     def _response(self, data: dict[str, Any], with_logprobs: bool) -> Response:
         choice = data["choices"][0]
         message, reason = choice["message"], choice.get("finish_reason")
-        text, refusal = (
-            content_text(message.get("content")),
-            content_text(message.get("refusal")),
-        )
+        text = content_text(message.get("content"))
+        refusal = content_text(message.get("refusal"))
         stop: Stop = "stop"
         if message.get("refusal") or reason == "content_filter":
-            stop, text = (
-                "filter" if reason == "content_filter" else "refusal",
-                refusal or text,
-            )
-        elif (
-            with_logprobs
+            stop = "filter" if reason == "content_filter" else "refusal"
+            text = refusal or text
+        elif with_logprobs:
             # one token of a distribution is all that is wanted; it always ends for length
-        ):
             text = text or " "
         elif reason == "length":
             stop = "length"
@@ -537,10 +516,8 @@ class AzureModel(ChatModel):
         api_base: str,
         api_version: str,  # e.g. 2024-10-21
         key_env: str | None = "AZURE_OPENAI_API_KEY",
-        prices_like: (
-            str | None
-            # the model behind the deployment, for the price list, e.g. gpt-4.1-mini
-        ) = None,
+        # the model behind the deployment, for the price list, e.g. gpt-4.1-mini
+        prices_like: str | None = None,
         price: Price | None = None,
         json_mode: JsonMode = "schema",
         sampling: bool = True,

@@ -42,10 +42,8 @@ from undogmatic.safety.secrets import (
 if TYPE_CHECKING:
     import aiohttp
 
-LONGEST_BODY = (
-    # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
-    4_000_000
-)
+# bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
+LONGEST_BODY = 4_000_000
 LONGEST_WAIT = 1e9  # seconds; whoever asks for more means never
 _RETRIED, _FULL = (408, 409, 425, 429), (429, 503, 529)
 _REFUSAL_CODES = (
@@ -113,13 +111,11 @@ class JsonClient:
         # how messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1"
         about: str,
     ) -> None:
-        self.url, self.about, self._variable, self._key, self._key_header = (
-            url,
-            about,
-            variable,
-            key,
-            key_header,
-        )
+        self.url = url
+        self.about = about
+        self._variable = variable
+        self._key = key
+        self._key_header = key_header
         kind = "application/json"
         self._headers = {
             "Content-Type": kind,

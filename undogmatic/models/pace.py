@@ -31,10 +31,8 @@ _SHARE = 0.03
 # calls a second after a first refusal at least; so few calls say little, and a second one halves it
 _LOWEST = 20.0
 # seconds after a refusal without `Retry-After`; they double until a call is answered
-_FIRST_WAIT, _LONGEST_WAIT = (
-    0.1,
-    5.0,
-)
+_FIRST_WAIT = 0.1
+_LONGEST_WAIT = 5.0
 _SAME = 0.15  # two limits that differ by this share at most are one
 
 
@@ -75,10 +73,8 @@ class Pace:
         limits: PacedLimits = USUAL,  # its concurrency fixes the calls in flight
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        calls_per_minute, tokens_per_minute = (
-            limits.calls_per_minute,
-            limits.tokens_per_minute,
-        )
+        calls_per_minute = limits.calls_per_minute
+        tokens_per_minute = limits.tokens_per_minute
         self._clock, self._fixed = clock, limits.concurrency is not None
         self.window = float(limits.concurrency or START)
         self.limit: float | None = None
@@ -94,10 +90,8 @@ class Pace:
         # waits since the last answer after which the server still refused
         self._in_vain = 0
         # seconds by which all moments were put off; when the last wait ends
-        self._put_off, self._free = (
-            0.0,
-            0.0,
-        )
+        self._put_off = 0.0
+        self._free = 0.0
         # when the last calls that were not refused left
         self._sent: deque[float] = deque(maxlen=2 * MOST)
         # when the last calls were refused
@@ -110,6 +104,8 @@ class Pace:
     def allowed(self) -> float | None:
         """Calls a second that the server took, or None where it never refused one: `limit`, unless
         it refused all calls for seconds, as one does that counts them by the minute."""
+        # A server that counts by the minute lets a burst through and then nothing. What
+        # it allows is then the mean over the run.
         if not self._dry or self.limit is None:
             return self.limit
         return min(self.limit, self.answers / max(1.0, self._clock() - self._made))
@@ -156,6 +152,8 @@ class Pace:
         self.answers, self._in_vain = self.answers + 1, 0
         if self._tokens is not None and tokens:
             self._tokens.owe(tokens - self._expected)
+            # Answers differ in length; a slowly moving mean foretells the next one well
+            # enough.
             self._expected += 0.1 * (tokens - self._expected)
         now = self._clock()
         if self.limit is not None:
@@ -206,6 +204,8 @@ class Pace:
         # all calls wait, so that no second one is refused.
         if after is None and refused < max(2.0, _SHARE * seen):
             return
+        # What was accepted just now is the best guess of what is allowed, as few
+        # servers say it.
         measured = seen / (now - first)
         old = self.limit
         if old is None:
@@ -213,6 +213,8 @@ class Pace:
         else:
             assert self.rate is not None
             self.limit = min(self.rate, max(measured, 0.5 * self.rate))
+        # Refused at the same rate again: that rate is the limit, and trying beyond it
+        # costs a wait each time.
         same = old is not None and abs(self.limit - old) <= _SAME * old
         self._quiet = min(_LAST_QUIET, 2 * self._quiet) if same else _FIRST_QUIET
         self._cut = self._grown = now

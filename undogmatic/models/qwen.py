@@ -66,10 +66,8 @@ class QwenModel(EmbeddedModel):
     def __init__(
         self,
         size: str = "0.5b",  # 0.5b, 1.5b or 7b
-        path: (
-            str | None
-            # a GGUF file that is here already, in place of the download; `size` is then not read
-        ) = None,
+        # a GGUF file that is here already, in place of the download; `size` is then not read
+        path: str | None = None,
         threads: Annotated[
             int, Field(ge=1, le=1024)
         ] = 2,  # fewer where jobs of a sweep run side by side
@@ -104,10 +102,8 @@ def downloaded(size: str) -> Path:
             missing = [
                 file for file in wanted.files if not (folder / file.name).is_file()
             ]
-            needed, free = (
-                sum(file.bytes for file in missing),
-                shutil.disk_usage(folder).free,
-            )
+            needed = sum(file.bytes for file in missing)
+            free = shutil.disk_usage(folder).free
             if missing and free < needed:
                 what = (
                     f"{folder} has {free / 1e9:.1f} GB left, and the model needs"

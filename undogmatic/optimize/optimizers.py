@@ -141,12 +141,10 @@ class Measure:
     def __init__(
         self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0
     ) -> None:
-        self.terms, self.language, self.known, self.cost_weight = (
-            terms,
-            language,
-            known,
-            cost_weight,
-        )
+        self.terms = terms
+        self.language = language
+        self.known = known
+        self.cost_weight = cost_weight
 
     def __call__(
         self, example: dspy.Example, prediction: Any, trace: Any = None, *rest: Any
@@ -172,10 +170,8 @@ class Measure:
         pred_trace: Any = None,
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
-        value, judged = (
-            self(example, prediction),
-            getattr(prediction, "verdicts", None) is not None,
-        )
+        value = self(example, prediction)
+        judged = getattr(prediction, "verdicts", None) is not None
         items, verdicts, why = (
             (example.the_items, prediction.verdicts, prediction.why)
             if judged
@@ -222,10 +218,8 @@ class Optimizer(Record):
     metric: str | None = None
     # which of a judge's criteria is made better; None: its first
     criterion: str | None = None
-    worse: list[str] | None = (
-        # conditions of the two sides of a pair; None: those of the paired experiment
-        None
-    )
+    # conditions of the two sides of a pair; None: those of the paired experiment
+    worse: list[str] | None = None
     better: list[str] | None = None
     # Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the run's
     # development split, else a part of its texts.
@@ -233,10 +227,8 @@ class Optimizer(Record):
     # A dataset whose labelled texts are trained on and shown; None: the development texts if they
     # have labels, else those that ship for the rubric.
     examples: str | dict[str, Any] | None = None
-    longest: Count | None = (
-        # characters of the longest labelled text that is shown, so that prompts are cheap
-        None
-    )
+    # characters of the longest labelled text that is shown, so that prompts are cheap
+    longest: Count | None = None
     train: Count = 60  # at most about so many examples on each side
     validation: Count = 40
     # of a dataset without a split of its own, what is kept for the verdict

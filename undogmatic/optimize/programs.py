@@ -52,15 +52,11 @@ class Lineage(Record):
     metric: str
     seed: int
     data: str  # a hash of the texts of both sides
-    before: float | None = (
-        # what the program that it was made from, and it, reached on validation texts
-        None
-    )
+    # what the program that it was made from, and it, reached on validation texts
+    before: float | None = None
     after: float | None = None
-    texts: tuple[
-        str, ...
-        # marks (`records.text_mark`) of those that it, or what it was made from, has seen
-    ] = ()
+    # marks (`records.text_mark`) of those that it, or what it was made from, has seen
+    texts: tuple[str, ...] = ()
 
 
 class Program(Record):
@@ -104,6 +100,8 @@ class Program(Record):
             for name, predictor in judge.named_predictors()
         }
         made = {name: stored.signature for name, stored in self.predictors.items()}
+        # Instructions for other fields would be asked for in good faith and answered
+        # beside the point: nothing of it would look like an error.
         if asked != made:
             other = sorted(
                 name
@@ -134,6 +132,8 @@ class Program(Record):
             ]
             if stored.nearest is not None:
                 predictor.nearest = stored.nearest
+        # Texts that a program was chosen by flatter it, so whoever examines the judge
+        # must know them.
         judge.weighed_on = judge.weighed_on | frozenset(self.lineage.texts)
 
 
@@ -141,7 +141,10 @@ def rubric_digest(rubric: Rubric) -> str:
     """Hash of what a rubric means and says."""
     return digest(
         rubric.model_dump(
-            mode="json", exclude={"margin", "rivals", "optional", "field_words"}
+            # Another margin, or other words that are counted, change how scores are
+            # examined and not what is asked.
+            mode="json",
+            exclude={"margin", "rivals", "optional", "field_words"},
         )
     )
 

@@ -16,6 +16,7 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import Field, ValidationError
 
 from undogmatic.config.build import Settings, build
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.engine.journal import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
@@ -24,7 +25,6 @@ from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticErro
 from undogmatic.examinations.improvement import AFTER as OPTIMISED
 from undogmatic.examinations.improvement import BEFORE as BASELINE
 from undogmatic.examinations.improvement import Measured, improvement
-from undogmatic.examinations.independence import groups_of
 from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels
@@ -48,7 +48,7 @@ from undogmatic.optimize.programs import (
     predictors,
     rubric_digest,
 )
-from undogmatic.optimize.splits import Data, contrast, gather, looked, node_of
+from undogmatic.optimize.splits import Data, contrast, gather, node_of
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import (
@@ -62,19 +62,16 @@ from undogmatic.records.records import (
 from undogmatic.records.results import Told
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder
+from undogmatic.runs.looks import looked
 from undogmatic.runs.progress import doing, in_words
 from undogmatic.safety import files
 
-PARENT, SPLITS, LOG, SPENT = (
-    "baseline.json",
-    "splits.json",
-    "optimisation.log",
-    "optimisation.json",
-)
-PATIENCE = (
-    # seconds in which a call that is under way must have ended once the search is stopped
-    300.0
-)
+PARENT = "baseline.json"
+SPLITS = "splits.json"
+LOG = "optimisation.log"
+SPENT = "optimisation.json"
+# seconds in which a call that is under way must have ended once the search is stopped
+PATIENCE = 300.0
 LONGEST = 400  # characters of a line of what changed; the program's file has all of it
 
 
@@ -127,12 +124,10 @@ class Search:
                 "an optimisation judges items as they are: leave `steps` out, and choose a dataset"
                 " of texts."
             )
-        self.optimizer, self.chosen, self.parts, self.baseline = (
-            optimizer,
-            chosen,
-            parts,
-            parts.judge,
-        )
+        self.optimizer = optimizer
+        self.chosen = chosen
+        self.parts = parts
+        self.baseline = parts.judge
         if not self.baseline.asks or not self.baseline.predictors():
             served = ", ".join(parts.model.readouts)
             raise ConfigError(
@@ -164,10 +159,8 @@ class Search:
     def identity(self) -> str:
         """Hash of what determines the program and so the judgments: baseline, optimiser, texts,
         seed."""
-        optimizer, seen = (
-            self.optimizer,
-            [items_digest(side) for side in self.data.splits],
-        )
+        optimizer = self.optimizer
+        seen = [items_digest(side) for side in self.data.splits]
         writer = None if self.writer is None else self.writer.name
         return digest(
             [
@@ -213,10 +206,8 @@ class Search:
                 f"{folder / SPENT}: not what a search took (`calls` and `usd`). Delete it: the"
                 " report leaves it out then."
             ) from None
-        origin, hashes = (
-            self.parts.judges[0].provenance,
-            {"program_hash": judge.program_hash()},
-        )
+        origin = self.parts.judges[0].provenance
+        hashes = {"program_hash": judge.program_hash()}
         hashes |= {
             "prompt": after.name,
             "prompt_hash": after.digest,
@@ -277,6 +268,8 @@ class Search:
             before, after = (
                 float(evaluate(program).score) / 100 for program in (task, compiled)
             )
+        # As good is not better: a program that was changed for nothing would have to be
+        # read and kept by somebody.
         if after <= before:
             return task.judge, (before, before), len(known.programs)
         judge: Judge = compiled.judge
@@ -296,11 +289,9 @@ class Search:
         )
         budget = Budget(engine.limits)
         with Ledger(folder / LEDGER, []) as ledger, contextlib.closing(cache):
-            budget.calls, budget.usd, budget.note = (
-                ledger.calls,
-                ledger.usd,
-                ledger.note,
-            )
+            budget.calls = ledger.calls
+            budget.usd = ledger.usd
+            budget.note = ledger.note
             model.connect(engine.gateway(cache, budget))
             yield budget
 
@@ -313,6 +304,7 @@ class Search:
     ) -> Program:
         """A judge's program, with what it came from; `before` and `after` are what was earned."""
         parts, baseline, optimised = self.parts, self.baseline, name == OPTIMISED
+        # What the baseline was chosen by counts for all that is made of it.
         seen = set(baseline.all_weighed_on())
         if optimised:
             seen |= text_marks(
@@ -457,23 +449,19 @@ def results_of(
 
 def earned(search: Search, judgments: Sequence[Judgment]) -> Measured:
     """What both programs earned on every test text or pair, in the terms of the verdict."""
-    metric, terms, test, margin = (
-        search.data.metric,
-        search.terms,
-        search.data.splits.test,
-        search.optimizer.margin,
-    )
+    metric = search.data.metric
+    terms = search.terms
+    test = search.data.splits.test
+    margin = search.optimizer.margin
     outcomes = {
         (j.judge, j.item_id): j.outcome
         for j in judgments
         if isinstance(j.outcome, Verdict)
     }
-    group, ranks, rubric, span = (
-        groups_of(test),
-        metric.of == "block",
-        terms.rubric,
-        terms.span,
-    )
+    group = groups_of(test)
+    ranks = metric.of == "block"
+    rubric = terms.rubric
+    span = terms.span
 
     def stated(value: float) -> float:
         """A metric's value in [0, 1] as the verdict states it: a share, a difference or a distance

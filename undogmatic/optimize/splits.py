@@ -1,39 +1,28 @@
-"""Splits texts into train, validation and test, with nothing on two sides, and counts the looks at
-test texts.
-
-Whole groups of texts lie on one side each. Each program that is judged on test texts because others
-were tried before it is a further chance to be lucky: it is noted beside the runs, and the verdict's
-level falls from look to look.
-"""
+"""Gathers what an optimiser learns from and what it is tested on: train, validation and test, with
+nothing on two sides (`datasets.sides`)."""
 
 import contextlib
 import json
 import math
-import time
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from undogmatic.config.build import Settings, build
+from undogmatic.config.build import Settings, build, paired_settings
 from undogmatic.config.groups import named, plain
+from undogmatic.datasets.belonging import groups
 from undogmatic.datasets.labels import on_scale
+from undogmatic.datasets.sides import apart, blocks, check_leaks, deal, some
 from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.independence import Group, groups
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units
 from undogmatic.optimize.optimizers import Optimizer
-from undogmatic.records.records import Item, digest, items_digest, text_mark
+from undogmatic.records.records import Item, items_digest
 from undogmatic.records.rubric import Rubric
-from undogmatic.safety import files
-from undogmatic.safety.files import Log
-from undogmatic.safety.outside import Unreadable, brief, json_value, read_lines
 from undogmatic.stats.claims import fewest_pairs
 
 FEWEST = 4  # examples on the side of the training and of the validation texts
-TIES = {"copies": "copies or near-copies, perhaps by way of other texts"}
 DEALT = {"train": 0.6, "validation": 0.4}  # of the development texts
 OWN_SPLIT, HELD_OUT = "development", "test"
 
@@ -80,11 +69,9 @@ def gather(
         ConfigError, DataError: Too few examples on a side, nothing to measure by, leakage, or the
             run's dataset is the development split itself.
     """
-    rng, split, test = (
-        np.random.default_rng(chosen.seed),
-        chosen.dataset.get("split"),
-        list(items),
-    )
+    rng = np.random.default_rng(chosen.seed)
+    split = chosen.dataset.get("split")
+    test = list(items)
     if optimizer.development is not None:
         development = _load(
             optimizer.development, "optimizer.development", chosen, terms.rubric
@@ -127,6 +114,9 @@ def gather(
         measurable = [item for unit in units(texts, by, terms) for item in unit]
         return some(measurable, (2 if by.of == "pair" else 1) * most, rng)
 
+    # Some of the labelled texts are none of the development texts: then all of these
+    # can serve to choose by, and the labelled ones to train on, but for those that
+    # stand on both sides.
     if len(labels) < len(shown):
         validation = part(development, measure, optimizer.validation)
         train = apart(shown, validation)
@@ -276,16 +266,6 @@ def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer, total: int) -> 
         )
 
 
-def paired_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of a run's paired experiment: of several analyses, and of the suite, one level
-    down."""
-    paired = config.get("analysis")
-    for outer in ("suite", "ab"):
-        inner = paired.get(outer) if isinstance(paired, Mapping) else None
-        paired = inner if isinstance(inner, Mapping) else paired
-    return paired if isinstance(paired, Mapping) else {}
-
-
 def contrast(
     optimizer: Optimizer, config: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -307,176 +287,3 @@ def contrast(
             " in the same place belong together."
         )
     return worse, better
-
-
-def deal(
-    items: Sequence[Item], shares: Mapping[str, float], rng: np.random.Generator
-) -> dict[str, list[Item]]:
-    """Deal items to sides by their groups (`examinations.independence`), alike in every stratum.
-
-    A stratum is the conditions in a group and the third of the labels in which its mean lies.
-    Groups go, in an order that is random within each stratum, to the side that lacks most of its
-    share.
-
-    Args:
-        shares: Of the items, by side; they sum to 1.
-    Returns:
-        The items of every side, in their order in `items`.
-    """
-    side_of: dict[str, str] = {}
-    counts = dict.fromkeys(shares, 0.0)
-    for group in _ordered(items, rng):
-        total = sum(counts.values()) + len(group.ids)
-        side = max(shares, key=lambda name: shares[name] * total - counts[name])
-        counts[side] += len(group.ids)
-        side_of |= dict.fromkeys(group.ids, side)
-    return {
-        name: [item for item in items if side_of[item.id] == name] for name in shares
-    }
-
-
-def some(items: Sequence[Item], most: int, rng: np.random.Generator) -> list[Item]:
-    """At most about so many items: whole groups, spread evenly over the strata."""
-    ordered = _ordered(items, rng)
-    if len(items) <= most:
-        return list(items)
-    wanted = max(1, round(len(ordered) * most / len(items)))
-    places = np.linspace(0, len(ordered) - 1, wanted).round().astype(int)
-    kept = {id_ for place in places for id_ in ordered[place].ids}
-    return [item for item in items if item.id in kept]
-
-
-def blocks(
-    items: Sequence[Item], size: int, rng: np.random.Generator
-) -> list[list[Item]]:
-    """Items dealt into blocks of `size` or a few more, each with some of every stratum."""
-    ordered = [id_ for group in _ordered(items, rng) for id_ in group.ids]
-    count = max(1, len(ordered) // size)
-    by_id = {item.id: item for item in items}
-    return [[by_id[id_] for id_ in ordered[start::count]] for start in range(count)]
-
-
-def apart(items: Sequence[Item], kept: Sequence[Item]) -> list[Item]:
-    """Those of the items that belong together with none of `kept`."""
-    named, tied = _ties(items, kept)
-    taken = {id_ for group in tied for id_ in group.ids}
-    return [item for item, name in zip(items, named, strict=True) if name not in taken]
-
-
-def check_leaks(
-    development: Sequence[Item], test: Sequence[Item], way: str = ""
-) -> None:
-    """Raise DataError where texts that are tested belong together with texts that were seen before:
-    the same pair, precedent or source, a copy, or a near-copy. `way` is a further one out of it."""
-    named, leaks = _ties(development, test)
-    if leaks:
-        one = next(id_ for id_ in leaks[0].ids if id_ not in named)
-        other = next(
-            item.id
-            for item, name in zip(development, named, strict=True)
-            if name in leaks[0].ids
-        )
-        ties = ", ".join(TIES.get(tie, tie) for tie in leaks[0].ties)
-        said = (
-            f"{len(leaks)} {'groups of texts lie' if len(leaks) > 1 else 'group of texts lies'} on"
-            " both sides of the split, so the test would be of what was seen before: test text"
-            f" {brief(one)} and development text {brief(other)} ({ties}). Take these out of one"
-            f" side. {way}"
-        )
-        raise DataError(said.strip())
-
-
-def _ties(
-    items: Sequence[Item], others: Sequence[Item]
-) -> tuple[dict[str, Item], list[Group]]:
-    """The items by names that no other item has (two files may number alike, and then an id says
-    nothing of a text), and the groups that hold some of both."""
-    other_ids, named = {item.id for item in others}, dict[str, Item]()
-    for n, item in enumerate(items):
-        name = item.id
-        while name in other_ids or name in named:
-            name = f"{n}, {name}"
-        named[name] = item if name == item.id else item.model_copy(update={"id": name})
-    together = groups([*named.values(), *others])
-    return named, [
-        group
-        for group in together
-        if other_ids & {*group.ids} and named.keys() & {*group.ids}
-    ]
-
-
-def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
-    """The groups, stratum by stratum, in random order within each."""
-    by_id = {item.id: item for item in items}
-    labels = [item.label for item in items if item.label is not None]
-    thirds = np.quantile(labels, [1 / 3, 2 / 3]) if labels else np.zeros(0)
-    strata: dict[str, list[Group]] = defaultdict(list)
-    for group in groups(list(items)):
-        members = [by_id[id_] for id_ in group.ids]
-        known = [item.label for item in members if item.label is not None]
-        third = int(np.searchsorted(thirds, np.mean(known))) if known else -1
-        strata[
-            json.dumps([sorted({str(item.condition) for item in members}), third])
-        ].append(group)
-    return [
-        alike[place]
-        for _, alike in sorted(strata.items())
-        for place in rng.permutation(len(alike))
-    ]
-
-
-def looked(
-    folder: Path, test: Sequence[Item], construct: str, claim: Sequence[Any] | None
-) -> int:
-    """Note a look at test texts and give its number among all that share a text with it, from 1.
-
-    A look at some of the texts of an earlier one is a further look, as leaving texts out is one
-    more way to be lucky. Nothing but the same claim on the same texts is the same look, however
-    often it is made. Looks are noted in the folder `outputs` that the run lies in, else in the one
-    above it.
-
-    Args:
-        construct: What is judged (rubric and criterion); another construct's looks are not counted.
-        claim: What else the result hangs on: programs, metric. None where there is nothing to be
-            lucky with: nothing is noted then, and the looks so far are counted.
-    Raises:
-        DataError, StorageError: The file cannot be read or written.
-    """
-    above = folder.resolve().parents
-    path = (
-        next((parent for parent in above if parent.name == "outputs"), above[0])
-        / "looks.jsonl"
-    )
-    texts = {text_mark(digest(item.inputs)) for item in test}
-    if claim is None:
-        return len(_looks(path, construct, texts))
-    look = text_mark(digest([construct, sorted(texts), list(claim)]))
-    if look not in _looks(path, construct, texts):
-        note = {
-            "look": look,
-            "construct": construct,
-            "texts": sorted(texts),
-            "run": str(folder),
-        }
-        with Log(path, files.ALL) as log:
-            log.add(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
-    # read again: other runs may note theirs
-    return list(_looks(path, construct, texts)).index(look) + 1
-
-
-def _looks(path: Path, construct: str, texts: Collection[str]) -> dict[str, None]:
-    """The looks that share a text with these, in their order."""
-    seen: dict[str, None] = {}
-    for number, line in read_lines(path) if path.is_file() else ():
-        try:
-            look = json_value(line)
-            if look["construct"] == construct and not set(texts).isdisjoint(
-                look["texts"]
-            ):
-                seen[str(look["look"])] = None
-        except (Unreadable, KeyError, TypeError) as error:
-            raise DataError(
-                f"{path}:{number}: no look at test texts ({error}). Delete the line; do not delete"
-                " the file: it says how often test texts were looked at."
-            ) from None
-    return seen

@@ -184,6 +184,8 @@ class JudgeAdapter(dspy.Adapter):
     def format(
         self, signature: Any, demos: list[Any], inputs: dict[str, Any]
     ) -> Messages:
+        # A demonstration that lacks what is judged, or any answer, would show the model
+        # a form that it is not asked for.
         usable = [demo for demo in map(dict, demos) if not lacking(signature, demo)]
         if self.base:
             return [
@@ -363,10 +365,8 @@ def read_fields(
         with contextlib.suppress(RecursionError, ValueError):
             try:
                 json.loads(raw)
-            except (
-                json.JSONDecodeError
+            except json.JSONDecodeError as fault:
                 # a retry's request holds these words, and its answer is in the cache
-            ) as fault:
                 problem = f"not a JSON object ({fault.msg} at character {fault.pos})"
         raise UnparseableAnswer(problem, raw) from None
     if "\\u0000" in raw:  # what no table and no database takes

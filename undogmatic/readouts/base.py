@@ -114,10 +114,8 @@ class Readout(Unit):
     # whether the prompt variant reaches the model at all; reports say so where it does not
     uses_prompt = True
     deterministic = True  # whether it asks at temperature 0
-    zero_shot = (
-        # whether a base model may be asked without examples, as where an optimiser begins
-        False
-    )
+    # whether a base model may be asked without examples, as where an optimiser begins
+    zero_shot = False
     lm: LanguageModel | None = None
     predict: dspy.Predict  # where it asks by DSPy, as the next two
     adapter: adapter.JudgeAdapter  # the form of the request

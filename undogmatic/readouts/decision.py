@@ -56,10 +56,8 @@ class DecisionReadout(Readout):
         self.predict = self.predictor(task, {"level": level})
 
     async def read(self, item: Item) -> Verdict:
-        name, state = (
-            self.rubric.score_field,
-            shown_inputs(item, self.rubric) | self._demos(),
-        )
+        name = self.rubric.score_field
+        state = shown_inputs(item, self.rubric) | self._demos()
         answers = await _able(served_model(), Decides).decide(
             state, {name: self._ask()}
         )
@@ -104,10 +102,8 @@ def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribut
     kind = answer.get("type") if isinstance(answer, dict) else None
     if kind != "score":
         raise UnparseableAnswer(f"no score answer came back (type {kind!r})", raw)
-    probabilities, labels = (
-        answer.get("probabilities"),
-        [str(k) for k in range(len(values))],
-    )
+    probabilities = answer.get("probabilities")
+    labels = [str(k) for k in range(len(values))]
     if not isinstance(probabilities, dict) or sorted(map(str, probabilities)) != sorted(
         labels
     ):

@@ -217,10 +217,8 @@ class IntegersReadout(LogprobsReadout):
             if not reason:
                 raise UnparseableAnswer("the reason is empty", "")
         found, calls = await self._numbers(inputs)
-        numbers, masses = (
-            range(self.low, self.high + 1),
-            integer_masses(found.numbers, self.low, self.high),
-        )
+        numbers = range(self.low, self.high + 1)
+        masses = integer_masses(found.numbers, self.low, self.high)
         likeliest = sorted(
             (found.numbers | found.begun).items(), key=lambda pair: -pair[1]
         )

@@ -42,10 +42,8 @@ class LogprobsReadout(Readout):
         minimum_mass: Annotated[
             float, Field(ge=0, le=1)
         ] = 0.25,  # on the levels; with less it is a Failure
-        calibration: (
-            str | None
-            # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
-        ) = None,
+        # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
+        calibration: str | None = None,
         # whether a base model may be asked without examples: as a baseline of optimisation
         zero_shot: bool = False,
     ) -> None:
@@ -56,6 +54,8 @@ class LogprobsReadout(Readout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
+        # A base model continues the text before it. Without examples what follows is
+        # anything but a level.
         if not (prompt.brings_program or self.zero_shot):
             check_examples(model, prompt, rubric, "level")
         check_labels(rubric)
@@ -75,7 +75,10 @@ class LogprobsReadout(Readout):
                 part.strip() for part in (prompt.instructions, question, levels) if part
             )
         settings = {
+            # The probabilities are read, and not the token: sampling would only make
+            # the same call look like another.
             "temperature": 0.0,
+            # The answer is one token; what comes behind it was decided by it.
             "max_tokens": 1,
             "logprobs": True,
             "top_logprobs": self.top,
@@ -104,6 +107,8 @@ class LogprobsReadout(Readout):
             return entropy_verdict(levels)
         from undogmatic.stats import calibration as calibrators
 
+        # The raw score is kept beside the calibrated one, so that what a calibration
+        # changed can be seen.
         raw, parameters = levels.expectation, self.calibration["parameters"]
         if self.calibration["method"] == "content_free":
             even = calibrators.apply(
@@ -245,10 +250,8 @@ def distribution(
         raise OffScaleAnswer(
             f"{what} carry {total:.3f} of the probability, {least}", ", ".join(seen[:8])
         )
-    shares, off_scale = (
-        tuple(mass / total for mass in masses),
-        min(1.0, max(0.0, 1.0 - total)),
-    )
+    shares = tuple(mass / total for mass in masses)
+    off_scale = min(1.0, max(0.0, 1.0 - total))
     return ScoreDistribution(
         values=tuple(values), probabilities=shares, off_scale=off_scale
     )

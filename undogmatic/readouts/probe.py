@@ -67,18 +67,12 @@ class About(Record):
     figures: dict[str, float]
     coverage: float  # what the interval is meant to cover
     versions: dict[str, str]
-    injected: int = (
-        # how many copies of these texts, with other text put into them, it was also fitted on
-        0
-    )
-    said_once: bool = (
-        # whether a passage said three times or more in a row is read once (`said_once`)
-        False
-    )
-    folding: Folding | None = (
-        # how it reads a text; None: as it was written, as probes did before there was any
-        None
-    )
+    # how many copies of these texts, with other text put into them, it was also fitted on
+    injected: int = 0
+    # whether a passage said three times or more in a row is read once (`said_once`)
+    said_once: bool = False
+    # how it reads a text; None: as it was written, as probes did before there was any
+    folding: Folding | None = None
     arrays: str = ""  # digest of the arrays, against damage
 
 
@@ -113,10 +107,8 @@ class Sieve(NamedTuple):
             + self.offset[0]
         )
         for _ in range(2):
-            before, after = (
-                np.append(odds[:1], odds[:-1]),
-                np.append(odds[1:], odds[-1:]),
-            )
+            before = np.append(odds[:1], odds[:-1])
+            after = np.append(odds[1:], odds[-1:])
             odds = (1 - SMOOTHING) * odds + SMOOTHING * (before + after) / 2
         weights = special.expit(odds)
         order = np.argsort(-odds, kind="stable")

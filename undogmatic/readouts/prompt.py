@@ -203,10 +203,8 @@ class Prompt(Record):
                 f" alone. Write the examples of prompt={self.id} into its file (`demonstrations`),"
                 " or set its `examples` to null."
             )
-        lacking, shows = (
-            rubric.optional if rubric.partial else (),
-            ", ".join(rubric.inputs),
-        )
+        lacking = rubric.optional if rubric.partial else ()
+        shows = ", ".join(rubric.inputs)
         for n, demo in enumerate(self.demonstrations):
             where = f"prompt={self.id}: `demonstrations[{n}]"
             if missing := [
@@ -291,10 +289,8 @@ class Prompt(Record):
         """The scale in words, with the guide's meanings where the prompt shows them."""
         words, scale, guided = self.words, rubric.scale, []
         if self.anchors:
-            listed, shown = (
-                rubric.guided(self.language),
-                rubric.shown_examples(self.language),
-            )
+            listed = rubric.guided(self.language)
+            shown = rubric.shown_examples(self.language)
             guided += [
                 _with_examples(f"{name} = {meaning}", examples)
                 for (name, meaning), examples in zip(listed, shown, strict=True)

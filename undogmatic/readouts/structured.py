@@ -43,12 +43,10 @@ class StructuredReadout(Readout):
         max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 400,
     ) -> None:
         super().__init__()
-        self.retries, self.temperature, self.top_p, self.max_tokens = (
-            retries,
-            temperature,
-            top_p,
-            max_tokens,
-        )
+        self.retries = retries
+        self.temperature = temperature
+        self.top_p = top_p
+        self.max_tokens = max_tokens
         self.deterministic = temperature == 0
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
@@ -120,6 +118,7 @@ class SamplesReadout(Readout):
         super().__init__()
         if n < 2:
             raise ConfigError(f"`readout.n` is {n}; a spread needs at least 2 answers.")
+        # Five equal answers would be told as certainty.
         if temperature <= 0:
             raise ConfigError(
                 f"`readout.temperature` is {temperature:g}; at 0 all {n} answers are the same. Use"
@@ -140,12 +139,15 @@ class SamplesReadout(Readout):
         )
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
         verdicts = [answer for answer in answers if not isinstance(answer, ModelError)]
+        # The mean of one readable answer in five is the score of whatever could be
+        # read.
         if 2 * len(verdicts) < self.n:
             raise UnparseableAnswer(
                 f"{len(failed)} of {self.n} answers failed, the first: {failed[0]}",
                 failed[0].raw,
             )
         issues = tuple(f"{error.kind}: {error}" for error in failed)
+        # Names have no mean; their votes are the distribution.
         if not self.rubric.scale.ordered:
             votes = [verdict.category for verdict in verdicts]
             return voted(
@@ -164,6 +166,8 @@ class SamplesReadout(Readout):
                 [self.rubric.share(float(score)) for score in scores]
             ),
             confidence_source="procedure",
+            # The reason that is shown is that of the answer nearest to the middle, and
+            # not of the first one that came.
             rationale=min(
                 verdicts, key=lambda verdict: abs(float(verdict.score or 0) - middle)
             ).rationale,
@@ -208,6 +212,8 @@ def answer_schema(rubric: Rubric, reasoning: bool) -> dict[str, Any]:
     }
     numbers = {rubric.score_field: scale_schema(rubric.scale), "confidence": confidence}
     rationale = {"rationale": {"type": "string"}}
+    # A model fills a form from the top: reasons that come first can shape the number,
+    # and reasons that come last defend it.
     fields = rationale | numbers if reasoning else numbers | rationale
     return {
         "type": "object",

@@ -261,6 +261,8 @@ def as_number(value: Any, maximum: float) -> int | float | None:
     found = _FIELD.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None or (found["of"] is not None and float(found["of"]) != maximum):
         return None
+    # 80% on a scale from 1 to 5 may be 4 or 4.2 or no grade at all; nobody said which,
+    # so it is read as none.
     if found["percent"] and maximum != 100:
         return None
     number = float(found["number"].replace(",", "."))
@@ -309,10 +311,8 @@ _TALK = set(
     " and i we it this these there none-of entre não nao que o os as um uma de para por com".split()
 )
 """Words with which no verdict begins."""
-_LETTERS, _BEHIND_LETTER = (
-    set("ABCDEFGH"),
-    set("is was over because since wins é vence".split()),
-)
+_LETTERS = set("ABCDEFGH")
+_BEHIND_LETTER = set("is was over because since wins é vence".split())
 """A choice by its letter, which "a" is not."""
 _NUMBER = re.compile(
     r"[-+]?\d+(?:[.,]\d+)?\s?%?(?:\s*(?:/|\bout of\b|\bof\b|\bde\b|\bem\b)\s*\d+(?:[.,]\d+)?)?"
@@ -333,6 +333,7 @@ _COUNT = {
 def verdicts_of(text: str) -> dict[str | None, Any]:
     """The verdicts in an answer, by criterion (None: there is one and it names none); {} where
     there is none, or where there are several readings."""
+    # Reasoning weighs scores and drops them again; only what comes behind it is said.
     answer = without_reasoning(text.strip().removeprefix("\ufeff"))
     marked = _MARKED.findall(answer)
     if not (marked and "{" not in answer):
@@ -342,6 +343,7 @@ def verdicts_of(text: str) -> dict[str | None, Any]:
             return {}
         except Unreadable:
             pass  # then it may be prose
+    # The last one: models quote the form that they were asked for before they fill it.
     said = marked[-1] if marked else _of_prose(answer)
     return {None: said} if said else {}
 
@@ -430,6 +432,7 @@ def _value(rest: str) -> str | None:
     rest = rest.strip().lstrip("*_\"'`[(<{ ")
     if _NONE.match(rest):
         return "N/A"
+    # "Score: 1-5" names the scale, and "3 or 4" cannot decide: neither is a verdict.
     if number := _NUMBER.match(rest):
         return None if _RANGE.match(rest, number.end()) else number[0].strip()
     phrase = re.split(
@@ -444,6 +447,8 @@ def _value(rest: str) -> str | None:
         return words[0]
     if not words or words[0].lower() in _TALK or _bare(words[0]).lower() in _BARE:
         return None
+    # A verdict with a sentence behind it and no sign between: its first word is the
+    # verdict, if any is.
     if len(words) > MOST_WORDS or len(" ".join(words)) > LONGEST_WORD:
         words = [_bare(words[0])]
     word = " ".join(words)

@@ -383,6 +383,7 @@ def rows_digest(frame: pd.DataFrame) -> str:
     """SHA-256 of the rows of a table, in whatever order."""
     plain = frame.astype(object).where(frame.notna(), None)
     as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
+    # Sorted, as the same table in another order is the same evidence.
     rows = sorted(map(as_json, plain.itertuples(index=False, name=None)))
     whole = sha256()
     # one by one, as all of them together may be as large as the file

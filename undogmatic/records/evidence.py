@@ -236,6 +236,9 @@ class Evidence:
         """
         ids = pd.Series(self.items.index.astype(str), index=self.items.index)
         keys = {"length": ids.str.len(), "id": ids}
+        # Such an id is the place of a row: by it, a file with its rows in another order
+        # would get other random draws and other figures. What is known of the items
+        # does not hang on their places.
         if ids.str.fullmatch(r"(row|text) \d+").all():
             means = dict[str, pd.Series]()
             for rows, who, value in (
@@ -339,6 +342,8 @@ class JudgeView:
 
     @cached_property
     def _first(self) -> pd.DataFrame:
+        # Its own lowest, not repeat 0: an item whose first repeat is not in the file
+        # would have no verdict at all.
         lowest = self.verdicts.groupby("item", sort=False)["repeat"].transform("min")
         rows = self.verdicts[self.verdicts["repeat"] == lowest]
         groups = self.table.items["group"].reindex(rows["item"]).to_numpy()
@@ -384,6 +389,8 @@ class JudgeView:
             raters = rows.groupby(["item", "order"], sort=False, dropna=False)[
                 "rater"
             ].transform("size")
+            # An item with three labels has three rows, and would else count three times
+            # as much as one with a single label.
             weight = 1 / raters
             if self.stands_for is not None:
                 weight *= self.stands_for.reindex(rows["item"]).fillna(1.0).to_numpy()
@@ -413,10 +420,8 @@ class JudgeView:
                 .set_index("item")["verdict"]
                 .dropna()
             )
-            every, drawn = (
-                said.value_counts(),
-                said[said.index.isin(items)].value_counts(),
-            )
+            every = said.value_counts()
+            drawn = said[said.index.isin(items)].value_counts()
             found = said.reindex(items).map(every / drawn).dropna()
         else:
             return None

@@ -60,10 +60,8 @@ def by_id(items: Sequence[Item]) -> Mapping[str, Item]:
 class _ById(Mapping[str, Item]):
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
-        self._marks: Any = (
-            # of the ids, in order, and where each stands: made when something is looked up
-            None
-        )
+        # of the ids, in order, and where each stands: made when something is looked up
+        self._marks: Any = None
         self._places: Any = None
 
     def __len__(self) -> int:

@@ -66,10 +66,8 @@ class Flat(Record):
 def first_problem(error: ValidationError) -> str:
     """The first thing that is wrong with a record: field, value, and what is allowed, in words."""
     problem = error.errors()[0]
-    field, what = (
-        ".".join(map(str, problem["loc"])),
-        wanted(problem["type"], problem["msg"], problem.get("ctx", {})),
-    )
+    field = ".".join(map(str, problem["loc"]))
+    what = wanted(problem["type"], problem["msg"], problem.get("ctx", {}))
     if problem["type"] in ("extra_forbidden", "missing"):
         return f"`{field}` {what}"
     return f"`{field}` is {brief(problem['input'])}: {what}" if field else what
@@ -129,10 +127,8 @@ def text_mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-LONGEST_NAME = (
-    # characters of an id, a condition, a rater; what a step makes of an item has a longer id
-    1_000
-)
+# characters of an id, a condition, a rater; what a step makes of an item has a longer id
+LONGEST_NAME = 1_000
 
 
 def _name(name: str) -> str:
@@ -158,8 +154,10 @@ def _text(text: str) -> str:
 
 def as_number(value: Any) -> Any:
     """The number that a text is; files of text give numbers so."""
+    # Python takes 1_000 for a number; in a file of labels that is a name.
     if isinstance(value, str) and "_" not in value:
         with contextlib.suppress(ValueError):
+            # "nan" and "inf" are numbers for Python, too; of a label they are words.
             return number if math.isfinite(number := float(value)) else value
     return value
 

@@ -23,6 +23,8 @@ Standing = Literal["supported", "refuted", "undecided"]
 """The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell.
 """
 # the worst first
+# Of several verdicts the worst counts: a judge that fails one test is not saved by the
+# others.
 STANDINGS: tuple[Standing, ...] = ("refuted", "undecided", "supported")
 
 Leaves = Literal["supported", "refuted", "undecided", "not_yet"]
@@ -281,6 +283,8 @@ class Told:
         # The numbers of a check are keys that people write into gate files: names of judges and
         # systems stand there as they are in the data.
         name = metric_name(self.name, *parts) if self.name else ".".join(parts)
+        # A number that does not exist is no metric. As NaN it would spoil every mean
+        # that a tracking server makes of it.
         if value is None:
             return
         if isinstance(value, Estimate):

@@ -101,6 +101,8 @@ class _Categories(Record):
     @model_validator(mode="after")
     def _check_names(self) -> _Categories:
         folded = [name.strip().casefold() for name in self.categories]
+        # Models and people write names in any case: two that differ in it alone could
+        # not be told apart in an answer.
         if len(set(folded)) != len(folded) or not all(folded):
             raise ValueError(
                 f"categories must be different and not empty, got {list(self.categories)}"
@@ -116,10 +118,8 @@ class _Categories(Record):
 
     def read(self, raw: Any) -> float:
         """A category's name (whatever its case) or number. Raises ValueError with the options."""
-        names, name = (
-            [name.strip().casefold() for name in self.categories],
-            str(raw).strip().casefold(),
-        )
+        names = [name.strip().casefold() for name in self.categories]
+        name = str(raw).strip().casefold()
         if (
             len(names) == 2
             and (truth := str(raw).casefold()) in ("false", "true")
@@ -426,10 +426,8 @@ class Rubric(Record):
         own digit where all are one-digit numbers, its place where that cannot be taken for another
         level, else a letter.
         """
-        values, numeric = (
-            [f"{value:g}" for value in self.levels],
-            isinstance(self.scale, NumericScale),
-        )
+        values = [f"{value:g}" for value in self.levels]
+        numeric = isinstance(self.scale, NumericScale)
         if numeric and all(len(value) == 1 for value in values):
             return tuple(values)
         places = [str(n) for n in range(len(values))]

@@ -139,6 +139,7 @@ class StoredTable:
         }
         self._schema = pyarrow.schema(list(kinds.items()))
         self._file, self._path = nameless()
+        # The file has no name, so closing it is what removes it.
         weakref.finalize(self, self._file.close)
         with _stored(self._path):
             self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema)
@@ -367,10 +368,8 @@ def foremost(
         for key, own in values(rows).items():
             known = np.flatnonzero(~np.isnan(own))
             before, places = best.get(key, (np.empty(0), np.empty(0, dtype=int)))
-            every, places = (
-                np.concatenate([before, own[known]]),
-                np.concatenate([places, known + begun]),
-            )
+            every = np.concatenate([before, own[known]])
+            places = np.concatenate([places, known + begun])
             order = np.argsort(-every, kind="stable")[:most]
             best[key] = every[order], places[order]
         begun += len(rows)

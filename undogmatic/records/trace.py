@@ -51,6 +51,8 @@ class Step(Record):
 
     @model_validator(mode="after")
     def _order(self) -> Step:
+        # Whoever follows parents must come to an end: two steps that follow from each
+        # other would be a ring.
         if self.parent is not None and self.parent >= self.place:
             raise ValueError(
                 f"its parent is {self.parent}, which does not stand before it"
@@ -141,11 +143,9 @@ class Trace(Record):
         for by its old place among the steps before; where it is gone the step has none. What was
         assessed was another run, so the copy has no assessments and no known success.
         """
-        name, now, made = (
-            self.run if run is None else run,
-            dict[int, int](),
-            list[Step](),
-        )
+        name = self.run if run is None else run
+        now = dict[int, int]()
+        made = list[Step]()
         for place, step in enumerate(steps):
             parent = None if step.parent is None else now.get(step.parent)
             made.append(step.replace(run=name, place=place, parent=parent))

@@ -215,10 +215,8 @@ def folders_of(folder: RunFolder, name: str) -> list[str]:
     if not folder.mentions(name, "command-line", "hydra.searchpath"):
         # as nearly always, and to understand all that Hydra notes takes longer
         return []
-    noted, keys = (
-        folder.noted(name, "hydra"),
-        {"runtime": "config_sources", "overrides": "hydra"},
-    )
+    noted = folder.noted(name, "hydra")
+    keys = {"runtime": "config_sources", "overrides": "hydra"}
     parts = [noted.get(part) if isinstance(noted, dict) else None for part in keys]
     found = [
         part.get(key) if isinstance(part, dict) else None

@@ -58,13 +58,11 @@ from undogmatic.stats.estimate import Estimate
 PACKAGE = Path(__file__).resolve().parents[1]
 OWN_TEXTS = Path(__file__).with_name("check.texts.yaml")
 # on the terminal; the report has all
-MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES, MOST_NAMED = (
-    6,
-    3,
-    9,
-    15,
-    5,
-)
+MOST_READ = 6
+MOST_PROBLEMS = 3
+MOST_FINDINGS = 9
+MOST_JUDGES = 15
+MOST_NAMED = 5
 
 
 HOW = " (--report DIR)"
@@ -155,10 +153,8 @@ def first_line(result: CheckResult, words: Words) -> str:
     """The answer: that of the judge, or how many of several may be believed."""
     if len(result.judges) == 1:
         return words.answered(result.judges[0].answer)
-    counts, n = (
-        Counter[str](str(each.standing) for each in result.judges),
-        len(result.judges),
-    )
+    counts = Counter[str](str(each.standing) for each in result.judges)
+    n = len(result.judges)
     each_criterion = len({each.criterion for each in result.judges}) > 1
     what = words.text(
         "checked.judges_and_criteria" if each_criterion else "checked.judges_alone", n=n
@@ -228,10 +224,8 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     believed first."""
     rows, names, uses = [], [], []
     for each in sorted(result.judges, key=_place)[:most]:
-        found, counter = (
-            each.number_about(Subject.HEADLINE),
-            each.number_about(Subject.RIVAL),
-        )
+        found = each.number_about(Subject.HEADLINE)
+        counter = each.number_about(Subject.RIVAL)
         names.append("" if found is None else found[0])
         none = words.text("checked.no_rival")
         rival = none if counter is None else numbers_of(counter[1], words)[0]
@@ -285,10 +279,8 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
                 [*row, use[n] or words.text("checked.no_rival")]
                 for row, use in zip(rows, uses, strict=True)
             ]
-            headers, numeric = (
-                [*headers, words.heading(name, "checked")],
-                (*numeric, False),
-            )
+            headers = [*headers, words.heading(name, "checked")]
+            numeric = (*numeric, False)
     return Table(headers, rows, numeric, caption)
 
 
@@ -324,6 +316,8 @@ def _alone(each: Told, words: Words) -> str:
         return ""
     _, share = found
     same = each.about(Subject.SAME_LABELS) is not None
+    # A share that a judge may decide alone is an invitation to let it: not of a judge
+    # that is not believed, nor by labels that may be its own verdicts.
     allowed = share.value and each.standing == "supported" and not same
     return numbers_of(share, words)[0] if allowed else words.text("checked.no_share")
 
@@ -448,11 +442,9 @@ class Screen(NamedTuple):
 
 def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) -> Screen:
     """What to show at once, with at most so many judges."""
-    table, answer, said = (
-        None,
-        [first_line(result, words)],
-        sentences(result.together, words),
-    )
+    table = None
+    answer = [first_line(result, words)]
+    said = sentences(result.together, words)
     # what holds of all, such as a change over time, concerns it too
     if len(result.judges) == 1:
         answer.append(words.say(result.judges[0].rival))
@@ -705,10 +697,8 @@ def write(
 def _blocks(
     result: CheckResult, words: Words, folder: Path, command: str | None
 ) -> Iterator[Block]:
-    several, settle = (
-        len(result.judges) > 1,
-        [line for line in screen(result, words).below if line][-1:],
-    )
+    several = len(result.judges) > 1
+    settle = [line for line in screen(result, words).below if line][-1:]
     yield from (Paragraph(line, "verdict") for line in asked_first(result, words))
     answer = answered(result, words)
     if answer is not None:

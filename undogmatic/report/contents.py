@@ -74,6 +74,8 @@ def write(run: FinishedRun, beside: str = "") -> None:
     words.beside = beside
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
+    # The answer first, and what it rests on behind it: who reads one screen has read
+    # the part that counts.
     parts = (_verdict, scale, _notes, _results, items, _made)
     blocks = [block for part in parts for block in part(run, words)]
     foot, names = words.text("bench.foot"), names_of(run.items)
@@ -119,6 +121,8 @@ def _furthest(run: FinishedRun, words: Words) -> Iterator[Block]:
 
     columns = ["repeat", "error", "score", "label", "confidence"]
     orders = foremost(run.frame, columns, told, MOST_FURTHEST)
+    # The errors are what a reader looks for; without labels it is what the judge
+    # doubts, and without a doubt the gravest scores.
     key = next((key for key, order in orders.items() if len(order)), None)
     if key is None:
         return
@@ -146,6 +150,8 @@ def _in_short(
     """An item's id, the beginning of its text, its score and its label."""
     item = items[row["item_id"]]
     text = redacted(item.text) if run.settings.redacted else item.text
+    # A label is shown as the person gave it, and not as the rubric's scale has it:
+    # whoever gave it must know it again.
     label = "" if missing(row["label"]) else words.said(row["label"])
     score = "" if missing(row["score"]) else words.quoted(row["score"])
     return [_named(row, run), shorten(text, SHORT), score, label]
@@ -156,6 +162,7 @@ def title(run: FinishedRun, words: Words) -> str:
     general one. Where one analysis alone answers, and its question names what was compared
     (`question_sides`), it is that question.
     """
+    # A title that names what was compared is true for one analysis alone.
     ruled = [result for result in run.results if result.verdict is not None]
     if len(ruled) == 1:
         values = {} if ruled[0].verdict is None else ruled[0].verdict.values
@@ -187,6 +194,8 @@ def judged_by(run: FinishedRun) -> str:
     """Who gave the scores: the model that the judges asked, or the judges where they asked none. A
     model that only made the texts is no judge. An option that stands for whatever model is named
     beside it, or for the embedded one, says nothing to a reader; rules are known by theirs."""
+    # Where nobody was given a prompt no model decided, however many models made the
+    # texts.
     if run.elsewhere or "prompt" not in run.choices:
         return run.choices["judge"].replace("+", ", ")
     model = run.choices["model"]
@@ -272,6 +281,8 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
             )
     for pair, part in run.parts.items():
         levels = {level: counted[pair][level] for level in LEVELS}
+        # A judge without levels has nothing to count. A row of zeros would read as "no
+        # doubt".
         if not any(levels.values()):
             continue
         counts = levels | {
@@ -354,6 +365,7 @@ def _answer(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The answer, what takes it back, and its picture."""
     for said in answers(run, words) or [words.text("common.no_verdict")]:
         yield Paragraph(said, "verdict") if isinstance(said, str) else said
+    # Beside the answer, and not among the notes: it takes back what the answer says.
     if run.fitted:
         yield Paragraph(
             words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)),
@@ -431,6 +443,7 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
             yield Paragraph(own.answered(result.verdict))
         if result.findings:
             yield Bullets([own.say(finding) for finding in result.findings])
+        # The picture that stands under the answer is not shown a second time.
         first = _first_figure(run)
         below = [
             figure
@@ -525,10 +538,8 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
             & rows["error"].isna()
             & ((rows["judge"] == AFTER) if run.programs else True)
         )
-        score, flagged = (
-            rows["score"].to_numpy(dtype=float),
-            rows["review"].to_numpy(dtype=bool),
-        )
+        score = rows["score"].to_numpy(dtype=float)
+        flagged = rows["review"].to_numpy(dtype=bool)
         values = {"furthest": np.abs(score - rows["label"].to_numpy(dtype=float))}
         score = -score if words.turned else score
         # Categories without an order have no score, and come as they are.
@@ -543,6 +554,8 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
         return {key: np.where(shown, own, np.nan) for key, own in values.items()}
 
     # a list lacks the items of those before it
+    # An item is shown once, though it may be the furthest, the highest and the least
+    # certain.
     most = ITEMS_EACH * (1 + LISTS * len(run.parts))
     columns = ["repeat", "error", "judge", "score", "label", "confidence", "review"]
     orders = foremost(run.frame, columns, told, most)

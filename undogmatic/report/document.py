@@ -220,11 +220,14 @@ def markdown(text: str) -> str:
     """Plain text as inline Markdown on one line: no character of it is markup, no address in it
     becomes a link."""
     line = " ".join(visible(text).split())
+    # The ampersand first, or the others' own ampersands would be written out as well.
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = re.sub(r"([\\`*_\[\]{}|~$^])", r"\\\1", line)
     line = re.sub(
         r"(?i)(https?|ftp|mailto|www)([:.])", lambda m: f"{m[1]}&#{ord(m[2])};", line
     )
+    # Many readers of Markdown make a link of a bare address, and of a name behind an at
+    # sign somebody's page.
     line = line.replace("@", "&#64;")
     return re.sub(
         r"^(\d+)([.)])(?=\s|$)|^([-+#=!:])",
@@ -256,10 +259,8 @@ def prose(
                 else linked(part, items, f"<code>{escape(part)}</code>")
             )
         else:  # the space between words and code, which Markdown strips
-            before, after = (
-                part[: len(part) - len(part.lstrip())],
-                part[len(part.rstrip()) :],
-            )
+            before = part[: len(part) - len(part.lstrip())]
+            after = part[len(part.rstrip()) :]
             parts[n] = before + escape(part.strip()) + after * bool(part.strip())
     return "".join(parts)
 
@@ -299,7 +300,10 @@ def _sought(
     """What finds terms in HTML, and their meanings; made once for the thousands of cells of a
     report."""
     longest = "|".join(
-        re.escape(html(term)) for term in sorted(dict(terms), key=len, reverse=True)
+        # The longest first: of "kappa" and "weighted kappa" a pattern takes the first
+        # that fits.
+        re.escape(html(term))
+        for term in sorted(dict(terms), key=len, reverse=True)
     )
     pattern = rf"(?i)(<a .*?</a>|<code>.*?</code>|<[^>]*>|&\w+;)|(?<![\w=])({longest})(?![\w=])"
     return re.compile(pattern), {
@@ -354,6 +358,8 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     options: dict[str, Any] = dict.fromkeys(
         ("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True
     )
+    # Neither may go wrong silently: a name that a template spells wrongly would leave a
+    # gap in a report, and a text without a filter would let hostile markup through.
     options |= {"undefined": jinja2.StrictUndefined, "finalize": _only_escaped}
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), **options)
     writers: dict[str, Callable[..., str]] = {
@@ -367,6 +373,8 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
         "place": place,
         "anchor": lambda item: html(f"item-{item}"),
         "hash": by_hash,
+        # It stands inside a script, where no escaping helps: only the letters of base64
+        # pass.
         "packed": lambda text: re.sub(r"[^\w+/=]", "", text),
     }
     writers["url"] = lambda text: (

@@ -76,7 +76,10 @@ def draw(
         picture = as_png(pen.canvas)
     write_bytes(path, picture)
     width, height = pen.canvas.get_width_height()
+    # Each mark that leads to its row is an element of the page, and a page of many
+    # thousands of them opens slowly.
     few = pen.marks[:: 1 + len(pen.marks) // MOST_MARKS]
+    # Only after the figure was drawn: until then the axes have not got their place.
     places = [(ax.transData.transform((x, y)), name) for ax, x, y, name in few]
     return (width, height), [
         (round(x), round(height - y), name) for (x, y), name in places
@@ -94,6 +97,8 @@ def pictures(
     """Draw the figures of one section as `figures/<before><section>_<name>.png`. Where Matplotlib,
     which the extra "figures" brings, is not installed, a sentence stands in their place."""
     drawn = list(drawn)
+    # A report without figures is a report. Who judged for hours must not lose it for a
+    # program that draws.
     if drawn and not installed("matplotlib"):
         yield Paragraph(
             words.text(
@@ -219,6 +224,8 @@ def slope(data: Data, pen: Pen) -> None:
     rise = np.sign(pairs[:, 1] - pairs[:, 0])
     for side in (0, 1):
         pen.note(data, ax, itertools.repeat(side), pairs[:, side])
+    # On a scale that is shown turned, with 10 as the lowest, a score that rises falls
+    # on the reader's axis.
     rise = -rise if pen.words.turned and data["y_label"] in SCORES else rise
     looks = {
         "falls": (-1, VERMILLION, "-o"),
@@ -266,6 +273,8 @@ def histogram(data: Data, pen: Pen) -> None:
     if edges.ndim == 0:
         everything = np.concatenate(list(groups.values()))
         low, high = ends if ends is not None else (everything.min(), everything.max())
+        # The same edges for all groups, or two histograms below one another could not
+        # be compared.
         edges = np.linspace(float(low), float(high), data["bins"] + 1)
     for n, (ax, (name, values)) in enumerate(
         zip(axes[:, 0], groups.items(), strict=True)
@@ -297,10 +306,8 @@ def bars(data: Data, pen: Pen) -> None:
     data: labels: list[str], values: list[float], low?, high?: list[float], reference?: float,
     y_label
     """
-    values, places = (
-        np.asarray(data["values"], dtype=float),
-        np.arange(len(data["values"])),
-    )
+    values = np.asarray(data["values"], dtype=float)
+    places = np.arange(len(data["values"]))
     lying = len(values) > 5
     ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
     look: dict[str, Any] = {
@@ -401,10 +408,8 @@ def heatmap(data: Data, pen: Pen) -> None:
     )
     height = max(3.0, 0.5 * matrix.shape[0] + 1.8)
     ax = pen.plot(height + (0.08 * widest if upright else 0))
-    signed, most = (
-        np.nanmin(matrix, initial=0) < 0,
-        float(np.nanmax(np.abs(matrix), initial=0)),
-    )
+    signed = np.nanmin(matrix, initial=0) < 0
+    most = float(np.nanmax(np.abs(matrix), initial=0))
     low, high = data.get("limits") or (
         (-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix))
     )
@@ -584,10 +589,8 @@ def reliability(data: Data, pen: Pen) -> None:
     list[int]
     """
     ax = pen.plot(4.6)
-    stated, right = (
-        np.asarray(data["confidence"], dtype=float),
-        np.asarray(data["accuracy"], dtype=float),
-    )
+    stated = np.asarray(data["confidence"], dtype=float)
+    right = np.asarray(data["accuracy"], dtype=float)
     look: dict[str, Any] = {
         "color": BLUE,
         "ecolor": BLUE,

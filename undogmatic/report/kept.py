@@ -99,13 +99,13 @@ def results_of(folder: RunFolder) -> list[Told]:
 
 
 def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
-    items, pairs = (
-        folder.items(),
-        [(judge, criterion) for judge, criterion in told["judged_by"]],
-    )
+    items = folder.items()
+    pairs = [(judge, criterion) for judge, criterion in told["judged_by"]]
     if told["items"] is not None:
         known = {item.id: item for item in items}
         items = [known[name] for name in told["items"]]
+    # The journal has judgments in the order in which models answered; tables and draws
+    # need that of the items, or the report made again would differ from the first one.
     ordered = folder.journal.of(
         (item.id, judge, criterion, repeat)
         for repeat in range(told["repeats"])
@@ -191,6 +191,8 @@ def _whole(value: Any) -> Any:
         return Estimate(**value[_ESTIMATE])
     if _FRAME in value:
         rows = [
+            # JSON knows no tuples. An interval that came back as a list would be
+            # written otherwise in the tables.
             [tuple(cell) if isinstance(cell, list) else cell for cell in row]
             for row in value["rows"]
         ]

@@ -87,10 +87,8 @@ def of_run(run: FinishedRun, words: Words) -> Listed:
         [judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats]
         for r in frame
     ]
-    items, opened = (
-        {item.id: item for item in run.items if item.id in shown},
-        list[Opened](),
-    )
+    items = {item.id: item for item in run.items if item.id in shown}
+    opened = list[Opened]()
     for row, told_of in zip(frame, known, strict=True):
         item = items[row["item_id"]]
         inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
@@ -263,6 +261,8 @@ def of_check(result: CheckResult, words: Words) -> Listed:
                 for key, lines in said.items()
                 if lines
             ]
+            # The page compares the two texts of a pair word by word; of three nobody
+            # says which belong side by side.
             pair = about["group"] if sizes[row["item"]] == 2 else None
             opened.append(Opened(item, parts, pair))
     source = ", ".join(Path(name).name for name in table.sources)
@@ -326,10 +326,8 @@ def _checked(
 ) -> dict[str, Any]:
     """What a judge and people said of an item, and how far they are apart: numbers by their
     difference, categories by whether they are the same."""
-    gaps, shown = (
-        [verdict - label for label in labels if not missing(verdict)],
-        partial(_shown, table, words=words),
-    )
+    gaps = [verdict - label for label in labels if not missing(verdict)]
+    shown = partial(_shown, table, words=words)
     if table.kind == "numeric":
         cells: dict[str, Any] = {
             "score": verdict,
@@ -375,10 +373,8 @@ def _columns(
             for v in values
         ]
 
-    hidden, texts = (
-        run.settings.redacted,
-        {name: item.text for name, item in items.items()},
-    )
+    hidden = run.settings.redacted
+    texts = {name: item.text for name, item in items.items()}
     shown = {
         name: redacted(text) if hidden else " ".join(text.split())
         for name, text in texts.items()

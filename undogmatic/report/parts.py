@@ -42,6 +42,8 @@ def inputs_of(
 ) -> list[Part]:
     """What was judged, under the rubric's headings; a hash of it where texts are `hidden`."""
     text = words.text("bench.text")
+    # The hash shows that two rows hold the same text, and lets its owner find it,
+    # without the text leaving the run.
     if hidden:
         return [Part(text, redacted(item.text), "input")]
     headings = getattr(rubric and rubric.wordings.get(words.language), "headings", {})
@@ -99,6 +101,8 @@ def _of_outcome(judgment: Shown, words: Words) -> dict[str, str]:
         levels = [
             f"{words.number(words.placed(v), 'g')}: {words.number(p, '.0%')}"
             for v, p in chances
+            # Less is 0% in the percents shown, and a scale of a hundred levels would
+            # fill the row with noughts.
             if p >= 0.005
         ]
         details = (

@@ -113,10 +113,8 @@ def _gate(item: pytest.Item, mark: pytest.Mark) -> tuple[str, str]:
             "void",
             f'write @pytest.mark.judge(card="card.json", config="{gate.CONFIG}")',
         )
-    card, config = (
-        _place(item, told.pop("card")),
-        _place(item, told.pop("config", None) or gate.CONFIG),
-    )
+    card = _place(item, told.pop("card"))
+    config = _place(item, told.pop("config", None) or gate.CONFIG)
     data = [_place(item, path) for path in told.pop("data", ())]
     try:
         result, language = gate.examine(card, config, told, data)

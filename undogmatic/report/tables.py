@@ -164,6 +164,8 @@ def _cells(
     for group in _with_intervals(columns):
         unit = units.get(group[0], "")
         for measure in dict.fromkeys(measures):
+            # In a table of several measures each has decimals of its own: those of a
+            # count would leave nothing of a share.
             rows = [row for row, other in enumerate(measures) if other == measure]
             places = [(column, row) for column in group for row in rows]
             values = [columns[column][row] for column, row in places]

@@ -37,6 +37,8 @@ def uses(told: Told, words: Words) -> Uses | None:
     section, _, rule = verdict.key.partition(".verdict_")
     own = Finding(f"{section}.{rule}", verdict.values)
     found = [*told.ordered(), *told.not_examined.values()]
+    # What is refuted is for nothing, whatever else was found of it; the reason is said,
+    # and no list of further limits that would sound as if the rest were allowed.
     if told.standing == "refuted":
         against = _phrases([own], "not_for", words)
         if not against:
@@ -160,6 +162,8 @@ def key_figures(result: CheckResult, told: Told, words: Words) -> list[str]:
         "lead": lead["estimate"],
         "lead_interval": (lead["low"], lead["high"]),
     }
+    # Not shown to be ahead of those who do not read: then what is left beside words is
+    # not told, as nobody knows whether there is any.
     if lead["low"] <= 0:
         return [*lines, words.text("uses.rival_less", **values)]
     left = _left(questions, words, _planted(result, told))

@@ -211,6 +211,8 @@ class Words:
 
     def _found(self, key: str) -> str | None:
         if key not in self._known:
+            # Names of judges and systems are looked up as well, and there may be any
+            # number of them.
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
             said = (_lookup(source, key) for source in self._sources)
@@ -240,6 +242,8 @@ class Words:
         try:
             return self.text(finding.key, **finding.values)
         except MissingWording:
+            # In a report an odd line is better than none; in a test it is a sentence
+            # that was forgotten.
             if self.strict:
                 raise
             values = ", ".join(
@@ -311,6 +315,8 @@ class Words:
         if unit in SPECS:
             return SPECS[unit]
         largest, whole = _size(values)
+        # All scores of a report with as many decimals: 3 beside 3.25 looks like another
+        # kind of number.
         if unit in ON_SCALE and self.knows_scale:
             return f"{ON_SCALE[unit]}g" if whole else ON_SCALE[unit]
         # Of a mean the third digit counts; of an error or a correlation it says nothing.
@@ -414,6 +420,7 @@ class Words:
             written = ", ".join(f"{k} {self.number(v, spec)}" for k, v in value.items())
         elif isinstance(value, Iterable) and not isinstance(value, str):
             parts = list(value)
+            # An interval from the higher to the lower grade would be read as a mistake.
             if self.turned and len(parts) == 2 and spec in ("s", "sg", "du", "dug"):
                 parts.reverse()  # the lower end is the other one
             shown = [self.number(v, spec) for v in parts]
@@ -475,6 +482,7 @@ class Words:
         return f"{self.number(seconds / length, '.1f')} {unit}"
 
     def _real(self, value: float, spec: str, whole: bool) -> str:
+        # A p-value of 0.0000 is not 0.
         if spec in ("p", "bare_p"):
             shown = "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
             return self.localise(
@@ -507,6 +515,7 @@ class Words:
     def localise(self, written: str) -> str:
         """A number written by Python in the language's signs: a true minus, its marks of thousands
         and decimals."""
+        # "-0.0" makes a reader look for a direction that is not there.
         if written.startswith("-") and not re.search(r"[1-9]", written):
             written = written[1:]  # a rounded -0.0 is 0.0
         return written.replace("-", "−").translate(self._marks)
@@ -608,6 +617,8 @@ class _Formatter(string.Formatter):
     def get_field(
         self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Any, str]:
+        # Plain look-up alone: a wording comes from a file, which may be a stranger's,
+        # and `{x.__class__}` would look into objects.
         return kwargs[field_name], field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:

@@ -181,11 +181,9 @@ def _left_out(shown: int, total: int, order: str, words: Words) -> list[str]:
 
 
 def _column(key: str, values: Sequence[Any], words: Words) -> Column:
-    kind, order, known = (
-        KINDS.get(key, "mark"),
-        list[str](),
-        [value for value in values if value is not None],
-    )
+    kind = KINDS.get(key, "mark")
+    order = list[str]()
+    known = [value for value in values if value is not None]
     if key == "doubt":
         order = [words.text(f"common.level_{level}") for level in LEVELS]
     elif key == "agrees":

@@ -90,6 +90,8 @@ def _people(
             people[item] = sum(values) / len(values)
             continue
         (most, n), *others = Counter(values).most_common()
+        # With as many for one category as for another, people have not said which it
+        # is; a coin here would be agreement or none by chance.
         if (others and others[0][1] == n) or not rubric.scale.contains(most):
             undecided += 1
         else:
@@ -231,6 +233,8 @@ class Desk:
                 self._error = {"number": number, "text": error} if error else None
                 self._jobs.remove(job)
 
+        # A daemon, so that whoever closes the program need not wait for it; an edit
+        # that was cut short is run again.
         threading.Thread(target=done, daemon=True).start()
 
     def _edit(
@@ -265,8 +269,8 @@ class Desk:
 
     def _next_look(self) -> str:
         from undogmatic.examinations.improvement import level_of
-        from undogmatic.optimize.splits import looked
         from undogmatic.review.session import ALPHA
+        from undogmatic.runs.looks import looked
 
         session = self.session
         construct = f"{session.labelled.rubric.name}.{session.labelled.criterion}"

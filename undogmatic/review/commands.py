@@ -125,10 +125,8 @@ def import_labels(
         answers = read_labels(
             folder.path, folder.judgments, uri=_tracking(folder).get("uri")
         )
-        source, rows = (
-            f"{HUMAN} in {answers.address}",
-            [*answers.labels, *answers.waiting],
-        )
+        source = f"{HUMAN} in {answers.address}"
+        rows = [*answers.labels, *answers.waiting]
     else:
         path, rows, notes_read = labels.read_sheet(filled, columns, sheet)
         source, read = str(path), list(map(words.say, notes_read))
@@ -255,10 +253,8 @@ def _logged(
     tracking = _tracking(folder)
     if tracking.get("traces") == 0:
         return Finding("review.no_traces")
-    started, hide = (
-        float(folder.facts.get("started", 0)),
-        redact or bool(tracking.get("redact")),
-    )
+    started = float(folder.facts.get("started", 0))
+    hide = redact or bool(tracking.get("redact"))
     return log_notes(
         folder.path, items, notes, started=started, uri=tracking.get("uri"), hide=hide
     )
@@ -325,10 +321,8 @@ def _imported(
     items: int,
     words: Words,
 ) -> list[str]:
-    labelled, labellers = (
-        len({label.item_id for label in standing}),
-        sorted({label.labeller for label in standing}),
-    )
+    labelled = len({label.item_id for label in standing})
+    labellers = sorted({label.labeller for label in standing})
     known = words.text("review.known", n=len(checked.known)) if checked.known else ""
     blank = words.text("review.blank", n=checked.blank) if checked.blank else ""
     names = ", ".join(labellers) or words.text("review.nobody")

@@ -152,6 +152,8 @@ def check(
     for row in rows:
         item = item_of(row, items)
         probability = number(row.cells.get("inclusion_probability"))
+        # A probability of 1 is that of items that were sure to be asked for: they were
+        # not drawn.
         if probability is not None and probability < 1:
             drawn.setdefault(item, item in labelled)
         if empty(row.cells["label"]):
@@ -190,6 +192,8 @@ def check(
         problems.append(
             f"{source}: {odd} If they are on another scale: {other}. {same}"
         )
+    # All or nothing: half of a sheet imported would have to be told from the other half
+    # when it comes again, mended.
     if problems:
         more = (
             f"\n... and {len(problems) - SHOWN} more problems."
@@ -202,10 +206,8 @@ def check(
         for key, one in here.items()
         if key in stand and stand[key].label == one.label
     }
-    again, new = (
-        [stand[key] for key in here if key in known],
-        [one for key, one in here.items() if key not in known],
-    )
+    again = [stand[key] for key in here if key in known]
+    new = [one for key, one in here.items() if key not in known]
     return Checked(new, again, blank, only_comment, len(drawn), sum(drawn.values()))
 
 
@@ -379,6 +381,8 @@ def _dataset_row(
             float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
         )
         values = [label.label for label in labels]
+        # A mean of 2 and 3 is no level of a scale with steps, and a mean of categories
+        # is no category: then each label stands for itself.
         if rubric.scale.contains(fmean(values)):
             row["label"] = write(fmean(values))
         else:
@@ -388,6 +392,8 @@ def _dataset_row(
         row |= {"label_count": len(values), "label_spread": max(values) - min(values)}
         row |= {IN_VIEW: True} if any(label.in_view for label in labels) else {}
         probabilities = {label.inclusion_probability for label in labels}
+        # What one queue was sure to hold was sure to be labelled, whatever chance it
+        # had in another one.
         if 1.0 in probabilities:
             row["inclusion_probability"] = 1.0
         elif (

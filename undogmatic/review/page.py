@@ -116,10 +116,8 @@ class Sheet:
             was = (
                 None if was is None else self._written(self.scale.read(self._read(was)))
             )
-        entry, now = (
-            self.entries[place],
-            datetime.now(UTC).isoformat(timespec="seconds"),
-        )
+        entry = self.entries[place]
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         values = (
             item,
             self.rater,
@@ -132,6 +130,8 @@ class Sheet:
         with self.lock:
             before = self.file.keep(item, dict(zip(COLUMNS, values, strict=True)))
             earlier = (before or {}).get("label") or None
+            # Two windows may be open on one file: a label that this page never showed
+            # is told of, so that nobody loses one unseen.
             replaced = earlier if earlier not in (None, was, label) else None
             self.replaced += replaced is not None
             if self._counted is self.file.kept:  # nobody else has written meanwhile
@@ -193,6 +193,8 @@ class Sheet:
             "comment": "",
             "said": {},
         }
+        # What judges said is told only now: who sees it before is drawn to it, and the
+        # agreement would be that of a person with a hint.
         if row is not None and row["label"]:
             known |= {
                 "label": row["label"],

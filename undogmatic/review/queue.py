@@ -51,10 +51,8 @@ class Entry(NamedTuple):
     why: Why
     # the probability with which it came in, 1 unless it was drawn at random
     inclusion: float
-    value: float | None = (
-        # by which it was ranked, by whichever judge (None: a failure, or nothing to rank by)
-        None
-    )
+    # by which it was ranked, by whichever judge (None: a failure, or nothing to rank by)
+    value: float | None = None
 
 
 class Queue(NamedTuple):
@@ -116,9 +114,12 @@ def select(
     for name, given in (("--budget", budget), ("--random", random)):
         if given is not None and given < 0:
             raise ConfigError(f"{name} is {given}; it must be 0 or more.")
+    # Numbers alone are held of each judgment: a million judgments with their exchanges
+    # fill a memory.
     facts, voices = _facts(items, judgments)
     rankings = [(voice, *ranked(facts[facts["voice"] == voice])) for voice in voices]
     # The first whose measure is not the same for all items, else the first with one.
+    # A measure that is the same for all items orders nothing, whoever gave it.
     best, measure, doubts = max(
         rankings, key=lambda found: (found[2].nunique() > 1, found[1] is not None)
     )
@@ -130,6 +131,8 @@ def select(
     candidates = pd.concat([spoken[spoken["failed"]], judged])
     chosen = candidates[:budget]
     rest = spoken.drop(chosen.index)
+    # Of all others some by chance, since a queue of doubtful items alone says nothing
+    # of the judge's other verdicts.
     drawn = rest.iloc[
         rng.choice(len(rest), min(random, len(rest)), replace=False)
         if len(rest)
@@ -145,6 +148,8 @@ def select(
             Entry(
                 judgment,
                 "random" if at_random else why,
+                # Kept with the row: only with these probabilities do labels from a
+                # queue give a mean of all items.
                 len(drawn) / len(rest) if at_random else 1.0,
                 value,
             )
@@ -167,18 +172,14 @@ def _facts(
 ) -> tuple[pd.DataFrame, dict[int, tuple[str, str]]]:
     """Of each judgment of an item the item's place, the voice (judge and criterion) and what ranks
     it, repeats in order; and the voices by their numbers, those of the first item first."""
-    places, numbers = (
-        {item.id: n for n, item in enumerate(items)},
-        dict[tuple[str, str], int](),
-    )
+    places = {item.id: n for n, item in enumerate(items)}
+    numbers = dict[tuple[str, str], int]()
 
     def facts() -> Iterator[tuple[Any, ...]]:
         for judgment in judgments.values():
             if (place := places.get(judgment.item_id)) is not None:
-                outcome, voice = (
-                    judgment.outcome,
-                    numbers.setdefault(_voice(judgment), len(numbers)),
-                )
+                outcome = judgment.outcome
+                voice = numbers.setdefault(_voice(judgment), len(numbers))
                 failed = isinstance(outcome, Failure)
                 said = NO_VERDICT if isinstance(outcome, Failure) else outcome.row()
                 told = [said[name] for name in MEASURED]
@@ -262,6 +263,7 @@ def rows(
         "labeller": None,
         "comment": None,
     }
+    # Who sees the judge's score before labelling agrees with it more often.
     gone = OF_JUDGE if blind else ()
     return [
         {key: value for key, value in row.items() if key not in gone} | unfilled

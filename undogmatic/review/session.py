@@ -25,9 +25,9 @@ import pandas as pd
 from filelock import FileLock, Timeout
 from scipy import special
 
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.errors import DataError, StorageError
 from undogmatic.examinations.improvement import AFTER, BEFORE, Measured, improvement
-from undogmatic.examinations.independence import groups_of
 from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.records.records import Item, Record, digest, text_mark
 from undogmatic.records.rubric import NumericScale, Rubric
@@ -209,20 +209,16 @@ def answer(
         number: Of the edit.
     """
     values = pd.DataFrame(agrees, columns=[BEFORE, AFTER]).assign(group=list(groups))
-    none, costs = (
-        Margin(0.0, "default", 1.0),
-        pd.DataFrame(columns=["cost", BEFORE, AFTER]),
-    )
+    none = Margin(0.0, "default", 1.0)
+    costs = pd.DataFrame(columns=["cost", BEFORE, AFTER])
     measured = Measured("agreement", values, False, False, (0.0, 1.0), none, costs)
     told = improvement(measured, np.random.default_rng(0), ALPHA, looks=look)
     assert told.verdict is not None
     rule = told.verdict.key.removeprefix("improvement.verdict_")
     answers: dict[str, Answer] = {"better": "yes", "worse": "no", "within": "no"}
-    level, known, found = (
-        float(told.verdict.values["alpha"]),
-        values.dropna(),
-        told.metrics,
-    )
+    level = float(told.verdict.values["alpha"])
+    known = values.dropna()
+    found = told.metrics
     gain = None
     if "improvement.gain_low" in found:
         gain = found["improvement.gain_low"], found["improvement.gain_high"]
@@ -242,6 +238,8 @@ def turned(
     net: dict[str, float] = {}
     for item, group in groups.items():
         change = float(after[item] == 1) - float(before[item] == 1)
+        # Groups are counted and not texts: five texts of one conversation that turn
+        # together are one piece of luck.
         net[group] = net.get(group, 0.0) + change
     return sum(value > 0 for value in net.values()), sum(
         value < 0 for value in net.values()
@@ -265,6 +263,8 @@ def fit(tried: Sequence[Mapping[str, float]], groups: Mapping[str, str]) -> Fit:
         right, wrong = turned(start, edit, groups)
         p = float(special.bdtr(wrong, right + wrong, 0.5)) if right + wrong else 1.0
         since.append((p, right, wrong))
+        # An edit that gained more than luck gives is where the next ones start from:
+        # what they gain is counted from there, and so is their number.
         if _luck(since) <= ALPHA and p == min(since)[0]:
             start, since = edit, []
     if not since:
@@ -310,7 +310,7 @@ class Session:
 
     def _begin(self) -> None:
         """Deal the texts to the two parts, and keep how."""
-        from undogmatic.optimize.splits import deal
+        from undogmatic.datasets.sides import deal
 
         # Drawn by the texts alone, so that who deletes the session is dealt the same again.
         seed = hashlib.sha256("".join(sorted(self._marks.values())).encode()).digest()
@@ -424,7 +424,7 @@ class Session:
     def look(self, number: int, step: Callable[[], None] = lambda: None) -> Look:
         """Look at the held-out part with an edit, and count the look: beside the run's, in
         looks.jsonl, with all others at any of these texts."""
-        from undogmatic.optimize.splits import looked
+        from undogmatic.runs.looks import looked
 
         self.judge(number, "held_out", step)
         edit, held = self.edits()[number], self.parts["held_out"]

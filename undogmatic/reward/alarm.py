@@ -83,13 +83,11 @@ class Alarm:
                 raise ConfigError(
                     f"`{name}` is {brief(value)}; it must be {what}. See docs/reward.md."
                 )
-        self.second, self.level, self.looks, self.every, self.sample = (
-            second,
-            level,
-            looks,
-            every,
-            sample,
-        )
+        self.second = second
+        self.level = level
+        self.looks = looks
+        self.every = every
+        self.sample = sample
         self.share, self.rng = share, np.random.default_rng(seed)
         self.words = Words(language, [Path(__file__).with_name("alarm.texts.yaml")])
         self.fired, self.step, self.since, self.begun = False, 0, 0, 0
@@ -110,6 +108,8 @@ class Alarm:
         self._calls += 1
         step = getattr(kwargs.get("trainer_state"), "global_step", None)
         now = step if isinstance(step, int) else self._calls
+        # The chance of a false alarm is shared out among the looks that were announced;
+        # one more would raise it.
         if self.fired or len(self.history) == self.looks:
             return self.fired
         columns = {
@@ -148,6 +148,8 @@ class Alarm:
         columns = {name: [of_it[name] for _, of_it, _ in drawn] for name in names}
         said = self._second([completion for completion, *_ in drawn], columns)
         prompts = [repr(of_it.get("prompts")) for _, of_it, _ in drawn]
+        # Completions of one prompt are alike, so prompts are what is independent, where
+        # there are enough of them.
         groups = prompts if len(set(prompts)) >= FEWEST else list(range(len(drawn)))
         kept = [place for place, value in enumerate(said) if math.isfinite(value)]
         return Sample(
@@ -172,6 +174,9 @@ class Alarm:
                 f"the second judge could not score a sample: {type(error).__name__}: {error}"
             )
             return [math.nan] * len(completions)
+        # A completion that has no score for a reason of its own counts as the worst
+        # one: left out, a policy could escape the second judge by writing such texts. A
+        # failure of the judge itself says nothing of the text.
         failed = {True: self.second.ends[0], False: math.nan}
         return [
             failed[value in OF_THE_TEXT] if isinstance(value, str) else value
@@ -179,13 +184,11 @@ class Alarm:
         ]
 
     def _look(self, now: int, start: Sample, sample: Sample) -> None:
-        ends, given = (
-            getattr(self.second, "ends", None),
-            [
-                *np.asarray(start.first),
-                *np.asarray(sample.first),
-            ],
-        )
+        ends = getattr(self.second, "ends", None)
+        given = [
+            *np.asarray(start.first),
+            *np.asarray(sample.first),
+        ]
         bounds = None if ends is None else (min(ends[0], *given), max(ends[1], *given))
         self.history.append(
             Look(
@@ -196,6 +199,8 @@ class Alarm:
         found = self.history[-1].found
         if found.alarm:
             self.fired, self.step, self.since = True, now, now
+            # Proof comes some looks after the trouble began: the looks before are
+            # counted in as long as they pointed the same way.
             for look in reversed(self.history):
                 if not (look.found.first.value > 0 and look.found.lag.value < 0):
                     break

@@ -131,7 +131,11 @@ class Reward:
             row for row in rows if not isinstance(row, str) and row not in self._kept
         )
         fresh: dict[Row, float | str] = {
-            row: "orders" for row in new if speaks_to_its_judge(dict(row)[self._own])
+            # Not even shown to the judge: what is trained on a reward finds out before
+            # long that a text can tell its judge what to say.
+            row: "orders"
+            for row in new
+            if speaks_to_its_judge(dict(row)[self._own])
         }
         asked = [row for row in new if row not in fresh]
         fresh |= zip(asked, map(self._value, self._judged(asked)), strict=True)
@@ -146,6 +150,8 @@ class Reward:
         self._kept |= {
             row: value
             for row, value in fresh.items()
+            # A failure of the judge is not kept: the same text may well be judged the
+            # next time, and must not have the lowest reward for good.
             if not isinstance(value, str) or value == "orders"
         }
         if len(self._kept) > self.options.remember:
@@ -189,10 +195,8 @@ class Reward:
             if len(outcomes) == len(rows):
                 return outcomes
             problem = f"it gave {len(outcomes)} scores of {len(rows)} texts"
-        except (
-            Exception
+        except Exception as error:
             # a training of days must not end because a batch could not be judged
-        ) as error:
             logger.debug("a batch could not be judged", exc_info=True)
             problem = f"{type(error).__name__}: {error}"[:500]
         return [Failure(reason="fault", message=problem)] * len(rows)
@@ -209,6 +213,8 @@ class Reward:
         score, lowest, highest = outcome.score, self.rubric.minimum, self.rubric.maximum
         if score is None or not math.isfinite(score):
             return "no_score"
+        # Not drawn to the end of the scale: a number beyond it is of another scale, and
+        # as a reward it would be the highest of all.
         if not lowest - 1e-9 <= score <= highest + 1e-9:
             return "off_scale"
         if self.options.use == "lower":
@@ -218,6 +224,8 @@ class Reward:
         share = min(1.0, max(0.0, (score - lowest) / (highest - lowest)))
         doubt = doubt_of(outcome) if self.options.doubt_penalty else 0.0
         penalty = self.options.doubt_penalty * (1.0 if doubt is None else doubt)
+        # No lower than what has no score at all: else to fail would pay better than to
+        # be judged with doubt.
         return max(self.ends[0], (-share if self.worse else share) - penalty)
 
     def try_out(self) -> None:
@@ -271,10 +279,8 @@ class Composed:
         from undogmatic.config.build import build, settings
         from undogmatic.engine.recipe import Recipe
 
-        self.recipe, self.engine = (
-            Recipe(config),
-            build(settings(config).engine, "engine"),
-        )
+        self.recipe = Recipe(config)
+        self.engine = build(settings(config).engine, "engine")
         parts = self.recipe.build()
         self.rubric = parts.rubric
         wanted = [pair for pair in parts.expected() if pair[1] == OVERALL]
@@ -472,10 +478,8 @@ def _own_input(rubric: Rubric, options: Options) -> str:
     needed = [name for name in rubric.inputs if name not in rubric.optional] or list(
         rubric.inputs
     )
-    own, known = (
-        options.completion or (needed[0] if len(needed) == 1 else None),
-        ", ".join(rubric.inputs),
-    )
+    own = options.completion or (needed[0] if len(needed) == 1 else None)
+    known = ", ".join(rubric.inputs)
     if own is None or own not in rubric.inputs:
         given = "is not given" if own is None else f"is {own!r}"
         raise ConfigError(

@@ -51,12 +51,10 @@ def claim(folder: Path, fresh: bool = False) -> Path:
         ConfigError: Another process is at work in it, or it is a file.
         StorageError: It cannot be made or written.
     """
-    made, places = (
-        None,
-        itertools.chain(
-            [folder],
-            (folder.with_name(f"{folder.name}-{n}") for n in itertools.count(2)),
-        ),
+    made = None
+    places = itertools.chain(
+        [folder],
+        (folder.with_name(f"{folder.name}-{n}") for n in itertools.count(2)),
     )
     while made is None:
         chosen = next(places)
@@ -66,6 +64,8 @@ def claim(folder: Path, fresh: bool = False) -> Path:
     if fresh:  # outputs/DATE/TIME: whoever leaves it empty takes it away
         made = [*reversed([part for part in chosen.parents[:2] if part.name]), chosen]
     try:
+        # The lock dies with the process. A mark in a file would stay behind a kill, and
+        # nobody would know whether it still counts.
         _held[chosen.resolve()] = _Claim(chosen, _locked(chosen), made)
     except UndogmaticError:
         _remove(made)
@@ -77,6 +77,7 @@ def claim(folder: Path, fresh: bool = False) -> Path:
 def held(folder: Path) -> Iterator[None]:
     """Claim a folder for as long as the context lasts, or for longer if this process has claimed it
     already."""
+    # Whoever claimed it first lets it go.
     theirs = folder.resolve() in _held
     claim(folder)
     try:
@@ -106,6 +107,8 @@ def let_go(folder: Path) -> bool:
         for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl"))
         if path.is_file()
     )
+    # Only what this process made may be taken away: a folder that was there belongs to
+    # somebody.
     stays = not claimed.made or job or any(path.stat().st_size for path in journals)
     # a job was begun
     stays = stays or any(path.name.isdigit() for path in folder.iterdir())
@@ -129,6 +132,8 @@ def _make(folder: Path, fresh: bool) -> list[Path] | None:
     for attempt in range(_TRIES):
         for part in (*reversed(folder.parents), folder):
             try:
+                # One by one and exclusively, so that two commands of the same second
+                # never take one folder.
                 part.mkdir()
                 made.append(part)
             except FileExistsError:
@@ -177,6 +182,8 @@ def _locked(folder: Path) -> FileLock:
         lock = _acquired(folder)
         try:
             for path in (*folder.glob("*"), *folder.glob("*/*")):
+                # A folder may be anybody's. Opening a pipe in it would wait for a
+                # reader that never comes.
                 if not path.is_file() and not path.is_dir() and path.exists():
                     what = (
                         f"{as_typed(path)} is a pipe, a socket or a device, not a file"
@@ -186,6 +193,8 @@ def _locked(folder: Path) -> FileLock:
                         f"{what}; writing to it could wait for ever. {way}."
                     )
             if (folder / SWEEP_MANIFEST).is_file():
+                # A sweep may not be continued while one of its jobs is still at work in
+                # another process.
                 for job in folder.iterdir():
                     if job.name.isdigit() and (job / LOCK).is_file():
                         _acquired(job).release()

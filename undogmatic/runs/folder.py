@@ -36,20 +36,16 @@ if TYPE_CHECKING:
     from undogmatic.runs.index import Records
 
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
-JOURNAL, SCORES, LABELS, METRICS = (
-    "judgments.jsonl",
-    "scores.csv",
-    "labels.csv",
-    "metrics.json",
-)
+JOURNAL = "judgments.jsonl"
+SCORES = "scores.csv"
+LABELS = "labels.csv"
+METRICS = "metrics.json"
 RESULTS = "results.json"  # what the report tells beyond these
 OF_RUN = (MANIFEST, SWEEP_MANIFEST, JOURNAL, SCORES, LABELS, METRICS, RESULTS)
 """What a run writes into its folder, each anew or with more lines."""
-COMPOSED, OVERRIDES, HYDRA = (
-    ".hydra/config.yaml",
-    ".hydra/overrides.yaml",
-    ".hydra/hydra.yaml",
-)
+COMPOSED = ".hydra/config.yaml"
+OVERRIDES = ".hydra/overrides.yaml"
+HYDRA = ".hydra/hydra.yaml"
 
 # every run leaves them, also one that was stopped
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)
@@ -70,10 +66,8 @@ _NUMBERS = tuple(
 )
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
 # a larger table is read without holding its text
-TABLE_BYTES, HELD_BYTES = (
-    1_000_000_000,
-    10_000_000,
-)
+TABLE_BYTES = 1_000_000_000
+HELD_BYTES = 10_000_000
 _NEEDED = {SCORES: ("score",), LABELS: ("label",)}
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(
@@ -289,6 +283,8 @@ class RunFolder:
         """What the composed config says under a key, resolved; None if nothing. Raises ConfigError
         where it refers to something that is not here, such as a variable of the environment."""
         raw = self.composed.get(key)
+        # Most of what is asked for refers to nothing, and can be read without the
+        # library that resolves it.
         if not any(sign in repr(raw) for sign in ("${", "???")):
             return copy.deepcopy(raw)
         from omegaconf import OmegaConf

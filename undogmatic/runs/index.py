@@ -40,10 +40,8 @@ R = TypeVar("R", Judgment, Made)
 L = TypeVar("L", Judgment, Made, Label)
 PARSED = 9  # times its length a line takes when it is parsed
 # that are kept of what servers call one model; characters of each
-MOST_NAMES, LONGEST_NAME = (
-    20,
-    200,
-)
+MOST_NAMES = 20
+LONGEST_NAME = 200
 LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory
 _RECORDS = {
     "Judgment": ("a judgment", "to have its item judged again"),
@@ -114,6 +112,7 @@ class Records(Mapping[Key, R], Generic[R]):
     def note(self, record: R, start: int, length: int) -> None:
         """A record stands in the journal now. Raises StorageError."""
         place = Place(start, length, unanswered(record))
+        # What is to be asked for again says nothing yet of which models have answered.
         if not place.open:
             self.models.update(call.model for call in record.calls)
             self._serve(record)
@@ -125,6 +124,8 @@ class Records(Mapping[Key, R], Generic[R]):
             return
         self._places[record.key] = place
         self._characters += min(length, LONGEST_HELD)
+        # By their number or by their length: a few thousand records of long
+        # conversations fill the memory as well.
         if len(self._held) > spool.HELD or PARSED * self._characters > spool.HELD_BYTES:
             self._index = _Index()
             self._index.put(list(self._places.items()))
@@ -132,12 +133,12 @@ class Records(Mapping[Key, R], Generic[R]):
 
     def _serve(self, record: R) -> None:
         for call in record.calls:
-            asked, named = (
-                call.request.get("model"),
-                (call.reply.get("model") if isinstance(call.reply, dict) else None),
-            )
+            asked = call.request.get("model")
+            named = call.reply.get("model") if isinstance(call.reply, dict) else None
             if isinstance(asked, str) and isinstance(named, str) and named:
                 names = self.served.setdefault(asked, set())
+                # A server that calls its model something else with each answer must not
+                # fill the memory.
                 if len(names) < MOST_NAMES:
                     names.add(named[:LONGEST_NAME])
 
@@ -257,6 +258,9 @@ class _Index:
 
     def __init__(self) -> None:
         self.whole = True
+        # A database without a name is a temporary file that is gone with the process,
+        # however that ends. Nothing in it needs to outlive a crash, so it is spared all
+        # that keeps one safe.
         self._database = sqlite3.connect(
             "", isolation_level=None, check_same_thread=False
         )
@@ -286,6 +290,8 @@ class _Index:
                 about: Any = json_value(
                     copy.execute("SELECT about FROM journal").fetchone()[0]
                 )
+                # The journal was written to since, perhaps by hand: places of the copy
+                # may lie in the middle of other lines.
                 if about["of"] != stamp:
                     return None
                 cls.__init__(index)
@@ -307,6 +313,7 @@ class _Index:
 
     def keep(self, file: Path, about: Mapping[str, Any]) -> None:
         """Write a copy in one step."""
+        # Written beside and then given its name, so that nobody ever reads half of one.
         temporary = file.with_name(f"{file.name}.{os.getpid()}")
         try:
             self._database.execute("CREATE TABLE journal (about TEXT)")

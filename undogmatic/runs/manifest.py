@@ -64,6 +64,8 @@ def output_folder(resume: str | None, fresh: str) -> str:
     if resume is None or resume == "null":
         return fresh
     name = SWEEP_MANIFEST if sweep else MANIFEST
+    # The newest of those that did not end: a run that is finished has nothing left to
+    # do.
     if resume == "last":
         root, unfinished = Path(fresh).parts[0], []
         for folder in _folders_with(name, Path(root), "*/*"):
@@ -77,6 +79,8 @@ def output_folder(resume: str | None, fresh: str) -> str:
                 " out."
             )
         return max(unfinished, key=Path)
+    # A path that was mistyped would otherwise begin a new run there, and pay for
+    # everything again.
     if not resume.strip() or not any(
         (Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")
     ):
@@ -139,6 +143,8 @@ def _written(plain: Any) -> str:
 def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
     """Write a job's `config`, Hydra's own section (`hydras`) and the overrides as Hydra does, but
     without secrets; or hold them back. Raises StorageError."""
+    # The earlier run's config stays in the folder until it is known that this is the
+    # same run: a refused command must leave nothing changed.
     held = _held_back[folder.resolve()] = {}
     for name, section in {
         COMPOSED: config,
@@ -171,11 +177,9 @@ class Manifest:
 
     def __init__(self, folder: Path, data: dict[str, Any]) -> None:
         self.folder, self.data = folder, data
-        self.name, self.identity, self.dataset_digest = (
-            data["name"],
-            data["identity"],
-            data["dataset_digest"],
-        )
+        self.name = data["name"]
+        self.identity = data["identity"]
+        self.dataset_digest = data["dataset_digest"]
 
     @classmethod
     def open(
@@ -202,6 +206,7 @@ class Manifest:
                 )
                 way = "Leave run.resume out to start anew: what a model answered is in the cache"
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
+            # Not the same run, but perhaps the same with more in it.
             if there.facts.get("identity") != identity:
                 _grow(there, dataset_digest, contents, plan is not None)
             locked = there.facts.get("plan")
@@ -217,6 +222,7 @@ class Manifest:
                 raise ConfigError(
                     f"{what}. Continue with the plan as it was, or start anew."
                 )
+            # Half of a folder with texts and half without keeps neither promise.
             if bool(there.facts.get("redact")) != redact:
                 was = (
                     "with it, so its files hold hashes of",
@@ -231,6 +237,8 @@ class Manifest:
                     " anew"
                 )
                 raise ConfigError(f"{what}. Continue with {way}.")
+        # Judgments of which nobody knows by what they were made must not be mixed with
+        # others.
         elif (folder / JOURNAL).exists():
             way = "choose another folder or leave run.resume out"
             raise ConfigError(f"{folder} holds judgments but no {MANIFEST}; {way}.")
@@ -250,6 +258,8 @@ class Manifest:
         )
         data |= {} if contents is None else {"made_of": contents.made_of}
         manifest = cls(folder, data)
+        # Written before anything is asked, so that a run that is killed at once can be
+        # continued.
         manifest._write()
         accept(folder)
         (folder / ERROR_FILE).unlink(missing_ok=True)  # of an earlier attempt
@@ -268,6 +278,8 @@ class Manifest:
     ) -> None:
         """A run that ended with a message was stopped; one that was killed says to be running
         still."""
+        # A fault of the code leaves "running": only what ended with a message is known
+        # to have stopped in order.
         if isinstance(error, UndogmaticError) and self.data["status"] == "running":
             with suppress(StorageError):  # it may be why the run ended
                 self.close("stopped", error=str(error))
@@ -282,6 +294,8 @@ class Manifest:
         calls = cached = 0
         for judgment in judgments:
             calls, cached = calls + judgment.cost.calls, cached + judgment.cost.cached
+        # Scores that came from the cache repeat by themselves, and show nothing of the
+        # judge.
         share = cached / (calls + cached) if calls + cached else 0.0
         root = next(
             (p for p in self.folder.resolve().parents if p.name == "outputs"),

@@ -50,10 +50,8 @@ class Asked:
     # what the model is shown besides the judged text, demonstrations included
     text: str
     judge: str = ""  # where the run has several
-    without: tuple[
-        str, ...
-        # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
-    ] = ()
+    # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
+    without: tuple[str, ...] = ()
 
 
 SETTINGS = ("seed", "run", "dataset", "readout", "tracking", "plan")
@@ -141,10 +139,11 @@ class FinishedRun:
     def settings(self) -> RunSettings:
         """What the report and the tracker say of the config, so that neither has to know its
         keys."""
-        run, group = (
-            self.config.get("run") or {},
-            lambda name: self.config.get(name) or {},
-        )
+        run = self.config.get("run") or {}
+
+        def group(name: str) -> Mapping[str, Any]:
+            return self.config.get(name) or {}
+
         return RunSettings(
             seed=self.config.get("seed"),
             limit=run.get("limit"),

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 # seconds after which what is being done is shown: what takes less is not mentioned
 SOON = 1.0
 # seconds between plain lines at least, and how many there are of a run at most
-LINE_EVERY, LINES = (
-    10.0,
-    10,
-)
+LINE_EVERY = 10.0
+LINES = 10
 KNOWN = 5  # judgments, and seconds, after which the time left is told
 
 TEXTS = Path(__file__).with_name("progress.texts.yaml")

@@ -17,13 +17,11 @@ def versions() -> dict[str, str]:
     the checkout is dirty) besides. As they were when this process first asked: what is installed
     later is not what it runs.
     """
-    root, known = (
-        Path(__file__).resolve().parents[2],
-        {
-            "python": platform.python_version(),
-            "git": "no checkout",
-        },
-    )
+    root = Path(__file__).resolve().parents[2]
+    known = {
+        "python": platform.python_version(),
+        "git": "no checkout",
+    }
 
     def git(*words: str) -> str:
         done = subprocess.run(

@@ -191,10 +191,8 @@ def _refuse(target: Named, other: Named, why: str) -> None:
 def _is_printed_to(path: Path) -> bool:
     """Whether standard output goes into this very file."""
     try:
-        printed, there = (
-            os.fstat(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1),
-            path.stat(),
-        )
+        printed = os.fstat(sys.__stdout__.fileno() if sys.__stdout__ is not None else 1)
+        there = path.stat()
     except (OSError, ValueError):  # closed, or no file of the system's
         return False
     return path.is_file() and os.path.samestat(printed, there)

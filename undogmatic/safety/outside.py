@@ -31,16 +31,12 @@ YAML_BYTES = 1_000_000
 # with every alias written out: a file of some lines can stand for more than a memory holds.
 YAML_NODES = 100_000
 JSON_BYTES = 50_000_000
-LINE_BYTES = (
-    # the longest line of a journal, and the largest file that is read as one JSON value
-    20_000_000
-)
+# the longest line of a journal, and the largest file that is read as one JSON value
+LINE_BYTES = 20_000_000
 # the longest row of a data file (JSON Lines, CSV), the longest text: more than a model reads
 ROW_BYTES = 10_000_000
-JSON_PARTS = (
-    # lists and objects in one JSON value: a small file of empty ones fills a memory.
-    200_000
-)
+# lists and objects in one JSON value: a small file of empty ones fills a memory.
+JSON_PARTS = 200_000
 # of a `.env` file, whose lines take time that grows with their square
 ENV_BYTES = 64_000
 DEEPEST = 100
@@ -97,6 +93,8 @@ class Unreadable(ValueError):
 
 def decoded(raw: bytes) -> str:
     """Bytes as text: UTF-8, with or without a byte order mark, without NUL. Raises Unreadable."""
+    # Excel saves "Unicode text" so. Told by its own name, as "not UTF-8" would leave
+    # the user guessing.
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Unreadable("not UTF-8 but UTF-16. Save the file as UTF-8.", 1)
     try:
@@ -106,6 +104,8 @@ def decoded(raw: bytes) -> str:
         raise Unreadable(
             f"not UTF-8 (byte {error.start}). Save the file as UTF-8.", line
         ) from None
+    # A NUL ends a text for many programs, and what stands behind it would be judged
+    # without being seen.
     if "\0" in text:
         before = text[: text.index("\0")].count("\n") + 1
         raise Unreadable(
@@ -128,6 +128,7 @@ def json_value(
 
     if isinstance(text, bytes):
         text = decoded(text)
+    # Before it is parsed: fifty megabytes of "[[[[" take gigabytes as objects.
     countable(text, most)
     try:
         value = from_json(text, allow_inf_nan=infinite, allow_partial=partial)
@@ -146,6 +147,8 @@ def json_value(
         raise Unreadable(
             f"not JSON ({what})", int(place.split()[0]) if place else None
         ) from None
+    # Only a text with so many brackets can be so deep; nearly all are let through
+    # without a walk.
     if not infinite or text.count("[") + text.count("{") > deepest:
         _check_parts(value, deepest, infinite)
     return value
@@ -250,6 +253,8 @@ def brief(value: Any, most: int = 120) -> str:
     """A value for a message: as `repr` shows it, and no longer than a line or two."""
     if isinstance(value, list | tuple | dict | set) and len(value) > most:
         return f"a {type(value).__name__} of {len(value):,}"
+    # `repr`, so that a line break or a quote in what somebody typed cannot look like a
+    # part of the message.
     shown = repr(value[: most + 1] if isinstance(value, str | bytes) else value)
     return shown if len(shown) <= most + 2 else f"{shown[:most]}..."
 
@@ -287,6 +292,8 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         with open(
             path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
         ) as file:
+            # Asked of the open file, and not of the path, which could mean another file
+            # a moment later.
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise DataError(f"{path}: not a file but a pipe or a device.")
             yield file
@@ -311,6 +318,8 @@ def unpacked(path: Path, most: int) -> Iterator[bytes]:
     with opened(path) as file:
         try:
             with gzip.open(file) as inner:
+                # In pieces, so that a small file which unpacks to a hundred gigabytes
+                # is stopped at the limit.
                 while part := inner.read(1_000_000):
                     written += len(part)
                     if written > most:
@@ -328,6 +337,7 @@ def read_bytes(path: Path, most: int = JSON_BYTES) -> bytes:
     """The content of a file. Raises DataError where it cannot be read, or is larger than `most`
     bytes."""
     with opened(path) as file:
+        # One byte more than is allowed says that there is more, without reading it.
         raw = file.read(most + 1)
     if len(raw) > most:
         raise DataError(
@@ -428,10 +438,8 @@ class _Text:
     """The text of an open file, of which no more is held than a piece of JSON takes."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._decoder = (
-            file,
-            codecs.getincrementaldecoder("utf-8")("replace"),
-        )
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.text, self.at, self.whole, self._read = "", 0, False, 0
         self._more = _PART
         self.fill()
@@ -672,6 +680,8 @@ def _measure(text: str) -> None:
         tuple[str | None, int]
     ] = []  # of the nodes that are open: anchor, and the size of what lies before
     inside = 0
+    # Events and no objects: ten lines of aliases of aliases stand for a billion values,
+    # which must be counted before any is made.
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         line = event.start_mark.line + 1  # type: ignore[union-attr]
         if isinstance(event, yaml.AliasEvent):
@@ -729,6 +739,8 @@ def _loader() -> Any:
     Plain.add_implicit_resolver(
         "tag:yaml.org,2002:float", _FLOAT, list("-+0123456789.")
     )
+    # A date is a text here, as it is in OmegaConf; YAML would make an object of it that
+    # no config takes.
     Plain.yaml_implicit_resolvers = {
         first: [
             (tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"
@@ -762,6 +774,8 @@ def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:
         if line.key is not None and line.value is not None
     }
     damaged = [line.original.line for line in lines if line.error]
+    # A `.env` file belongs to other programs as well. It is complained of only where it
+    # stands in the way.
     if damaged and wanted is not None and wanted not in variables:
         raise DataError(
             f"{path}:{damaged[0]}: not NAME=VALUE; is a quote left open? Correct the line, or"

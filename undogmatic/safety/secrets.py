@@ -128,6 +128,8 @@ _forms: dict[str, str] = {}
 def keep(value: str, name: str) -> None:
     """From now on `value` is written nowhere, in no encoding; `<name>` stands in its place."""
     shown = f"<{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}>"
+    # A key in a file may end with a line break, or be escaped for an address; what
+    # leaks is mostly the bare form.
     parts = [value, unquote(value), *value.splitlines()]
     parts += [
         part
@@ -147,6 +149,8 @@ def keep(value: str, name: str) -> None:
             # place in a longer one, without the characters that the bytes before and after have a
             # share in.
             forms = {part, part.lower(), _bare(part), raw.hex(), raw.hex().upper()}
+            # In base64 the same bytes look different at each of three places within a
+            # longer text.
             for shift in range(3):
                 whole = base64.b64encode(bytes(shift) + raw).decode()
                 inner = whole[-(-8 * shift // 6) : (shift + len(raw)) * 8 // 6]
@@ -165,6 +169,8 @@ def scrub(text: str) -> str:
     """The text without secrets that were kept, and without credentials in addresses."""
     for value, shown in _kept.items():
         text = text.replace(value, shown)
+    # Looked for in the bare text first, as nearly all texts hold no secret and cutting
+    # takes long.
     if holds(text):
         # the second time for what is longer, escaped, than a window
         for window in (
@@ -183,6 +189,8 @@ def holds(text: str) -> bool:
 def _bare(text: str) -> str:
     """The text without its escapes, of JSON, addresses and HTML, several times and mixed: for
     looking into only."""
+    # A server quotes a request within JSON within an error page: each layer escapes
+    # what the last one wrote.
     for _ in range(_LAYERS):
         before = text
         text = (
@@ -247,6 +255,7 @@ def scrub_data(value: Any, key: str = "") -> Any:
         return {k: scrub_data(v, f"{key}.{k}") for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [scrub_data(v, key) for v in value]
+    # Whole numbers, too: a password of digits is read as a number by YAML.
     if isinstance(value, bool) or not isinstance(value, str | int):
         return value
     hidden = HIDDEN if _hides(key, value) else value
@@ -297,6 +306,7 @@ def secret_name(place: str) -> bool:
     """Whether what stands there is a secret by its name: the last part of `model.extra.api_key`, of
     `X-Api-Key`."""
     words = [word.lower() for word in _WORD.findall(place.rpartition(".")[2])]
+    # `api_key_env` names a variable that holds a key, and is none.
     if not words or words[-1] in _NO_SECRET:
         return False
     if not _ALWAYS.isdisjoint(words) or any(word.endswith(_ENDS) for word in words):
@@ -306,6 +316,7 @@ def secret_name(place: str) -> bool:
         for a, b in pairwise(words)
     ):
         return True
+    # A `primary_key` and a `stop_token` are ordinary words; a `key` alone is not.
     return words[-1] in _LAST and (len(words) == 1 or words[-2] not in _ORDINARY)
 
 

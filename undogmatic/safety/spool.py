@@ -23,10 +23,8 @@ from undogmatic.safety.files import refused
 
 T = TypeVar("T")
 # records that may stay in memory, and what these may take there
-HELD, HELD_BYTES = (
-    10_000,
-    64_000_000,
-)
+HELD = 10_000
+HELD_BYTES = 64_000_000
 _BUFFER = 1 << 20  # bytes that are gathered before they are written
 # bytes behind what was read, within which a place counts as the next one
 _NEAR = 1 << 14
@@ -154,6 +152,8 @@ class Spool(_Stored[T]):
         for place in map(int, places):
             begin, end = ends[place], ends[place + 1]
             if not start <= begin <= end <= behind:
+                # Read ahead only where the places go on: of records that are drawn here
+                # and there, a megabyte for each would be read for nothing.
                 goes_on = behind <= begin <= behind + _NEAR
                 ahead = min(2 * max(ahead, _NEAR), _BUFFER) if goes_on else 0
                 start, behind = begin, min(max(end, begin + ahead), ends[-1])
@@ -263,6 +263,8 @@ class Placed(_Stored[T], Generic[T]):
 def _weight(value: Any, seen: set[int]) -> int:
     """About how many bytes the texts in a value of JSON take, without those that were `seen`."""
     if isinstance(value, str):
+        # Many records share one text, as the rubric in each request; it stands in
+        # memory once.
         known = id(value) in seen
         seen.add(id(value))
         return 0 if known else len(value)

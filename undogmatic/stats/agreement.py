@@ -67,8 +67,12 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
         Kendall (1945), The treatment of ties in ranking problems. doi:10.1093/biomet/33.3.239
     """
     first, second = checks.paired_vectors(a, b, minimum=3)
+    # A judge that gives all texts one score has no correlation; 0 would say that it was
+    # seen to have none.
     if checks.is_constant(first) or checks.is_constant(second):
         return Coefficient(None, first.size)
+    # Ranks turn the smallest difference into a whole place, so that what rounding alone
+    # parts must be one value first.
     if kind != "pearson":
         first = checks.tied(first)
         second = checks.tied(second)
@@ -165,6 +169,7 @@ def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
         )
     if np.isinf(table).any():
         raise ValueError("`ratings` holds an infinite value.")
+    # A rating without another of the same unit agrees and disagrees with nobody.
     by_unit = table[:, np.sum(~np.isnan(table), axis=0) >= 2].T
     n_units = len(by_unit)
     if n_units == 0:
@@ -208,6 +213,8 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
     n = d.size
     bias = float(np.mean(d))
     sd = float(np.std(d, ddof=1))
+    # The limits span the differences, which are taken for normal; t serves the
+    # intervals of bias and limits, whose error is estimated.
     z = means.normal_quantile(level)
     t = means.t_quantile(n - 1, level)
     drift = None
@@ -381,6 +388,7 @@ def correlation_interval(
     if kind == "pearson":
         codes = checks.groups(groups, n)
         return rated.pearson(rated.Rated(first, second, np.ones(n), codes, level))
+    # Centred, so that what counts as tied does not hang on where the scale begins.
     columns = np.column_stack(
         [checks.tied(values - values.mean()) for values in (first, second)]
     )

@@ -139,6 +139,7 @@ def ceiling(
     chance = expected(by_pair).sum(axis=0)
     chance_without = chance - _totals(cell_group, lost, n_groups)
     seen_without = seen.sum(axis=0) - _totals(groups, seen, n_groups)
+    # Divided by rounding, agreement could be any number.
     if not (chance > 1e-9 * len(first)).all():
         return None
     with np.errstate(all="ignore"):
@@ -173,6 +174,8 @@ def _nominal(values: Array) -> _Prepared:
     a, b, judge = codes
     of_judge = ((judge != a).astype(float) + (judge != b)) / 2
     seen = np.stack([a != b, of_judge], axis=1).astype(np.float64)
+    # Sums of these are all that a coefficient needs, so that leaving out a group is a
+    # subtraction.
     one_hot = (codes[:, :, None] == np.arange(int(codes.max()) + 1)).astype(np.float64)
     sums = np.concatenate([*one_hot, np.ones((len(a), 1))], axis=1)
 
@@ -278,12 +281,14 @@ def alternative_annotator(
         Calderon, Reichart and Dror (2025), arXiv:2501.10970. Benjamini and Yekutieli (2001),
         doi:10.1214/aos/1013699998
     """
+    # An item of one rater has nobody to be near to.
     shared = np.bincount(unit)[unit] >= 2
     unit = unit[shared]
     rater = rater[shared]
     groups = groups[shared]
     label = label[shared]
     verdict = verdict[shared]
+    # A rater of a few items would be "replaced" by chance.
     enough = np.flatnonzero(np.bincount(rater) >= FEWEST_ITEMS).tolist()
     if len(enough) < FEWEST_RATERS:
         return None
@@ -321,6 +326,8 @@ def alternative_annotator(
         advantage=means.of_sums(weighted, level, (0.0, 1.0)).replace(n=n_labels),
         ties=int(tied[mine].sum()),
         n_labels=n_labels,
+        # On coarse scales most comparisons are ties, and how these count may decide. So
+        # both ways are told.
         won_without=int(np.sum(_yekutieli(np.array(p_without)) <= 1 - level)),
     )
 

@@ -30,6 +30,8 @@ from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
+# Half a win and half a defeat is Jeffreys' choice for one share; it hardly moves a
+# system that was chosen and passed over a few times.
 PRIOR = 0.5
 """Made-up wins, and as many defeats, of each system, shared among those that it was compared with.
 """
@@ -99,6 +101,8 @@ def fit(
     checks.share(level, "level")
     a, b = _systems(winner, loser, n)
     linked = components(a, b, n)
+    # The scales of two such sets have nothing in common: any number could be added to
+    # all strengths of one of them.
     if len(linked) > 1:
         raise ValueError(
             f"The systems fall into sets that were never compared: {linked}."
@@ -149,6 +153,8 @@ def fit(
         # Made-up choices weigh 1 on average and are drawn, too: fixed ones would make a system that
         # won throughout look certain of its strength.
         prior = by_prior.T @ rng.gamma(made_up_weight, size=(size, n_made_up)).T
+        # Each resample begins from the strengths of all choices, which are near its
+        # own, so that few steps are needed.
         resampled.append(_newton(design, np.asarray(cases + prior).T, theta, n))
     deviations = np.concatenate(resampled) - theta
     return _with_limits(theta, deviations, n, ordered, n_groups, a.size, level)
@@ -164,6 +170,9 @@ def ranks(
     """
     n_better = [0] * n
     n_worse = [0] * n
+    # A system's place is only as sure as the differences that separate it from others;
+    # a rank by its strength alone would tell a first place apart from a second where
+    # nothing does.
     for (one, other), difference in differences.items():
         if difference.low > 0:
             n_better[other] += 1
@@ -209,6 +218,8 @@ def _with_limits(
         # of the resamples; Student's quantile keeps few groups honest.
         in_sides = apart / np.where(apart < 0, *sides_of_pairs)
         largest = float(np.quantile(np.max(in_sides, axis=1, initial=0), level))
+        # Never narrower than a single interval: of few resamples the largest deviation
+        # may by chance be a small one.
         times = reach * max(1.0, largest / means.normal_quantile(level))
     differences = {
         (one, other): estimate(theta[one] - theta[other], sides_of_pairs[:, k], times)

@@ -35,6 +35,8 @@ def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> No
         ValueError: Naming the overlapping ids, the first ten in sorted order.
     """
     overlap = sorted(set(map(str, fit_ids)) & set(map(str, eval_ids)))
+    # Raised, and not told: a number from the items that something was fitted on looks
+    # like any other number.
     if overlap:
         more = f" and {len(overlap) - 10} more" if len(overlap) > 10 else ""
         raise ValueError(
@@ -99,6 +101,8 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         from sklearn.isotonic import IsotonicRegression
 
         model = IsotonicRegression().fit(x, y)
+        # Plain numbers in place of the fitted object, which only the same version of a
+        # library could read.
         curve = {"x": model.X_thresholds_.tolist(), "y": model.y_thresholds_.tolist()}
     elif kind == "linear":
         line = scipy.stats.linregress(x, y)
@@ -116,6 +120,7 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
 
 def _platt(x: Array, y: Array, low: float, high: float) -> dict[str, float]:
     """Learn Platt's curve from raw scores to labels, both of shape (n,)."""
+    # As a share of the scale, which a logistic curve cannot leave.
     share = (y - low) / (high - low)
     if np.any((share < 0) | (share > 1)):
         raise ValueError(f"`label` must lie on the scale from {low:g} to {high:g}.")
@@ -138,6 +143,7 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
     """Fit constant and slope of a logistic regression of shares strictly between 0 and 1, shape
     (n,), by reweighted least squares."""
     design = np.column_stack([np.ones(x.size), x])
+    # Drawn to the middle, since a start at 0 or 1 has no logit.
     fitted = (share + 0.5) / 2
     deviance = np.inf
     for _ in range(100):
@@ -189,6 +195,7 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
 
 def _apply_curve(calibration: Calibration, x: Array) -> Array:
     """Calibrate scores by a curve, clipped to the scale, shape (n,)."""
+    # Beyond the ends the curve stays as it is: it was never seen there.
     if calibration["kind"] == "isotonic":
         y = np.interp(x, calibration["x"], calibration["y"])
     else:

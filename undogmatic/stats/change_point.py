@@ -106,11 +106,18 @@ def find(
         raise ValueError("`values` must be numbers")
     units, dealt = _units(rows, periods, groups, rng)
     n_units, cuts = len(units.size), _cuts(units)
+    # With so few units even the largest change would be called chance, so that nothing
+    # could ever be found.
     if not cuts.size or n_units < fewest_units(level):
         return None
     gains = _gains(units, cuts)
     best = int(gains.argmax())
+    # The best of all cuts is compared with the best of all cuts of the dealt data.
+    # Compared cut by cut, the one that was picked because it looks largest would seem
+    # to be a change in far more than 5 % of the series without one.
     largest = _gains(units.dealt(_orders(units, 0, rng, draws)), cuts).max(axis=-1)
+    # The data themselves are one of the orders that could have been dealt, so that p is
+    # never 0.
     p = (1 + int((largest >= gains[best] * _EQUAL).sum())) / (draws + 1)
     shown = p <= 1 - level
     allowed = [
@@ -122,6 +129,8 @@ def find(
     sizes = units.size[:here].sum(), units.size[here:].sum()
     before = units.total[:here].sum(axis=0) / sizes[0]
     after = units.total[here:].sum(axis=0) / sizes[1]
+    # The same distribution gives the interval of the difference, which therefore allows
+    # for the time having been searched for.
     limit = float(np.quantile(largest, level, method="higher"))
     reach = math.sqrt(limit * sum(sizes) / math.prod(sizes))
     return Change(
@@ -143,6 +152,8 @@ def _units(
     rows: Array, periods: Index, groups: Index, rng: Rng
 ) -> tuple[_Units, Dealt]:
     """What is dealt anew, in the order of time, and whether that is periods or groups."""
+    # Items of one day may go together for reasons that nobody knows, such as a server
+    # that was slow. Dealing whole days keeps that, but takes enough days to deal.
     if len(np.unique(periods)) >= ENOUGH_PERIODS:
         return _summed(rows, periods, periods, np.zeros_like(periods)), "periods"
     codes = np.unique(groups, return_inverse=True)[1]
@@ -150,6 +161,8 @@ def _units(
     # In which periods a group lies, as a number: fewer than ENOUGH_PERIODS bits.
     lies = np.zeros((int(codes.max()) + 1, int(places.max()) + 1), dtype=np.intp)
     lies[codes, places] = 1
+    # Where there are too many, groups are put together with groups of the same periods
+    # alone, so that nothing is dealt into a period that it could not have been in.
     pattern = lies @ 2 ** np.arange(lies.shape[1])
     if lies.sum() > MOST_UNITS:
         cells = lies[np.unique(pattern, return_index=True)[1]].sum()

@@ -160,6 +160,8 @@ def fewest(
     """Find the smallest number from `at_least` on that is enough, where every larger one is, too;
     None beyond `most`."""
     high = at_least
+    # Doubled first: nobody knows before how large the answer is, and each question to
+    # `enough` may be a computation of its own.
     while not enough(high):
         high *= 2
         if high > most:

@@ -90,6 +90,8 @@ def minimum_detectable_effect(
     def shortfall(dz: float) -> float:
         return power_at(dz, n_pairs, alpha) - power
 
+    # Doubled until it is enough, as there is no formula for the effect of a given
+    # power.
     largest = 1.0
     while shortfall(largest) < 0:
         largest *= 2

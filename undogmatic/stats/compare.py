@@ -96,6 +96,7 @@ class Differences:
             margin: Smallest difference that matters, in the units of the values.
             reach: Largest difference possible; None where there is none, or it is not known.
         """
+        # One unit does not show by how much units differ.
         if self.n_units < 2:
             return None
         bounds = (
@@ -193,6 +194,8 @@ def corrected(
         key = one.measure, sides
         keys.append(key)
         if one.p is not None:
+            # The same comparison by two names is one chance to be wrong, and the larger
+            # p-value is the honest one.
             hypotheses[key] = max(one.p, hypotheses.get(key, 0.0))
     size = len(hypotheses)
     adjusted = {}

@@ -40,6 +40,8 @@ since the sequence stops at the first that fails, but neighbours differ by chanc
 STRICTEST = 1 / 6
 """Share of the units that the strictest candidate keeps, if so many can pass: of fewer, one miss
 ends the sequence."""
+WIDE = 2 / 3
+"""A range around a score that takes up more of the scale than this says next to nothing."""
 # (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
 _ROUNDING = 1e-9
 _EVERYTHING = "all items"
@@ -125,9 +127,12 @@ def fit(
         raise ValueError(
             f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum."
         )
+    # Intervals are clipped to the scale, and a label beyond it could never lie inside.
     if np.any((y < scale[0]) | (y > scale[1])):
         raise ValueError(f"`truth` leaves the scale from {scale[0]:g} to {scale[1]:g}.")
     checks.labels(ids, "ids", y.size)
+    # Negative where the label lies inside of a range: ranges that are too wide are
+    # narrowed by the same rule that widens others.
     misses = np.maximum(low - y, y - high)
     names = _names(groups, y.size)
     needed = items_needed(level)
@@ -139,6 +144,7 @@ def fit(
         for name, rows in members.items()
         if rows.size < needed
     ]
+    # The rank that the guarantee needs would be beyond the last miss.
     if small:
         have = f"there are {y.size}" if groups is None else f"group {', '.join(small)}"
         raise ValueError(
@@ -148,7 +154,10 @@ def fit(
     reach = {}
     n_units = {}
     for name, rows in members.items():
+        # One more than n in the rank, for the new item, which is one of n + 1 in random
+        # order.
         reach[name] = float(np.sort(misses[rows])[_rank(rows.size, level) - 1])
+        # The guarantee holds of units; texts of one pair do not come in random order.
         n_units[name] = _effective([ids[place] for place in rows.tolist()])
     return Conformal(
         kind="score" if np.ndim(predicted) == 1 else "range",
@@ -186,6 +195,7 @@ def intervals(
     if kind != fitted.kind:
         raise ValueError(f"`predicted` holds {kind}s; this fit is for {fitted.kind}s.")
     low, high = _ends(predicted)
+    # A reach that was fitted for a group promises nothing of another one.
     if (groups is not None) != fitted.grouped:
         raise ValueError(
             "`groups` must be given when applying a fit if and only if they were when fitting."
@@ -242,6 +252,7 @@ def coverage(
     low, y = checks.paired_vectors(given.low, truth, ("given.low", "truth"))
     high = checks.vector(given.high, "given.high")
     checks.labels(ids, "ids", y.size)
+    # On the items that it was fitted to, every fit keeps its word.
     calibration.split_check(fitted.fit_ids, ids)
     inside = (low - _ROUNDING <= y) & (y <= high + _ROUNDING)
     slices = {_EVERYTHING: np.full(y.size, True)}
@@ -412,6 +423,9 @@ def find_threshold(
     checks.flags(agrees, "right")
     codes = checks.groups(groups, u.size)
     n_units = int(codes.max()) + 1
+    # Promised is a rate of items, and what is independent are groups. Where a wrong
+    # group holds ten copies of a wrong text, one wrong group in ten is far more than
+    # one wrong item in ten.
     wrong = np.bincount(codes, agrees == 0)
     # How many times more wrong items a group that disagrees holds than a group holds items.
     heavier = 1.0
@@ -423,11 +437,14 @@ def find_threshold(
     # a unit is kept in part as soon as its surest item is
     np.minimum.at(surest, codes, u)
     thresholds: list[float] = []
+    # Of fewer units even one that is right throughout could not be promised anything.
     if n_units >= needed:
         # Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than
         # could ever pass.
         fewest = max(needed, math.ceil(STRICTEST * n_units))
         places = np.unique(np.round(np.linspace(fewest, n_units, STEPS)).astype(int))
+        # Chosen by the doubts alone: thresholds that look at who was right would have
+        # to be corrected for looking.
         thresholds = np.unique([*np.sort(surest)[places - 1], u.max()]).tolist()
     steps: list[Candidate] = []
     for threshold in thresholds:
@@ -437,6 +454,8 @@ def find_threshold(
         low = lower_limit(n_right, n, confidence)
         least = max(0.0, 1 - (1 - low) * heavier)
         steps.append(Candidate(threshold, n, n_right, least, low >= of_units))
+        # The first failure ends the sequence, which is what lets every test have the
+        # full level.
         if low < of_units:
             break
     best = max((step.threshold for step in steps if step.passed), default=None)

@@ -85,11 +85,13 @@ def at_equal_length(
     )
     _, size_a = checks.paired_vectors(a, lengths_a, ("scores_a", "lengths_a"))
     _, size_b = checks.paired_vectors(a, lengths_b, ("scores_a", "lengths_b"))
-    log_a, log_b = (
-        np.log(_lengths(size_a, "lengths_a")),
-        np.log(_lengths(size_b, "lengths_b")),
-    )
+    # Ratios of lengths, since a text of 20 words more is another one at 30 words than
+    # at 3,000.
+    log_a = np.log(_lengths(size_a, "lengths_a"))
+    log_b = np.log(_lengths(size_b, "lengths_b"))
     ratio = log_a - log_b
+    # The mean difference would be all that length says, and all that the condition
+    # says.
     if np.ptp(ratio) <= 1e-9:
         raise ValueError(
             "`lengths_a` / `lengths_b` is the same in every pair; length cannot be told from"
@@ -182,7 +184,11 @@ def at_equal(
         raise ValueError(
             f"`differences` holds {d.size} values and `controls` {len(z)} rows."
         )
+    # Asked of all controls, before predictions that explain nothing are left out:
+    # whether pairs lie on both sides is a matter of the texts.
     told = _telling_columns(z, codes)
+    # The direction in which the pairs lie farthest from 0 on one side. If they do not
+    # reach round 0 there, what holds at 0 is an extrapolation.
     along = told @ np.linalg.lstsq(told, np.ones(len(z)), rcond=None)[0]
     # Whether pairs lie on both sides of equal, also in the direction in which the controls differ
     # most.
@@ -199,10 +205,10 @@ def at_equal(
         1.0, means.degrees_of_freedom(np.bincount(codes) / d.size) - z.shape[1]
     )
     coefficients = np.linalg.lstsq(design, d, rcond=None)[0]
-    raw, of_mean = (
-        float(d.mean()),
-        _pulls(np.ones((d.size, 1)), d - d.mean(), codes)[:, 0],
-    )
+    raw = float(d.mean())
+    of_mean = _pulls(np.ones((d.size, 1)), d - d.mean(), codes)[:, 0]
+    # Controls that say nothing would make the interval wider without moving the
+    # estimate, and cost a good judge its verdict.
     kept = _kept(d, z, d - design @ coefficients, codes)
     intercept = raw + kept * (float(coefficients[0]) - raw)
     of_intercept = of_mean + kept * (
@@ -234,10 +240,8 @@ def at_equal(
             more = math.sqrt(max(0.0, error**2 - mean.se**2)) * float(
                 special.stdtrit(freedom, (1 + level) / 2)
             )
-            below, above = (
-                math.hypot(mean.value - mean.low, more),
-                math.hypot(mean.high - mean.value, more),
-            )
+            below = math.hypot(mean.value - mean.low, more)
+            above = math.hypot(mean.high - mean.value, more)
             return min(low, estimate - below), max(high, estimate + above)
 
         return against(
@@ -280,6 +284,8 @@ def _kept(differences: Array, controls: Array, residuals: Array, codes: Index) -
     """
     n_groups, k = int(codes.max()) + 1, controls.shape[1]
     freedom = n_groups - k - 1
+    # Without a degree of freedom nothing shows by how much to shrink, so that nothing
+    # is shrunk.
     if k == 0 or freedom < 1:
         return float(k > 0)
     left = float(residuals @ residuals)
@@ -345,6 +351,7 @@ def _believable(
 ) -> Array:
     """The controls without predictions whose slopes are negative; the most negative goes first."""
     kept = np.arange(controls.shape[1])
+    # One at a time, because leaving one out changes the slopes of the others.
     while predictions:
         design = np.column_stack([np.ones(differences.size), controls[:, kept]])
         size = np.sqrt(np.mean(controls[:, kept] ** 2, axis=0))
@@ -364,6 +371,8 @@ def _telling_columns(z: Array, codes: Index) -> Array:
         size = float(np.sqrt(np.mean(column**2)))
         if size <= 1e-9 * max(1.0, float(np.abs(z).max())):
             continue
+        # Such a column is a name of that group, and would explain its difference away
+        # whatever it is.
         if np.bincount(codes, column**2).max() > 0.999 * np.sum(column**2):
             continue
         one = column / size
@@ -382,6 +391,8 @@ def _pulls(design: Array, residual: Array, codes: Index) -> Array:
     for rows in surface.by_size(codes):
         block = design[rows]
         left = np.eye(rows.shape[1]) - block @ inverse @ block.transpose(0, 2, 1)
+        # Without that group the slope does not exist, so that it has no jackknife error
+        # either.
         if np.linalg.eigvalsh(left).min() < 1e-9:
             raise ValueError(
                 "The difference at equal controls has no standard error: one group alone fixes the"

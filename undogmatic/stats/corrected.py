@@ -25,6 +25,7 @@ from undogmatic.stats.estimate import Estimate
 Design = Literal["all", "random", "by_verdict", "probabilities"]
 
 FEWEST = few_labels.FEWEST_EFFECTIVE
+# More strata leave fewer labels in each, and limits from the bounds of the scale.
 MOST_STRATA = 10
 PER_STRATUM = 10
 """Verdicts on a fine scale are taken in bins that hold at least so many labels."""
@@ -98,6 +99,8 @@ def mean(
         ValueError: If a labelled item has no probability in (0, 1] and `design` is "probabilities".
     """
     at = np.flatnonzero(~np.isnan(judged.labels))
+    # Here the strata are fixed by the verdicts themselves, so that no weight of the
+    # judge need be fitted.
     if design == "by_verdict":
         return _by_strata(judged, at, bounds, level, these_items)
     inclusion = judged.probability[at] if design == "probabilities" else None
@@ -110,6 +113,8 @@ def mean(
     if design == "all":
         return _of_all(judged, at, effective, bounds, level)
     there = ~np.isnan(judged.verdicts)
+    # Any guess is allowed: what it is off, the labels of such items take back on
+    # average.
     guess = judged.verdicts[there].mean() if there.any() else 0.0
     verdicts = np.where(there, judged.verdicts, guess)
     labels = judged.labels[at]
@@ -125,8 +130,11 @@ def mean(
     sample = few_labels.Sample.of(verdicts, at, labels, inclusion, judged.codes)
     from_labels, from_judge = sample.parts()
     by_group = from_labels + corrected.judge_weight * from_judge
+    # Kept by group, so that two systems' means, which come from the same items, can be
+    # compared with the errors that they share.
     added[judged.codes] = by_group[sample.codes] / verdicts.size
     estimate = corrected.estimate
+    # Limits from the bounds of the scale have no standard error that could be shrunk.
     if these_items and estimate.method == "studentised":
         estimate = _of_items(sample, estimate)
     outside, covered = _beyond(judged.verdicts, at, design == "random")
@@ -161,6 +169,7 @@ def _of_items(sample: few_labels.Sample, population: Estimate) -> Estimate:
         if squares.sum() > 0
         else 0.0
     )
+    # A weight that was fitted takes one; a weight that came out as 0 was not used.
     df = off.df - (weight > 0)
     # Student's and Hall's limits again, for the degree of freedom that the weight took.
     tail = (1 + population.level) / 2
@@ -179,6 +188,8 @@ def difference(a: Corrected, b: Corrected) -> Estimate | None:
     if a.estimate is None or b.estimate is None:
         return None
     square = float(a.added @ a.added) * float(b.added @ b.added)
+    # Two systems that are judged on the same items err alike on hard ones, which does
+    # not count between them.
     together = float(a.added @ b.added) / square**0.5 if square > 0 else 0.0
     one = a.estimate
     other = b.estimate
@@ -199,6 +210,8 @@ def strata_of(verdicts: Array, at: Index) -> Index:
     if values.size <= MOST_STRATA or labelled.size == 0:
         codes = np.searchsorted(values, verdicts)
     else:
+        # By the labelled verdicts, and not by all: a bin without a label would have no
+        # mean.
         bins = int(np.clip(labelled.size // PER_STRATUM, 1, MOST_STRATA))
         cuts = np.unique(np.quantile(labelled, np.arange(1, bins) / bins))
         codes = np.searchsorted(cuts, verdicts, side="right")
@@ -218,6 +231,8 @@ def _of_all(
     codes = judged.codes[at]
     estimate = means.interval(y, level, groups=codes, bounds=bounds)
     share = y.size / judged.labels.size
+    # The labels that are missing were to be there. Nobody knows whether they lack by
+    # chance.
     if share < 1 and bounds is not None:
         worst = share * estimate.low + (1 - share) * bounds[0]
         best = share * estimate.high + (1 - share) * bounds[1]
@@ -236,6 +251,8 @@ def _beyond(verdicts: Array, at: Index, random: bool) -> tuple[float, bool]:
         return float(every.size > 0), not every.size
     beyond = float(np.mean((every < labelled.min()) | (every > labelled.max())))
     chance = 0.0
+    # A small draw reaches the lowest and the highest verdict hardly ever; that alone is
+    # no sign of a bad one.
     if random and labelled.size > 1:
         # Of n random draws, the share beyond both ends has a beta distribution.
         chance = float(special.betainc(labelled.size - 1, 2, 1 - beyond))
@@ -279,6 +296,8 @@ def _by_strata(
     lows = np.full(count, bottom, dtype=np.float64)
     highs = np.full(count, top, dtype=np.float64)
     for k in range(count):
+        # A guess for the mean only: its limits are the ends of the scale, as nothing is
+        # known.
         nearest = min(labelled, key=lambda other, k=k: abs(other - k))  # type: ignore[misc]
         values[k] = estimates[nearest].value
         if nearest == k:
@@ -291,6 +310,8 @@ def _by_strata(
     n_labels = np.bincount(strata[at], minlength=count)
     weight = share[strata[at]] / n_labels[strata[at]]
     added = np.bincount(judged.codes, of_items - value, judged.n_groups) / strata.size
+    # How large the strata are in the population is estimated from the items, and errs
+    # as they do.
     between = float(added @ added) * means.normal_quantile(level) ** 2
     added += np.bincount(judged.codes[at], weight * (y - of_items[at]), judged.n_groups)
 

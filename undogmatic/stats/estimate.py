@@ -120,8 +120,12 @@ class Estimate:
             inner: The interval by which two one-sided tests decide; None: this one.
         """
         inner = self if inner is None else inner
+        # The interval lies wholly beyond; that the value does would be so by chance in
+        # half of the samples at the margin.
         if self.low - about > margin:
             outcome: Outcome = "beyond" if sign > 0 else "against"
+            # What is shown by the judgments that there are is withheld where those that
+            # failed could undo it.
             return outcome if self.worst_low - about > margin else "missing"
         if self.high - about < -margin:
             outcome = "against" if sign > 0 else "beyond"

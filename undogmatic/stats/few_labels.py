@@ -55,6 +55,8 @@ def mapped_scores(
     maps': else chance between the folds' maps would come in as bias.
     """
     names = np.unique(codes[index])
+    # A label may not have a part in the map that converts the score of its own group,
+    # or the correction would find nothing to correct.
     folds = min(10, names.size)
     # By the rank of a group's mean score, so that every fold sees the whole range.
     mean_scores = np.bincount(codes, f)[names] / np.bincount(codes)[names]
@@ -77,6 +79,7 @@ def mapped_scores(
 
 def _map(f: Array, x: Array, y: Array, w: Array, calibration: Calibration) -> Array:
     """Map scores `f` by what is fitted to labels y of the scores x, with weights w."""
+    # Of one score alone there is no slope; the mean label is all that it foretells.
     if np.ptp(x) == 0:
         return np.full(f.size, float(np.average(y, weights=w)))
     if calibration == "linear":

@@ -28,6 +28,7 @@ FEWEST = 5
 SURE = 0.95
 """The level at which the members of a group go together no more than is thought, where most rows
 are alike."""
+# Fisher's z of 1 is infinite.
 _NEARLY_ONE = 1 - 1e-6
 AT_ONCE = 2**15
 
@@ -243,8 +244,11 @@ class LeftOut:
         """
         checks.share(level, "level")
         unlimited = Estimate(self.estimate, -1.0, 1.0, level, self.n_units)
+        # What exists by the grace of one unit could be anything without it.
         if self.n_units < FEWEST or not np.isfinite(self.values).all():
             return unlimited
+        # With this share of units in order, a sample of so many units that are all in
+        # order is seen with the probability of one tail.
         perfect = float(((1 - level) / 2) ** (1 / self.n_units))
         if np.ptp(self.values) <= checks.SAME:
             certain = abs(self.estimate) >= 1 - checks.SAME
@@ -255,12 +259,16 @@ class LeftOut:
                 low = min(low, perfect)
                 high = max(high, -perfect)
             return unlimited.replace(low=low, high=high)
+        # One unit alone keeps the agreement from being perfect; on Fisher's scale it
+        # would be an infinite way off, and the interval would hold everything.
         if np.abs(self.values).max() >= _NEARLY_ONE:
             near = self.nearly_mean(level, (-1.0, 1.0))
             if self.estimate < 0:
                 return unlimited.replace(low=near.low, high=max(near.high, -perfect))
             return unlimited.replace(low=min(near.low, perfect), high=near.high)
         reach = self._reach(level, adds)
+        # Of thirty scores of which 28 are 1, two units alone move anything as they are
+        # left out, and the coefficient seems certain.
         if any(map(_mostly_one, self.data.T)):
             if adds is None:
                 size = np.bincount(self.codes).astype(np.float64)
@@ -295,6 +303,8 @@ class LeftOut:
         degrees = means.degrees_of_freedom(share, varies)
         z = np.arctanh(np.clip(self.values, -_NEARLY_ONE, _NEARLY_ONE))
         # Weighted so that larger units count no more than in the variance of a mean (CR2).
+        # Leaving out a group of half the rows moves the coefficient by as much as there
+        # is to move; its square must not count as that of a small one.
         rest = 1 - np.bincount(self.left) / self.left.size
         variance = float(rest @ (z - rest @ z / rest.sum()) ** 2)
         return means.t_quantile(degrees, level) * variance**0.5
@@ -377,6 +387,8 @@ def together(one: LeftOut, other: LeftOut) -> float:
         np.arctanh(np.clip(side.values, -_NEARLY_ONE, _NEARLY_ONE))
         for side in (one, other)
     ]
+    # Taken for independent where that cannot be seen, which makes the interval of the
+    # difference of two alike judges too wide, and never too narrow by much.
     if all(np.isfinite(values).all() and np.ptp(values) > checks.SAME for values in z):
         return float(np.corrcoef(z[0], z[1])[0, 1])
     return 0.0
@@ -392,6 +404,7 @@ def apart(one: Estimate, other: Estimate, together: float, most: float) -> means
     estimate = one.value - other.value
     low = estimate - reach(one.value - one.low, other.high - other.value)
     high = estimate + reach(one.high - one.value, other.value - other.low)
+    # Two coefficients from -1 to 1 lie at most 2 apart.
     return max(low, -most), min(high, most)
 
 

@@ -48,6 +48,8 @@ class Held(NamedTuple):
 
 def hold(limits: Estimate, bound: float) -> Held:
     """Hold a quantity against a bound in its units: the interval must lie wholly on one side."""
+    # Held with a margin of 0 about the bound, by the one function that holds anything
+    # against anything.
     outcome = limits.against(0.0, about=bound)
     if outcome in _OUTCOMES:
         return Held(_OUTCOMES[outcome])
@@ -62,6 +64,7 @@ def units_needed(limits: Estimate, bound: float) -> float:
     infinite where the estimate is the bound.
     """
     room = limits.value - bound
+    # An estimate that is the bound itself could fall on either side for ever.
     if room == 0:
         return math.inf
     reach = limits.value - limits.low if room > 0 else limits.high - limits.value
@@ -86,6 +89,8 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
     checks.share(level, "level")
     f = np.asarray(flags, dtype=np.float64)
     codes = checks.labels(groups, "groups", f.size)
+    # A failure is neither right nor wrong. It is left out of the estimate, and put on
+    # either side in the two limits that have to hold whatever it would have been.
     judged = ~np.isnan(f)
 
     def exact(flags: Array, codes: Index) -> tuple[float, float, int]:
@@ -94,6 +99,8 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
         # A group is one item: where its flags differ, hits are a fraction, which the beta
         # distribution takes as it is.
         hits = float(flags.mean()) * n
+        # Wilson's limits err more often than they say at some shares; what is held against a bound
+        # here must not.
         low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
         high = (
             float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
@@ -139,6 +146,8 @@ def area(
             result = ranking.auc(p, q, level)
         else:
             result = ranking.auc(p, q, level, groups_a=a, groups_b=b)
+        # Of one positive and three negative texts, one order in four is the perfect
+        # one.
         if 1 / math.comb(m + n, m) > (1 - level) / 2:
             # So few that even a perfect order is not rare enough by chance.
             result = result.replace(
@@ -148,6 +157,8 @@ def area(
 
     bottom, top = scale
     result = of(p[up], q[down], list(compress(a, up)), list(compress(b, down)))
+    # The failures of both sides at the ends that hurt most: nobody knows what the judge
+    # would have said, and the ends of the scale bound it.
     worst = of(np.where(up, p, bottom), np.where(down, q, top), a, b)
     best = of(np.where(up, p, top), np.where(down, q, bottom), a, b)
     return result.replace(worst=worst.low, best=best.high)
@@ -219,6 +230,8 @@ def order(
         the judged texts or as Bonett and Wright's. What is put in for a failure was not drawn; no
         resampling speaks of it.
         """
+        # The estimate itself moves to where the failures could take it; only then is
+        # the limit laid from there.
         moved = _spearman(imputed(s, y, against=side < 0), y, w)
         quantile = means.normal_quantile(level)
         bonett_wright = quantile * math.sqrt((1 + moved**2 / 2) / (n - 3))
@@ -299,6 +312,8 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     )
     step = np.arange(1, n + 1) / n
     tried: list[Array] = []
+    # Trying all ways to fill in failures would take 2 to the power of their number. The
+    # best ways part them by their labels, so that one cut describes each of them.
     for cut in np.unique(np.linspace(0, n, min(n, 20) + 1).round().astype(int)):
         filled = s.copy()
         if against:
@@ -347,6 +362,8 @@ def most_order(n_units: int, level: float = 0.95) -> float:
     Args:
         n_units: Independent items, 1 or more.
     """
+    # If more than 1 - rest of all items had another score, a sample without any would
+    # be too rare.
     rest = ((1 - level) / 2) ** (1 / n_units)
     return math.sqrt(1 - rest**3)
 

@@ -5,6 +5,7 @@ Without one, claims of a difference name the usual margin; that there is no diff
 claimed with it, as nobody has said that so much does not matter.
 """
 
+# Sentences call it "a tenth of the scale"; a test names them to whoever changes it.
 SHARE = 0.1
 """The usual margin as a share of the scale: differences up to it do not matter."""
 

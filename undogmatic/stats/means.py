@@ -94,6 +94,8 @@ def interval(
     return of_sums(sums(v, groups), level, bounds, name).replace(n=v.size)
 
 
+# What follows needs the sums of the groups and nothing of their members, so that a
+# caller who weights pairs, or reads a table part by part, comes in here.
 def of_sums(
     units: Sums, level: float, bounds: Bounds | None = None, name: str = "units"
 ) -> Estimate:
@@ -106,9 +108,14 @@ def of_sums(
     n = units.total.size
     if n < 2:
         raise ValueError(f"`{name}` gives {n} units; at least 2 are needed.")
+    # A large group counts for as many values as it has. The mean of the groups' means
+    # would be another number than the mean that is stated.
     estimate = float(units.total.sum() / units.size.sum())
     se, df, skewness = spread(units, estimate)
+    # The limits of the usual case come first; those of values that mostly agree replace
+    # them below, end by end.
     low, high = studentised_limits(estimate, se, df, skewness * caution(n), level)
+    # Without bounds nothing limits how far the next value may lie.
     bottom, top = bounds or (-np.inf, np.inf)
     method: Method = "studentised"
     unit_means = units.means
@@ -121,6 +128,7 @@ def of_sums(
             # Others on one side alone widen the spread there, and say nothing of the other side.
             low = low if others.size and others.min() > middle else -np.inf
             high = high if others.size and others.max() < middle else np.inf
+        # The scale knows more than the spread of a few values does.
         if np.isfinite(bottom) or np.isfinite(top):
             method = "bounded"
             ends = bounded_limits(units, (bottom, top), level)
@@ -138,6 +146,8 @@ def same_within(unit_means: Array, bounds: Bounds | None) -> float:
     bounds, else rounding."""
     tolerance = checks.SAME * float(np.max(np.abs(unit_means)))
     if bounds is not None and np.isfinite(bounds).all():
+        # A judge that reads probabilities gives 4.998 and 5.001 where another gives 5
+        # twice.
         tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
     return tolerance
 
@@ -180,6 +190,8 @@ def studentised_limits(
     """
     if se == 0:
         return estimate, estimate
+    # Hall's limits alone would be narrower than Student's on the side without a tail,
+    # and ten values do not show well enough which side that is.
     reach = t_quantile(df, level)
     # Hall's cubic becomes the straight line of Student where nothing is skewed, by 0 / 0.
     bent = skewness if abs(skewness) > 1e-8 else 1e-8
@@ -214,6 +226,8 @@ def bounded_limits(
         variable. arXiv:1905.06208. Barndorff-Nielsen (1990),
         doi:10.1111/j.2517-6161.1990.tb01793.x, for the saddlepoint.
     """
+    # Kish's number makes the shapes sum to the number of groups where all have one
+    # size, which is the case that the theorem speaks of.
     share = units.size / units.size.sum()
     shapes = share / np.sum(share**2) if worth is None else share * worth
     quantile = normal_quantile(level)
@@ -252,6 +266,8 @@ def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> f
         scaled = float(weights @ ((distance - below) / room) ** 2) ** 0.5
         return distance, root + float(np.log(scaled / root)) / root
 
+    # In logarithms of widths: from where rounding ends to four hundred widths beyond
+    # the bound.
     lowest, highest = -30.0, 6.0
     if at(lowest)[1] < quantile:
         return float(bound)
@@ -367,6 +383,8 @@ def intraclass(
     )
     between = of_groups / (n_groups - 1)
     within = (whole - of_groups) / (n - n_groups)
+    # The size that groups of one size would have for the same expectation; the plain
+    # mean of the sizes is too large where sizes differ.
     typical_size = (n - float(size @ size) / n) / (n_groups - 1)
     nothing = checks.SAME * float(one @ one * (other @ other)) ** 0.5 / n
     if level is not None:
@@ -375,6 +393,9 @@ def intraclass(
         # Between over within is F-distributed around the truth; a low quantile of F in its place
         # gives the highest correlation that the data do not rule out.
         between = between / float(special.fdtri(n_groups - 1, n - n_groups, 1 - level))
+    # Members may also differ more within a group than between groups, as two texts of a
+    # pair do. A negative correlation would make a few groups worth more than all of
+    # their values, so that it is cut off at 0.
     both = between + (typical_size - 1) * within
     return (
         float(np.clip((between - within) / both, 0.0, 1.0)) if both > nothing else 0.0

@@ -70,6 +70,7 @@ def _signed_ranks(
         Statistical Software Newsletter 12(1), 10-17.
     """
     d = differences[differences != 0] if zero_method == "wilcox" else differences
+    # A mean rank of tied differences ends on .5 at most.
     doubled = np.round(2 * checks.ranks(np.abs(d))).astype(np.intp)
     half_of_zeros = float(doubled[d == 0].sum()) / 4 if zero_method == "zsplit" else 0.0
     ranks = doubled[d != 0]
@@ -110,11 +111,15 @@ def wilcoxon(
     References:
         Wilcoxon (1945), doi:10.2307/3001968. Pratt (1959), doi:10.1080/01621459.1959.10501526.
     """
+    # Differences of decimals differ in the sixteenth digit, which ranks would take for
+    # an order.
     d = checks.tied(checks.vector(differences, "differences"))
     checks.option(zero_method, "zero_method", get_args(ZeroMethod))
     checks.option(alternative, "alternative", get_args(Alternative))
     n_pairs = d.size
     n_zero = int(np.sum(d == 0))
+    # No pair speaks for either side; a test that drops zeros would have nothing left to
+    # test.
     if n_zero == n_pairs:
         return WilcoxonResult(0.0, 1.0, n_pairs, n_zero, zero_method, "exact")
     if n_pairs - (n_zero if zero_method == "wilcox" else 0) > 50:
@@ -213,6 +218,9 @@ def holm(p_values: ArrayLike) -> Array:
     order = np.argsort(p, kind="stable")
     n_left = np.arange(p.size, 0, -1)
     adjusted = np.empty_like(p)
+    # The smallest is tested against all hypotheses, the next against one fewer. None
+    # may become smaller than the one before it, or a claim would hold while a stronger
+    # one does not.
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * n_left), 1.0)
     return adjusted
 
@@ -252,6 +260,8 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
     excess = np.bincount(
         codes, failed_a.astype(np.float64) - failed_b, minlength=n_units
     )
+    # Units that fail equally often on both sides do not say on which side the judge
+    # fails more.
     more_a = int(np.sum(excess > 0))
     more_b = int(np.sum(excess < 0))
     n = more_a + more_b

@@ -46,6 +46,8 @@ class Paired:
             # Rounding may put a difference a little beyond what it can be.
             reach = max(reach, float(np.max(np.abs(apart), initial=0)))
             self._bounds = -reach, reach
+        # Only then is "more or less right" a toss of a coin; grades may be nearer by a
+        # little or by a lot, which McNemar's test would not see.
         right_or_wrong = bool(np.isin(np.abs(apart), (0, 1)).all())
         self._countable = self.n == self.n_units and right_or_wrong
 
@@ -116,6 +118,7 @@ def shared_errors(
     varying = errors[:, varies]
     z = (varying - varying.mean(axis=0)) / varying.std(axis=0)
     correlation = z.T @ z / n
+    # Less 1, because a judge's correlation with itself is on the diagonal.
     with_others = (correlation.sum(axis=1) - 1) / (k - 1)
     mean = float(with_others.mean())
     # An item moves the correlation of two judges by z1 z2 - r (z1^2 + z2^2) / 2; this is its mean
@@ -178,11 +181,14 @@ def worth(squared: Array, groups: Index) -> Worth:
             f"squared: {k} judges with the errors {error} over {n_groups} groups; weights need two"
             f" judges, an error above 0 of each and {FEWEST_GROUPS} groups."
         )
+    # Errors are compared by their ratio: a judge with half the error of another is as
+    # much better at 0.1 as at 10.
     logs = np.log(error)
     centred = logs - logs.mean()
     # A group left out moves the logarithm of an error by this (its influence, divided by n).
     influence = (total - error[:, None] * size) / (error[:, None] * size.sum())
     apart = influence - influence.mean(axis=0)
+    # The part of the variance of the logarithms that drawing other groups would make.
     chance = float((apart**2).sum()) / (k - 1) * n_groups / (n_groups - 1)
     spread = float((centred**2).sum()) / (k - 1)
     kept = max(0.0, 1 - chance / spread) if spread > checks.SAME else 0.0

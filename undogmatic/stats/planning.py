@@ -85,6 +85,8 @@ class TwoKinds:
         among texts alike, and hold enough of the rarer kind."""
         drawn = _Kappa(self._within / 2 if self.by_verdict else self.cells)
         of_left = OF_LEFT_BY_VERDICT if self.by_verdict else OF_LEFT
+        # Both must be shown by the same labels. The smaller chance is taken, as the two
+        # hang together: to multiply them would ask for too many labels.
         shown = min(
             _beyond(self.agreement, self.error(n), least, level),
             _beyond(drawn.value, of_left * drawn.error(n), left(n), level),
@@ -94,10 +96,10 @@ class TwoKinds:
         if not self.by_verdict:
             return shown * float(special.bdtrc(self.fewest - 1, n, self.rarer))
         found = self._within[:, 0]
-        expected, spread = (
-            n / 2 * found.sum(),
-            np.sqrt(n / 2 * (found * (1 - found)).sum()),
-        )
+        expected = n / 2 * found.sum()
+        spread = np.sqrt(n / 2 * (found * (1 - found)).sum())
+        # The half is the correction for continuity: labels come in whole numbers, and
+        # the normal curve does not.
         return shown * float(special.ndtr((expected - self.fewest + 0.5) / spread))
 
 
@@ -194,6 +196,8 @@ def labels_needed(
     found: list[int | None] = []
     for chance in chances:
         low, high = fewest - 1, fewest
+        # Doubled until it is enough, then halved between: the chance grows with the
+        # labels, and nobody knows before how many it takes.
         while not enough(high, chance) and high < MOST:
             low, high = high, min(2 * high, MOST)
         if not enough(high, chance):

@@ -38,6 +38,8 @@ def proportion(
         positive counts estimated from survey data. Survey Methodology 24(2), 193-201, for effective
         number and degrees of freedom.
     """
+    # Numbers other than 0 and 1 have a mean, too, but Wilson's variance would be wrong
+    # for it.
     values = checks.flags(checks.vector(flags, "flags"), "flags")
     checks.share(level, "level")
     sums = means.sums(values, groups)
@@ -52,6 +54,8 @@ def proportion(
         part = sums.size / n
         effective = float(n)
         variance = float(np.sum((part * (sums.means - share)) ** 2 / (1 - part)))
+        # Groups that all have the same share give a variance of 0, and would be worth
+        # infinitely many items.
         if variance > 0:
             effective = min(effective, share * (1 - share) / variance)
         n_with = np.count_nonzero(sums.total)
@@ -159,10 +163,14 @@ def kept(
     checks.share(margin, "margin")
     share = proportion(flags, level, groups=groups)
     # Two one-sided tests of level 1 - `level` are an interval of twice that error.
+    # The same interval by another level, so that the test and the interval that is
+    # printed never contradict each other.
     tests = proportion(flags, max(2 * level - 1, 1e-6), groups=groups)
     compared = share, tests.interval, promised, margin
     if tests.low > promised - margin and (at_least or tests.high < promised + margin):
         return Kept("within", *compared)
+    # Below what was promised, though perhaps within the margin: "within" has been asked
+    # first, because a promise that is kept for all purposes is kept.
     if share.high < promised:
         return Kept("below", *compared)
     if share.low > promised and not at_least:

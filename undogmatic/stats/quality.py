@@ -22,12 +22,16 @@ LEAST_PROBABILITY = 1e-3
 def order(worse: float, better: float) -> float:
     """Score 1 where the worse text has the higher score, 0.5 at a tie, 0 else. Both so that higher
     means worse."""
+    # A tie counts half, as it does in the area under the ROC curve: a judge that gives
+    # all texts one score gets what tossing a coin would get.
     return 0.5 if worse == better else float(worse > better)
 
 
 def margin(worse: float, better: float, span: float) -> float:
     """Score by how much the worse text lies above the better one: 0.5 for not at all, 1 for the
     whole width of the scale."""
+    # An optimiser that sees only right or wrong has nothing to climb where all pairs
+    # are in order; by how much they are leaves something to raise.
     return 0.5 + (worse - better) / (2 * span)
 
 
@@ -88,6 +92,8 @@ def concordance(scores: ArrayLike, labels: ArrayLike) -> float:
     s = checks.vector(scores, "scores")
     y = checks.vector(labels, "labels")
     above = y[:, None] > y[None, :]
+    # Pairs with equal labels have no right order, and are in neither the sum nor the
+    # number.
     n_pairs = int(above.sum())
     if not n_pairs:
         return math.nan

@@ -39,6 +39,7 @@ MOST_VALUES = 7
 enough units."""
 MOST_KNOTS = 10
 """Knots of a curve that converts grades: one a grade, or of more grades one for each tenth."""
+# Ten parts leave nine tenths of the labels to fit by, and cost ten fits.
 FOLDS = 10
 MANY_WITHOUT = 500
 """With more units leaving one out says nothing of how far a coefficient is off on average: far less
@@ -61,6 +62,9 @@ _AT_ONCE = 10**6
 """Numbers of tables that are held at a time."""
 
 
+# People stay apart because the mean of three of them is easier to meet than one of
+# them: agreement with the mean would not be comparable with that of people with one
+# another.
 @dataclass(frozen=True)
 class Rated:
     """Verdicts beside labels; every argument of shape (n,).
@@ -83,6 +87,8 @@ class Rated:
         without weight are left out.
         """
         size = np.ones(self.codes.size) if size is None else size
+        # A ratio of means has a sum below that differs from pair to pair, so that its
+        # groups weigh by that sum, and not by how many they are.
         weights = self.weights * size
         sizes = np.bincount(self.codes, weights).astype(float)
         counted = np.flatnonzero(weights > 0)
@@ -92,6 +98,8 @@ class Rated:
             varies = means.varies(
                 values[counted] / size[counted], weights[counted], codes
             )
+        # A group none of whose pairs lie in the slice says nothing of it, and would add
+        # a degree of freedom that is not there.
         return means.Sums(self._totals(values)[sizes > 0], sizes[sizes > 0], varies)
 
     def _totals(self, values: Array) -> Array:
@@ -147,6 +155,8 @@ class Rated:
         cells = self._cells(n_categories)
         # The farthest that a pair could lie out is at one of the cells, seen or not: limits from
         # few units need to know it.
+        # The table of all cells grows with the square of the categories; beyond these
+        # the two farthest corners hold the largest disagreement there can be.
         if n_categories <= MOST_CELLS:
             possible = np.arange(share.size)
         else:
@@ -168,6 +178,7 @@ class Rated:
         longer matters."""
         units, codes = np.unique(self.codes, return_inverse=True)
         n_cells = n_categories**2
+        # One table for each unit is held at once.
         if units.size > MANY_WITHOUT or units.size * n_cells > _AT_ONCE:
             return None
         cells = codes * n_cells + self._cells(n_categories)
@@ -221,10 +232,15 @@ class Rated:
         unlimited = Estimate(value, -1.0, 1.0, self.level, size.size, self.codes.size)
         if size.size < FEWEST:
             return unlimited
+        # The mean of these is 0 at the estimate. Its interval is known, and the
+        # coefficient is limited by asking at which other value the mean would no longer
+        # hold 0.
         zero_mean = (1 - value) * chance - apart
         if _mostly_same(apart_sums) or any(
             _mostly_same(by_unit(values)) for values in scarce
         ):
+            # Where nearly all pairs agree, leaving one of them out changes nothing, and
+            # says nothing of how far off the coefficient is.
             lower, upper = self._limits_of_scarce(apart, chance, most, zero_mean)
             without = None
         else:
@@ -242,6 +258,8 @@ class Rated:
             def upper(a: float) -> float:
                 return between.limits(1 - a, self.level)[1]
 
+        # The set of values that are not ruled out is found from the estimate outwards,
+        # so that a second, far piece of it does not count.
         low = checks.farthest(lower, value, -1.0)
         high = checks.farthest(lambda a: -upper(a), value, 1.0)
         if without is not None and np.isfinite(without).all():
@@ -377,6 +395,8 @@ def costs(n_categories: int, weights: str) -> Array:
     checks.option(weights, "weights", ("quadratic", "linear", "none"))
     places = np.arange(n_categories)
     steps = np.abs(np.subtract.outer(places, places)).astype(np.float64)
+    # Divided by the largest, the costs do not change kappa; they keep the sums near 1,
+    # so that one tolerance serves scales of any length.
     cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
     return cost / cost.max()
 
@@ -398,6 +418,9 @@ def mirrored_kappa(cost: Array) -> Parts:
     means nothing: by chance each is chosen, and is the better one, half of the time. It is the same
     whichever of the two is called the first.
     """
+    # Which output is called the first is an accident of the file. If a judge prefers
+    # the first throughout and people happen to as well, plain kappa would subtract that
+    # as chance, and call the same judge worse or better by how the file was written.
     turned = np.arange(len(cost))
     turned[:2] = 1, 0
     plain = kappa(cost)
@@ -485,6 +508,8 @@ def concordance(use: Rated) -> Estimate | None:
     """
     mean_verdict = float(np.average(use.verdicts, weights=use.weights))
     mean_label = float(np.average(use.labels, weights=use.weights))
+    # Concordance, unlike a correlation, counts a judge that is a point too high
+    # throughout as wrong.
     shift = mean_verdict - mean_label
 
     def apart(x: Array, y: Array) -> Array:
@@ -538,6 +563,7 @@ def _of_numbers(
     """Estimate `Rated.ratio` of functions of two numbers that are largest at the corners of what
     was seen; None where nothing differs by chance."""
     chance = by_chance(x, y)
+    # Numbers of millions differ by rounding alone by more than small ones do.
     largest = max(1.0, float(np.max(np.abs(x))))
     if not np.average(chance, weights=use.weights) > checks.SAME**2 * largest**2:
         return None
@@ -668,9 +694,12 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
             at the ends of a scale the others can only lie further in. Verdicts that are off by no
             more than these are not called off.
     """
+    # Bands hold as many units each, rather than as much of the scale: where hardly a
+    # verdict lies, nothing could be shown.
     step = _steps(use)
     n_bands = int(step.max()) + 1
     # One interval for each band, and one of the line at either end.
+    # Whoever looks at seven bands finds one that seems to be off by chance alone.
     level = 1 - (1 - use.level) / (n_bands + 2)
     above_labels = use.verdicts - use.labels
     line = _Line.of(above_labels, use.verdicts, use.weights)
@@ -704,6 +733,8 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
             np.where(inside, above_labels, 0.0), (-span, span), size=size, level=level
         )
         assert off is not None, "a band has verdicts"
+        # Few verdicts lie at the ends of a scale. The line borrows the strength of all
+        # others there.
         at_an_end = first == last and first in (0, n_bands - 1)
         if at_an_end and line is not None and not side(off, inside):
             values = line.at(middle_verdict(inside))
@@ -717,6 +748,8 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
     sides = [side(one.off, step == place) for place, one in enumerate(every)]
     off = []
     first = 0
+    # A reader wants to know that grades up to 2 are too low, not that each of three
+    # bands is.
     for direction, neighbours in itertools.groupby(sides):
         last = first + len(list(neighbours)) - 1
         if direction:
@@ -828,6 +861,8 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
     Args:
         scale: Where converted grades are cut off.
     """
+    # Whole groups are left out: a copy of a text in the other folds would foretell its
+    # label.
     fold = rng.permutation(int(use.codes.max()) + 1)[use.codes] % FOLDS
     squares = (use.verdicts - use.labels) ** 2
     best: Gain | None = None
@@ -855,6 +890,8 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
             2 * float(np.ptp(everything)) * float(np.abs(best_grades - converted).max())
         )
         gain = use.mean(best_squares - converted_squares, (-most, most))
+        # A curve fits any labels better than a shift does; only what helps on labels
+        # that it has not seen is advised.
         if gain is not None and gain.low > 0:
             best = Gain(
                 fit(use, np.ones(fold.size, dtype=bool)),
@@ -880,6 +917,8 @@ def _line(use: Rated, rows: NDArray[np.bool_]) -> Linear:
     if checks.is_constant(x):
         return _shift(use, rows)
     centre = float(np.average(x, weights=w))
+    # Of labels on verdicts, because the verdict is what is known when the conversion is
+    # used.
     slope = float(np.sum(w * (x - centre) * y) / np.sum(w * (x - centre) ** 2))
     return Linear(slope, float(np.average(y, weights=w)) - slope * centre)
 
@@ -959,6 +998,8 @@ def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     by_units = float(apart_of_units @ apart_of_units) * n_units / max(n_units - 1, 1)
 
     n_in = np.unique(use.codes[inside]).size
+    # A slice of three units tells nothing of how far such units differ, even where the
+    # rest has a thousand.
     fewer = min(n_in, np.unique(use.codes[~inside]).size)
     error = max(pooled, by_units) ** 0.5
     p = 1.0

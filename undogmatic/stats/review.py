@@ -51,6 +51,8 @@ def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
     """Check uncertainty (higher is less sure, any unit) and error (0 or more, else a ValueError) of
     the same items."""
     u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
+    # A signed error would let too high and too low cancel, and a judge that is always
+    # wrong would be perfect on average.
     if np.any(e < 0):
         raise ValueError(
             "`error` holds a negative value; pass its size, |score - label|."
@@ -82,6 +84,7 @@ def curve(
     """
     checks.share(level, "level")
     u, e = pair(uncertainty, error)
+    # A share of nothing does not exist.
     if of == "caught" and not e.any():
         raise ValueError(
             "`error` is 0 throughout; there is nothing for a review to catch."
@@ -122,6 +125,8 @@ def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
     e = checks.vector(error, "error")
     tails = (1 - level) / 2, (1 + level) / 2
     if np.isin(e, (0, 1)).all():
+        # Which items a random review picks is all that is random here: the errors are
+        # those of these very items.
         wrong = int(e.sum())
         caught = scipy.stats.hypergeom(e.size, wrong, n)
         return Bounds(*(caught.ppf(tail) / wrong for tail in tails))
@@ -253,6 +258,8 @@ def gain(columns: Array) -> OfDraws:
     oracle = _caught(e, e)
 
     def of_draws(drawn: Index) -> Array:
+        # A draw may by chance hold only right items, of which no order is better than
+        # another.
         errors = e[drawn]
         # All zero included.
         constant = np.ptp(errors, axis=1) <= checks.SAME * np.max(
@@ -395,6 +402,8 @@ def error_by_score(
     foretold = np.empty(e.size)
     z, base = _base(s, middle)
     for number in range(FOLDS):
+        # A function that was fitted to an item's own error would foretell it, and
+        # nothing would be left for the doubt to know.
         fitted = part != number
         room = _room(np.unique(codes[fitted]).size)
         terms = _chosen(z[fitted], e[fitted], _orthonormal(base[fitted]), room, SURE)
@@ -409,6 +418,8 @@ def error_by_score(
 def _room(n_units: int) -> int:
     """Say how many functions of the score so many units allow, at least four for each: 46 texts
     allow 11."""
+    # More functions than that would follow the noise, and take away what the doubt
+    # knows.
     return max(3, min(30, n_units // 4))
 
 

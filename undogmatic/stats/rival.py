@@ -47,6 +47,9 @@ def voice(mean: Array) -> Voice:
     return Voice(table, table**2)
 
 
+# One form for all kinds of verdicts, because judge and rival are compared by the
+# difference of two such numbers over the same units, and what is subtracted must be the
+# same number.
 class Agreement(jackknife.LeftOut):
     """How far two sides agree, ready for intervals and differences. As it hangs on sums over items
     alone, leaving a unit out takes its sums off. Raises `jackknife.Undefined` where nothing varies.
@@ -88,11 +91,15 @@ class Agreement(jackknife.LeftOut):
 def _scale(a: Array, b: Array, a2: Array, b2: Array, coefficient: Coefficient) -> Array:
     """By what the sum of covariances is divided; NaN where nothing varies."""
     if coefficient == "nominal":
+        # Kappa's scale: 1 less the agreement that two sides with these categories have
+        # by chance.
         scale = 1 - (a * b).sum(axis=-1)
     elif coefficient == "quadratic":
         scale = (a2 + b2 - 2 * a * b).sum(axis=-1) / 2
     else:
         scale = np.sqrt(np.maximum(0, (a2 - a**2) * (b2 - b**2))).sum(axis=-1)
+    # NaN, and no 0: where nothing varies there is no agreement to tell, which is not
+    # the same as none.
     return np.where(scale > 1e-12, scale, np.nan)
 
 
@@ -134,6 +141,8 @@ def at_equal(
     codes = checks.groups(groups, len(judge.mean))
     pairs, freedom = [], np.empty(judge.mean.shape[1])
     for column, own in enumerate(controls):
+        # An orthonormal basis in place of the controls themselves: two controls that
+        # say nearly the same would else make the regression unstable.
         basis = _basis(own)
         sides = np.column_stack([judge.mean[:, column], people.mean[:, column]])
         pairs.append(sides - basis @ (basis.T @ sides))
@@ -223,6 +232,8 @@ def shared(
         rest = mean - of_mean
         # The mean square of what is left of each label, and the mean product of two people's.
         square = people.square[:, column] - 2 * of_mean * mean + of_mean**2
+        # The square of what is left of the mean holds each person's own error once
+        # more; it is taken off, so that only what two different people share is left.
         of_people += (raters * rest**2 - square) / (raters - 1)
         of_judge += (said - foretold(column, said)) * rest
     of_judge /= own_scale
@@ -233,6 +244,8 @@ def shared(
 
     between = left(of_people)
     found = Shared(left(of_judge), between, None)
+    # A share of what may be nothing has no limit: people then show no ability that a
+    # judge could have a part of.
     if between.low <= 0:
         return found
     share = found.judge.value / between.value
@@ -249,8 +262,11 @@ def _last(holds: Callable[[float], bool], start: float, way: int) -> float:
     """Say where, going from `start` downwards (-1) or upwards (1), it begins to hold; the end of
     what is told where it does nowhere."""
     near, far = start, way * MOST_SHARE
+    # The interval of a ratio may be open on one side (Fieller). It ends at what is
+    # still told then.
     if not holds(far):
         return far
+    # Halved forty times, the range is known to ten digits.
     for _ in range(40):
         middle = (near + far) / 2
         near, far = (near, middle) if holds(middle) else (middle, far)
@@ -304,6 +320,9 @@ def _freedom(
             is a group.
     """
     share = means.intraclass(one, codes, other)
+    # Without this the covariance of what is left would be too small: fitting the
+    # controls to these very rows has taken away some of what judge and people truly
+    # share.
     return max(1.0, codes.size - (1 - share) * rank - share * by_group)
 
 
@@ -319,6 +338,8 @@ def _left(
     if not np.isfinite(scale):
         return None
     said, labels = (np.where(np.abs(side) > checks.SAME, side, 0.0) for side in rest)
+    # The sum of products is divided by the rows that are left, and not by all, as the
+    # variance of residuals is.
     said = said * (len(said) / freedom / scale)
     most = float(np.sum(np.abs(said).max(axis=0) * np.abs(labels).max(axis=0)))
     left = means.interval(
@@ -333,6 +354,8 @@ def _left(
 def by_value(values: Index, side: Array, groups: Index) -> Array:
     """What the other groups with the same value of a column say of each item, shape (n_items,
     n_columns); the mean of all counts as one more of them."""
+    # The item's own group is left out, or the column would seem to foretell what it was
+    # told.
     _, cell = np.unique(values * (groups.max() + 1) + groups, return_inverse=True)
 
     def elsewhere(numbers: Array) -> Array:
@@ -341,6 +364,8 @@ def by_value(values: Index, side: Array, groups: Index) -> Array:
         )
 
     size = elsewhere(np.ones(values.size)) + 1
+    # A value that no other group has would else be foretold by nothing; with one more
+    # item of the mean it is foretold by the mean.
     return np.column_stack([(elsewhere(own) + own.mean()) / size for own in side.T])
 
 

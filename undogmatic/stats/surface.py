@@ -16,7 +16,7 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -61,6 +61,8 @@ def predict(
     n_groups = int(codes.max()) + 1
     if n_groups < FEWEST_GROUPS:
         return np.full(y.size, y.mean() if intercept else 0.0)
+    # Each fold costs the cube of its rows in time, so that many rows are left out in
+    # fewer folds.
     folds = rng.permutation(
         np.arange(n_groups) % min(n_groups, 10 if y.size <= 400 else 5)
     )[codes]
@@ -95,6 +97,8 @@ def _stacked(
                 new.append(crossed @ fit[1])
         out[test] = centre
         if known:
+            # No weight is negative: a kernel whose opposite foretells the target does
+            # so by chance.
             weights, _ = nnls(np.column_stack(known), y[train] - centre)
             out[test] = centre + np.column_stack(new) @ weights
     return out
@@ -124,10 +128,13 @@ def _ridge(
     """
     values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
     values = np.clip(values, 0.0, None)
+    # All texts are the same to this kernel.
     if values.max() <= 1e-12:
         return None
     in_basis = vectors.T @ y
     # from nearly interpolating to nearly constant
+    # How rough the truth is cannot be known beforehand; the groups that are left out
+    # choose.
     penalties = np.logspace(-6, 2, 9) * values.mean()
     shrunk = values / (values + penalties[:, None])
     residual = y - (shrunk * in_basis) @ vectors.T
@@ -154,9 +161,9 @@ _LONG_WORD = 12
 
 def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
     """Shape (n_texts, len(COUNTS) + columns of `extra`)."""
-    table = np.array(
-        [[*_count(text).values()] for text in texts], dtype=np.float64
-    ).reshape(len(texts), len(COUNTS))
+    rows = [list(_count(text).values()) for text in texts]
+    # No texts have no row, and still so many columns.
+    table = np.array(rows, dtype=np.float64).reshape(len(texts), len(COUNTS))
     return table if extra is None else np.column_stack([table, extra])
 
 
@@ -214,11 +221,14 @@ def contrast(kernel: Array, first: Index, second: Index) -> Array:
 
 def _count(text: str) -> dict[str, float]:
     words = _WORD.findall(text)
+    n_words = max(1, len(words))
     sentences = [part for part in _SENTENCE_END.split(text) if part.strip()]
     lengths = [len(_WORD.findall(part)) for part in sentences]
     capitals = sum(c.isupper() for c in text)
     digits = sum(c.isdigit() for c in text)
     marks = Counter(c for c in text if not c.isalnum() and not c.isspace())
+    beginnings = [word[0].lower() for word in words]
+    alike = sum(one == other for one, other in pairwise(beginnings))
     named = {
         "commas": marks[","],
         "full_stops": marks["."],
@@ -232,7 +242,7 @@ def _count(text: str) -> dict[str, float]:
         "words": len(words),
         "sentences": len(sentences),
         "lines": text.count("\n") + 1,
-        "word_length": sum(map(len, words)) / max(1, len(words)),
+        "word_length": sum(map(len, words)) / n_words,
         "longest_word": max(map(len, words), default=0),
         "sentence_length": sum(lengths) / max(1, len(lengths)),
         "longest_sentence": max(lengths, default=0),
@@ -243,12 +253,9 @@ def _count(text: str) -> dict[str, float]:
         "numbers": len(re.findall(r"\d[\d.,/]*", text)),
         **named,
         "other_marks": sum(marks.values()) - sum(named.values()),
-        "different_words": len({word.lower() for word in words}) / max(1, len(words)),
+        "different_words": len({word.lower() for word in words}) / n_words,
         "different_characters": len(set(text.lower())),
-        "alliteration": (
-            sum(one[0].lower() == other[0].lower() for one, other in pairwise(words))
-            / max(1, len(words))
-        ),
+        "alliteration": alike / n_words,
     }
 
 
@@ -269,22 +276,28 @@ def _places(text: str) -> list[float]:
         _QUOTES.__contains__,
         ":;".__contains__,
     )
-    ends = [
-        next((n for n, c in enumerate(text[1:], 1) if known(c)), len(text))
-        for known in kinds
-    ]
     sentences = [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
     lengths = np.array([len(word) for word in _WORD.findall(text)], dtype=np.intp)
-    of_each = np.bincount(np.minimum(lengths, _LONG_WORD), minlength=_LONG_WORD + 1)[
-        1:
-    ] / max(1, lengths.size)
+    # Longer words than these are so rare that each length would be a column of its own.
+    lengths_cut = np.minimum(lengths, _LONG_WORD)
+    of_each = np.bincount(lengths_cut, minlength=_LONG_WORD + 1)[1:]
+    shares = of_each / max(1, lengths.size)
     return [
-        *ends,
+        *(_first_place(text, known) for known in kinds),
         len(sentences[0]),
         len(sentences[-1]),
-        *of_each.tolist(),
-        *np.cumsum(of_each).tolist(),
+        *shares.tolist(),
+        *np.cumsum(shares).tolist(),
     ]
+
+
+def _first_place(text: str, known: Callable[[str], bool]) -> int:
+    """Where the first such character stands after the beginning; the end if there is none.
+
+    The first character of all is left out, as nearly every text begins with a capital.
+    """
+    after = enumerate(text[1:], 1)
+    return next((place for place, sign in after if known(sign)), len(text))
 
 
 def _standard(x: Array) -> Array:
@@ -380,17 +393,17 @@ FEWEST_SHINGLES = 40
 """A text with fewer different shingles says too little for likeness to mean copying; it must be the
 same."""
 
-# texts of resemblance 0.4 fall together in at least one band with probability 0.94, 0.5: 0.996
-_BAND, _BANDS = (
-    3,
-    42,
-)
+# Texts of resemblance 0.4 fall together in at least one band with probability 0.94, those of 0.5
+# with 0.996.
+_BAND = 3
+_BANDS = 42
 Hashes = NDArray[np.uint32]
-_FACTORS: Hashes = (
-    np.random.default_rng(0).integers(2**31, size=(_BAND * _BANDS, 1), dtype=np.uint32)
-    * 2
-    + 1
+_ANY: Hashes = np.random.default_rng(0).integers(
+    2**31, size=(_BAND * _BANDS, 1), dtype=np.uint32
 )
+# A factor that is odd gives each number modulo 2^32 another one, so that no two shingles fall
+# together that did not before.
+_FACTORS: Hashes = _ANY * 2 + 1
 
 
 def letters(text: str) -> str:

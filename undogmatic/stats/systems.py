@@ -45,6 +45,7 @@ def rank_correlation(
     ours = _values(judge)
     theirs = _values(people)
     n = ours.size
+    # The variance over systems divides by n - 4.
     if n < FEWEST or np.ptp(ours) == 0 or np.ptp(theirs) == 0:
         return None
     tau = float(_tau_b(ours, theirs))
@@ -54,6 +55,8 @@ def rank_correlation(
     )
     of_moved = _transformed(_tau_b(moved[:, :n], moved[:, n:]), n)
     by_items = float(of_moved.std())
+    # The systems at hand are taken for a sample of such systems, because the question
+    # is whether the next one will be ranked rightly.
     by_systems = math.sqrt(_FIELLER / (n - 4))
     reach = means.normal_quantile(level) * math.hypot(by_items, by_systems)
     middle = float(_transformed(np.array(tau), n))
@@ -80,6 +83,8 @@ def smallest_difference(offsets: Sequence[Corrected]) -> float:
     apart = [
         corrected.difference(one, other) for one, other in combinations(offsets, 2)
     ]
+    # The worst pair decides, since whoever compares two systems does not know whether
+    # theirs is that pair.
     return max(max(-one.low, one.high) for one in apart if one is not None)
 
 

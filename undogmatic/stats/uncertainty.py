@@ -301,6 +301,8 @@ def debate_uncertainty(
     final = _within(final_score, "final_score", 10)
     gap = advocate - critic
     interval = (min(critic, advocate) / 10, max(critic, advocate) / 10)
+    # With the sides the wrong way round no place between them is nearer to either, so
+    # the debate has shown nothing but that it failed.
     if gap <= 0:
         note = (
             f"Degenerate debate: the advocate ({advocate:g}) is not above the critic "

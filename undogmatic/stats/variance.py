@@ -94,6 +94,8 @@ class Study:
                 f"`scores` has shape {x.shape} for {len(facets)} facets (1 to {MOST_FACETS}) and"
                 " items."
             )
+        # A crossed design has a score in every cell; with gaps the expected mean
+        # squares are other ones.
         if not np.isfinite(x).all():
             raise ValueError(
                 "`scores` holds NaN; leave out items that lack a score under some combination."
@@ -109,6 +111,8 @@ class Study:
         self._codes = checks.groups(groups, self.n_items, FEWEST_GROUPS)
         self.n_groups = int(np.unique(self._codes).size)
         places = range(len(facets))
+        # All interactions, up to the highest: one that is left out would be counted as
+        # chance.
         subsets = [
             subset
             for size in range(len(facets) + 1)
@@ -131,6 +135,8 @@ class Study:
         # All scores are the same.
         self.constant = bool(np.maximum(self._estimated[0], 0).sum() <= 0)
         # Without each group in turn.
+        # From sums that are taken off, and not from the scores anew: leaving out each
+        # of a thousand groups costs what one table costs.
         self._left_out, _, _ = self._estimates(
             n - np.bincount(self._codes),
             squares.sum(axis=0) - squares,
@@ -146,6 +152,8 @@ class Study:
     def components(self) -> list[Component]:
         """List all of them: the items', then by the number of facets in them, with and without
         items."""
+        # A variance below 0 is an estimate of one near 0. The raw estimate is kept
+        # beside it, since a large negative one says that the model is wrong.
         values = np.maximum(self._estimated[0], 0)
         whole = float(values.sum())
 
@@ -274,6 +282,7 @@ class Study:
         )
         # Rounding leaves a constant a little spread.
         size = np.abs(squares).sum(axis=1, keepdims=True)
+        # Divided by a degree of freedom, rounding would become a component.
         total = np.where(total <= 1e-12 * size, 0, total)
         mean_squares = total / degrees
         names = list(map(frozenset, self._sources))

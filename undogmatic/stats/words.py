@@ -14,7 +14,7 @@ import copy
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -70,6 +70,8 @@ MOST_STEPS = 12
 LEAST_OFTEN = 3
 """In how many texts a word must stand for a list of words alone: the fewer words there are, the
 cheaper each is."""
+# Steps shorter than the best one, so that a mark that leads by chance does not take
+# all; the number of rounds that is used is chosen by the folds.
 _ROUNDS, _RATE = 100, 0.4
 MANY = 250
 """With more rows five folds are left out in turn, else ten."""
@@ -95,16 +97,15 @@ def words_of(text: str) -> list[str]:
     found = _WORD.findall(text)
     if _UNSPACED.search(text) is None:
         return found
-    return [
-        piece
-        for word in found
-        for part in _PARTS.findall(word)
-        for piece in (
-            [part[k : k + 2] for k in range(max(1, len(part) - 1))]
-            if _UNSPACED.match(part)
-            else [part]
-        )
-    ]
+    pieces: list[str] = []
+    for word in found:
+        for part in _PARTS.findall(word):
+            if _UNSPACED.match(part):
+                starts = range(max(1, len(part) - 1))
+                pieces += [part[start : start + 2] for start in starts]
+            else:
+                pieces.append(part)
+    return pieces
 
 
 class _Read(NamedTuple):
@@ -152,25 +153,22 @@ class _Read(NamedTuple):
                 self.bag[:, [those(sign) for sign in self.signs]].sum(axis=1)
             )
 
+        def of_text(own: Counter[str], of_each: Callable[[str], int]) -> int:
+            return sum(of_each(word) * n for word, n in own.items())
+
         def words(of_each: Callable[[str], int]) -> Array:
-            return np.array(
-                [
-                    sum(of_each(word) * n for word, n in own.items())
-                    for own in self.words
-                ],
-                dtype=np.float64,
-            )
+            sums = [of_text(own, of_each) for own in self.words]
+            return np.array(sums, dtype=np.float64)
+
+        def numbers(values: Iterable[float]) -> Array:
+            return np.array(list(values), dtype=np.float64)
 
         n_words = words(lambda word: 1)
-        sentences = [
-            [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
-            for text in self.texts
-        ]
-        n_sentences = np.array([len(own) for own in sentences], dtype=np.float64)
-        first, last = (
-            np.array([len(own[end].split()) for own in sentences], dtype=np.float64)
-            for end in (0, -1)
-        )
+        at_least_one = np.maximum(1, n_words)
+        sentences = [_sentences(text) for text in self.texts]
+        n_sentences = numbers(len(own) for own in sentences)
+        longest = numbers(max(map(len, own), default=0) for own in self.words)
+        lower = [{word.lower() for word in own} for own in self.words]
         commas = np.array([text.find(",") for text in self.texts])
         named = {
             name: signs(lambda sign, own=own: sign in own)  # type: ignore[misc]
@@ -182,41 +180,29 @@ class _Read(NamedTuple):
             "words": n_words,
             "sentences": n_sentences,
             "lines": signs("\n".__eq__) + 1,
-            "word_length": words(len) / np.maximum(1, n_words),
-            "longest_word": np.array(
-                [max(map(len, own), default=0) for own in self.words], dtype=np.float64
-            ),
+            "word_length": words(len) / at_least_one,
+            "longest_word": longest,
             "sentence_length": n_words / n_sentences,
-            "first_sentence": first,
-            "last_sentence": last,
+            "first_sentence": numbers(len(own[0].split()) for own in sentences),
+            "last_sentence": numbers(len(own[-1].split()) for own in sentences),
             "first_comma": np.where(commas < 0, sizes, commas),
             "capitals": signs(str.isupper),
             "capitals_share": signs(str.isupper) / np.maximum(1, sizes),
             "capital_words": words(lambda word: word[0].isupper()),
             "digits": signs(str.isdigit),
-            "numbers": np.array(
-                [len(_NUMBER.findall(text)) for text in self.texts], dtype=np.float64
-            ),
+            "numbers": numbers(len(_NUMBER.findall(text)) for text in self.texts),
             **named,
             "other_marks": marks - np.sum(list(named.values()), axis=0),
-            "different_words": (
-                np.array([len({word.lower() for word in own}) for own in self.words])
-                / np.maximum(1, n_words)
-            ),
+            "different_words": numbers(map(len, lower)) / at_least_one,
             "acronyms": words(lambda word: len(word) > 1 and word.isupper()),
-            "named_numbers": np.array(
-                [len(_NAMED_NUMBER.findall(text)) for text in self.texts],
-                dtype=np.float64,
+            "named_numbers": numbers(
+                len(_NAMED_NUMBER.findall(text)) for text in self.texts
             ),
-            "short_words": words(lambda word: len(word) < STEM)
-            / np.maximum(1, n_words),
-            "long_words": words(lambda word: len(word) > 2 * STEM)
-            / np.maximum(1, n_words),
+            "short_words": words(lambda word: len(word) < STEM) / at_least_one,
+            "long_words": words(lambda word: len(word) > 2 * STEM) / at_least_one,
             "vowels": signs(_is_vowel) / np.maximum(1, signs(str.isalpha)),
-            **{
-                f"{end}_place": np.array([_place(own[k]) for own in self.ends])
-                for k, end in enumerate(("first", "last"))
-            },
+            "first_place": numbers(_place(first) for first, _ in self.ends),
+            "last_place": numbers(_place(last) for _, last in self.ends),
         }
         known = {word for own in self.words for word in own}
         for name, pattern in lists.items():
@@ -290,6 +276,8 @@ class _Read(NamedTuple):
         # kept.
         shared = (mark for mark, places in where.items() if len(places) >= 2)
         often = sorted(shared, key=lambda mark: (mark[0] != "word", mark))
+        # Those that part the texts most evenly are kept: a word of two texts among a
+        # thousand can explain hardly a verdict.
         if len(often) > MOST_WORDS:
             n = len(self.texts)
             often = sorted(
@@ -299,6 +287,11 @@ class _Read(NamedTuple):
         for row, mark in enumerate(often):
             table[row, where[mark]] = 1
         return often, table
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text, and an empty one where it has none, so that each has a first."""
+    return [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
 
 
 def _standardised(table: Array) -> Array:
@@ -315,13 +308,10 @@ def _is_vowel(sign: str) -> bool:
 
 def _place(word: str) -> float:
     """Where a word stands in the alphabet, from 0 to 1, by its first three characters."""
-    letters = unicodedata.normalize("NFD", word)[:3].ljust(3, chr(96))
-    return float(
-        sum(
-            min(max(ord(sign) - 96, 0), 26) / 27 ** (k + 1)
-            for k, sign in enumerate(letters)
-        )
-    )
+    # The character before "a" stands for a letter that is missing, and sorts before all others.
+    letters = unicodedata.normalize("NFD", word)[:3].ljust(3, chr(ord("a") - 1))
+    in_alphabet = [min(max(ord(sign) - ord("a") + 1, 0), 26) for sign in letters]
+    return float(sum(place / 27**digit for digit, place in enumerate(in_alphabet, 1)))
 
 
 def counts(texts: Sequence[str]) -> Array:
@@ -360,6 +350,8 @@ def marks(
     read = _Read.of(both)
     names, table = read.marked()
     counted = np.column_stack([read.counted(lists), *further.values()])
+    # Before pairs are subtracted, because how rare a word is is asked of texts, not of
+    # differences of them.
     words = [row for row, (kind, _) in enumerate(names) if kind == "word"]
     rare = np.log(len(both) / np.maximum(1, table[words].sum(axis=1)))
     weighted = table[words].T.astype(np.float64) * rare
@@ -370,16 +362,13 @@ def marks(
         features = [own[:n] - own[n:] for own in features]
         table = table[:, :n] - table[:, n:]
         counted = counted[:n] - counted[n:]
-    if paired:  # a preference for the first of two, whatever they are
-        table, names = (
-            np.concatenate([table, np.ones((1, n), dtype=np.float32)]),
-            [
-                *names,
-                ("place", "1"),
-            ],
-        )
+        # A judge may prefer the first of two, whatever they are.
+        table = np.concatenate([table, np.ones((1, n), dtype=np.float32)])
+        names = [*names, ("place", "1")]
     rows, coarse = [table], [np.ones(len(table), dtype=bool)]
     for name, column in zip((*COUNTS, *lists, *further), counted.T, strict=True):
+        # A difference of 200 words says the same whichever text is the longer one, so
+        # that limits lie symmetrically about 0.
         size = np.abs(column) if paired else column
         fine = _cuts(np.append(size, 0.0) if paired else size, FINE)
         kept = np.isin(
@@ -395,6 +384,8 @@ def marks(
     different: dict[bytes, int] = {}
     for row, column in enumerate(columns.astype(np.int8)):
         if column.any() and (paired or not column.all()):
+            # Two marks of the same texts are one mark to every learner; both would cost
+            # twice the bits in `listed` and twice the time everywhere.
             different.setdefault(column.tobytes(), row)
     kept_rows = np.array(sorted(different.values()), dtype=np.intp)
     of_boosting = np.flatnonzero(np.concatenate(coarse)[kept_rows])
@@ -421,6 +412,8 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
     """
     columns = seen.columns[seen.coarse]
     n_folds, n = int(folds.max()) + 1, folds.size
+    # All targets and all folds are boosted in one go. The marks are the same for each,
+    # and multiplying by one large table is far quicker than by many small ones.
     known = ~np.isnan(targets)
     # target by target, fold by fold
     y = np.repeat(np.nan_to_num(targets), n_folds, axis=0)
@@ -452,6 +445,8 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
         )
         return np.asarray(special.expit(own) if shares else own)
 
+    # Round 0 says the mean of the others: a target that no mark foretells is told by no
+    # mark.
     versions = [told()]
     for _ in range(_ROUNDS if len(columns) else 0):
         gradient = weights * (y - (special.expit(scores) if shares else scores))
@@ -479,6 +474,8 @@ def _best(versions: Array, target: Array, folds: Index) -> Array:
     """What each row is told by the version that foretells the other folds best; `versions` has
     shape (k, n_rows)."""
     errors = np.nan_to_num((versions - target) ** 2)
+    # How many rounds serve a fold is decided by the other folds. Chosen by all, the
+    # row's own verdict would have had a say in what it is told.
     by_fold = np.stack([np.bincount(folds, own) for own in errors])
     best = np.argmin(by_fold.sum(axis=1, keepdims=True) - by_fold, axis=0)
     return np.asarray(versions[best[folds], np.arange(folds.size)])
@@ -492,6 +489,8 @@ class Ridge:
 
     def __init__(self, features: Array, folds: Index, *, intercept: bool) -> None:
         """Prepare it: `features` of shape (n, k), `folds` 0 to n_folds - 1."""
+        # Penalties are shares of the features' own size, so that they mean the same for
+        # a table of ten counts and for one of 4,000 words.
         scale = max(float(np.sum(features**2)) / len(features), 1e-12)
         if intercept:
             features = np.column_stack(
@@ -537,6 +536,7 @@ def _basis(features: Array) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh(
         features @ features.T if n <= k else features.T @ features
     )
+    # What is 0 but for rounding would be divided by.
     kept = values > 1e-9 * values.max(initial=1e-12)
     values, vectors = values[kept], vectors[:, kept]
     if n > k:
@@ -555,6 +555,8 @@ class _LeftOut:
         m, k = rows.shape
         self._rows = rows if k < m else None
         square = rows.T @ rows if k < m else rows @ rows.T
+        # A little more than 1, or a row that the regression meets exactly could not be
+        # left out.
         whole = (1 + 1e-9) * np.eye(len(square)) - square
         self._factor = scipy.linalg.cho_factor(
             whole, overwrite_a=True, check_finite=False
@@ -656,6 +658,9 @@ def listed(
             words & (np.abs(seen.columns).sum(axis=1) >= LEAST_OFTEN)
         )
     columns = seen.columns[among]
+    # Whoever writes the list down has to name each mark among all that there are; the
+    # more marks were looked at, the dearer is each, which is the correction for looking
+    # at many.
     cost = float(np.log2(max(2, among.size)))
     presence = np.abs(columns) if seen.paired else columns
     repeated = _repeated(columns, y, groups, seen.paired)
@@ -682,12 +687,15 @@ def listed(
             else covered[:, 0]
         )
         misses = covered.sum(axis=1) - hits
+        # A list of k marks can be written down in k! orders that say the same to
+        # whoever reads a set.
         own_cost = cost - np.log2(len(steps) + 1)
         told = _code(hits, misses) + _code(
             plus.sum() - covered[:, 0], minus.sum() - covered[:, 1]
         )
         gain = (of_rest - told) / repeated - own_cost
         chosen = int(np.argmax(gain))
+        # The list ends where one more mark costs more bits than it saves.
         if gain[chosen] <= 0:
             break
         rows = left & (columns[chosen] != 0)

@@ -97,6 +97,8 @@ class SweepCallback(Callback):
                     f" {' '.join(earlier['overrides'])}. Repeat that command with run.resume, or"
                     " leave run.resume out to start anew."
                 )
+            # A sweep into the folder of a run would write its jobs among the run's own
+            # files.
             if earlier is None and any(
                 (folder / name).exists() for name in (MANIFEST, "judgments.jsonl")
             ):

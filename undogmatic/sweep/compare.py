@@ -46,10 +46,8 @@ from undogmatic.sweep.jobs import COSTS, Job, read_jobs, read_search
 from undogmatic.sweep.verdicts import Searched, against_others, named, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
-MOST_AGREED = (
-    # of more jobs, agreement is given between the best: nobody reads a square of forty names
-    12
-)
+# of more jobs, agreement is given between the best: nobody reads a square of forty names
+MOST_AGREED = 12
 MOST_CURVES = 7  # that can be told apart
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 # values of what varies, from which on it is said how many of them to average
@@ -328,10 +326,8 @@ def _tell_uneven(tell: Told, sweep: Sweep) -> None:
 
 def _tell_of_all(tell: Told, sweep: Sweep, choices: Sequence[str]) -> None:
     """Say what of the jobs cannot be compared, or needs care, and how far all of them agree."""
-    finished, criteria = (
-        sweep.jobs,
-        Counter(job.criterion for job in sweep.jobs.values()),
-    )
+    finished = sweep.jobs
+    criteria = Counter(job.criterion for job in sweep.jobs.values())
     if len(finished) > MOST_AGREED:
         tell.say("many", n=len(finished), most=MOST_AGREED)
     blind = {
@@ -412,10 +408,8 @@ def _tell_tests(tell: Told, sweep: Sweep) -> None:
             "total": len(rows),
         }
         if len(rows) == 1 and not several:  # counts of one pair are hard to read
-            one, margin = (
-                rows.iloc[0],
-                sweep.margins[sweep.jobs[rows["left"].iloc[0]].criterion].value,
-            )
+            one = rows.iloc[0]
+            margin = sweep.margins[sweep.jobs[rows["left"].iloc[0]].criterion].value
             values |= {"left": one["left"], "right": one["right"]}
             if measure not in WITH_MARGIN:
                 tell.say("pair_apart" if values["n"] else "pair_alike", values)
@@ -889,10 +883,8 @@ def variance(
         or len({(job.criterion, frozenset(job.scores.index)) for job in jobs}) > 1
     ):
         return nothing
-    frames, facets = (
-        [],
-        [key for key in choices if key.partition(".")[0] not in UNHEARD],
-    )
+    frames = []
+    facets = [key for key in choices if key.partition(".")[0] not in UNHEARD]
     several = {"judge"} if any(job.part for job in jobs) else set()
     facets += several - {*facets}
     for job in jobs:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from undogmatic.config.build import paired_settings
 from undogmatic.examinations.compared import COMPARED, FOLLOWS, OF_NUMBERS
 from undogmatic.examinations.pairs import contrast
 from undogmatic.examinations.truth import Margin, margin_of
-from undogmatic.optimize.splits import paired_settings
 from undogmatic.runs.progress import doing
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array
@@ -42,10 +42,8 @@ FOLLOWING = tuple(measure for measures in FOLLOWS.values() for measure in measur
 
 LeftOuts = dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None]
 # texts in common to be compared text by text, and by a number of all of them
-FEWEST, FEWEST_OF_ALL = (
-    3,
-    10,
-)
+FEWEST = 3
+FEWEST_OF_ALL = 10
 DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
 """For p-values: DRAWS each up to twelve jobs (66 pairs), fewer for more of them, for the sake of
 time."""
@@ -134,10 +132,8 @@ class Sweep:
         """All that is tested between the jobs, corrected once, the strongest evidence of each
         measure first."""
         comparisons, same = [], {}
-        for (
-            measure
-            # text by text, against what matters between jobs of the criterion
-        ) in WITH_MARGIN:
+        # text by text, against what matters between jobs of the criterion
+        for measure in WITH_MARGIN:
             values = {name: values_of(job, measure) for name, job in self.jobs.items()}
             units = {name: units_of(job, measure) for name, job in self.jobs.items()}
             same[measure] = twins(values)
@@ -150,10 +146,8 @@ class Sweep:
                         a.astype(np.float64) - b.reindex(a.index).astype(np.float64)
                     ).dropna()
                     if len(difference):
-                        margin, groups = (
-                            self.margins[self.jobs[left].criterion],
-                            units[left].reindex(difference.index),
-                        )
+                        margin = self.margins[self.jobs[left].criterion]
+                        groups = units[left].reindex(difference.index)
                         reach = margin.span * (2 if measure == "pair_difference" else 1)
                         about = (
                             left,
@@ -199,10 +193,8 @@ class Sweep:
         no difference whose they are.
         """
         n_pairs = len(self.jobs) * (len(self.jobs) - 1) // 2
-        draws, left_outs = (
-            min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs))),
-            LeftOuts(),
-        )
+        draws = min(DRAWS, max(FEWEST_DRAWS, DRAWS_OF_ALL // max(1, n_pairs)))
+        left_outs = LeftOuts()
         with doing("testing every two jobs"):
             for both in judged_both(judged, self.jobs, truth):
                 # A sweep may hold jobs of several scales; that of the first says nothing of the

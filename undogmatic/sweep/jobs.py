@@ -122,6 +122,7 @@ class Job:
         already."""
         told = tuple(f"{name}." for name in self.facts.get("graded") or ())
         own_told = (*told, *(name.removeprefix(f"{self.part}.") for name in told))
+        # By the unit that whoever computed a number gave it, and never by its name.
         changes: dict[Unit, Callable[[float], float]] = {
             "score": own.score,
             "amount": own.amount,
@@ -159,6 +160,7 @@ class Job:
             for name, standing in noted.items()
             if name.startswith(front)
         }
+        # A run with several judges notes the answer of each; a job is one of them.
         return of_part or {
             name: standing for name, standing in noted.items() if "." not in name
         }
@@ -215,6 +217,7 @@ def read_jobs(folder: Path) -> list[Job]:
     Where the jobs judged by several rubrics, the rubric's name is part of the criterion: what is
     high on one says nothing of another.
     """
+    # By number and not by name, or job 10 would stand before job 2.
     numbers = sorted(
         int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit()
     )
@@ -231,6 +234,8 @@ def read_jobs(folder: Path) -> list[Job]:
         jobs[n] = replace(
             jobs[n], criterion=name if criterion == OVERALL else f"{name}.{criterion}"
         )
+    # Jobs are compared on one scale. Grades of people on several have none in common
+    # but the rubric's.
     scales = {job.label_scale for job in jobs if job.status == "finished"}
     own = scales.pop() if len(scales) == 1 else None
     # People who gave 1 to 5 are told of 1 to 5; where they gave several scales, of the rubric's.
@@ -242,6 +247,8 @@ def _told_in(own: OwnScale, job: Job) -> Job:
 
 
 def _read(folder: RunFolder, number: int) -> list[Job]:
+    # A job that cannot be read is in the report as failed: one that was left out would
+    # make the others look like all.
     job = Job(number, {}, {}, {}, {}, pd.DataFrame(), "failed")
     try:
         # A kill may have come before any of these was written.
@@ -258,6 +265,7 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
         status = job.facts.get("status")
         if message is not None:
             return [replace(job, status="stopped")] if status == "stopped" else [job]
+        # A kill leaves no message.
         if status != "finished":
             return [
                 replace(
@@ -288,6 +296,8 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
         names = part_names(voices)
         headline = _headline(job, names)
         job = replace(job, facts={**job.facts, "headline": headline})
+        # Read only where the headline is of categories, whose pairs are compared by
+        # kappa; numbers are compared by their scores.
         evidence = None
         if headline in FOLLOWS and headline != OF_NUMBERS and folder.has(EVIDENCE):
             evidence = read_table(folder.path)
@@ -424,10 +434,8 @@ class Trial(BaseModel):
     params: dict[str, str | int | float]  # key -> value
     state: State = "waiting"  # until its job has ended
     values: list[float] = []  # the objectives, in their order; empty without a result
-    rungs: dict[
-        int, float
-        # the headline by the number of texts it was judged on, before all of them were
-    ] = {}
+    # the headline by the number of texts it was judged on, before all of them were
+    rungs: dict[int, float] = {}
     why: str | None = None  # it has no result
 
 

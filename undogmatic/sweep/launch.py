@@ -95,11 +95,9 @@ def _check(
     """Compare what each value of the key sends, with every setting of the others, until they
     differ. Of values that were `chosen` any two that send the same are too many; of a range all
     are."""
-    same, readouts, composed = (
-        set(itertools.combinations(range(len(words)), 2)),
-        set(),
-        itertools.count(1),
-    )
+    same = set(itertools.combinations(range(len(words)), 2))
+    readouts = set()
+    composed = itertools.count(1)
     everything = len(same)
     for rest in itertools.product(*others):
         sent = []

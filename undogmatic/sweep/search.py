@@ -33,12 +33,13 @@ from optuna.trial import FrozenTrial, TrialState
 from undogmatic.config import compose
 from undogmatic.config.build import build, resolve, settings
 from undogmatic.config.wall import resolved
+from undogmatic.datasets.sides import check_leaks
 from undogmatic.engine.examples import taken
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.optimize.splits import check_leaks, looked
 from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
+from undogmatic.runs.looks import looked
 from undogmatic.safety.command import note_status, say, tell
 from undogmatic.sweep.jobs import (
     COSTS,
@@ -51,10 +52,8 @@ from undogmatic.sweep.jobs import (
 )
 from undogmatic.sweep.launch import latest
 
-TRIES = (
-    # how often Optuna is asked for a new trial, before the space counts as searched through
-    100
-)
+# how often Optuna is asked for a new trial, before the space counts as searched through
+TRIES = 100
 MOST_CHOICES = 10_000
 # a path with one of these would have to be put into quotation marks
 SIGNS = frozenset(" ,:=(){}[]'\"")
@@ -101,11 +100,9 @@ class OptunaSweeper(Sweeper):
     seed: int
     # `quality` (the jobs' headline, more is better), and at most one cost (less is better)
     objectives: list[str]
-    rungs: list[
-        int
-        # rising counts of texts that a trial judges before it judges all; given up below others'
-        # median
-    ]
+    # rising counts of texts that a trial judges before it judges all; given up below others'
+    # median
+    rungs: list[int]
     # what is set for trials, key -> value; None: by the dataset's splits
     search: Mapping[str, Any] | None
     # the same for the winner's run on texts that no trial has seen
@@ -524,10 +521,8 @@ class OptunaSweeper(Sweeper):
         ]
         if prompt.get("examples") is None:
             return []
-        before, after = (
-            self._dataset(self.state.search),
-            self._dataset(self.state.final),
-        )
+        before = self._dataset(self.state.search)
+        after = self._dataset(self.state.final)
         differs = {
             key: before.get(key)
             for key in before | after

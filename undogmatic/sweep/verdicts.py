@@ -69,6 +69,8 @@ LEAD: Rules[LeadFacts] = Rules(
             lambda f: {"best": f.best} | _value(f),
         ),
         Rule(
+            # One candidate under several names: what was changed between the jobs
+            # changes no verdict.
             "identical",
             "refuted",
             lambda f: f.n == 1,
@@ -84,6 +86,8 @@ LEAD: Rules[LeadFacts] = Rules(
             lambda f: f.naming(f.untested),
         ),
         Rule(
+            # First by the headline and shown to be worse by the measure that is tested:
+            # then it does not lead.
             "mixed",
             "refuted",
             lambda f: f.shown("worse"),
@@ -96,6 +100,8 @@ LEAD: Rules[LeadFacts] = Rules(
             lambda f: f.naming(f.shown("equal")),
         ),
         Rule(
+            # What was fitted on these very texts has an advantage on them that it will
+            # not have on others.
             "seen",
             "not_yet",
             lambda f: f.seen and not f.open,
@@ -197,6 +203,8 @@ SEARCH = Rules[SearchFacts](
             lambda f: _on_trials(f) | {"why": f.why},
         ),
         Rule("untested", "not_yet", lambda f: f.test is None, _on_trials),
+        # The figure of the winner on the texts of the trials is the best of many, and
+        # good luck is part of it. Only texts that no trial has seen answer.
         Rule("refuted", "refuted", lambda f: f.standing == "refuted", _by_analyses),
         Rule(
             "undecided", "undecided", lambda f: f.standing == "undecided", _by_analyses
@@ -351,10 +359,8 @@ class LeadFacts:
             "size": self.size,
             "needed": self.needed,
         }
-        tests, sign = (
-            self.against[self.against.index.isin(names)],
-            BETTER.get(self.measure, 1) or 1,
-        )
+        tests = self.against[self.against.index.isin(names)]
+        sign = BETTER.get(self.measure, 1) or 1
         leads = [
             self._lead(str(name), row, sign)
             for name, row in tests.head(MOST_NAMED).iterrows()
@@ -395,6 +401,8 @@ def lead_of(table: pd.DataFrame, sweep: Sweep) -> LeadFacts:
     first, *others = map(str, headlines.index)
     distinct = [first]
     for name in others:
+        # One judge under two names must not be tested against itself: that would be an
+        # open test forever, and the others would pay for it in the correction.
         if not any(frozenset((name, other)) in same for other in distinct):
             distinct.append(name)
     value = float(headlines.iloc[0])

@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import put
 from undogmatic.constructs.faithfulness.cases import CasesDataset
+from undogmatic.datasets.belonging import groups_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.examinations.independence import groups_of
 from undogmatic.records.records import items_digest
 from undogmatic.safety.paths import data_folder
 

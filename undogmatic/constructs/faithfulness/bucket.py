@@ -279,6 +279,8 @@ class BucketRulesJudge(Judge):
         sources = {"sources": "opinion, reference" if opinion else "reference"}
         if opinion:
             errors += beside
+        # Without the opinion nobody knows whether the summary has it from there or from
+        # nowhere.
         elif beside:
             sources["noted"] = table(beside)
         hedged = hedges(texts.reference, texts.summary, similarities, self.aligned)

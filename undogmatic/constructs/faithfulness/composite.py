@@ -265,6 +265,8 @@ def compare_systems(
     mean = table.mean()
     order = mean.round(NOISE).sort_values(ascending=False, kind="stable").index.tolist()
     names = list(itertools.combinations(order, 2))
+    # That one system leads is a statement about many pairs at once, and the first is
+    # chosen by the data.
     alpha = (1 - level) / max(1, len(names))
     pairs, units = [], groups.reindex(table.index).astype(str).tolist()
     for left, right in names:
@@ -280,6 +282,8 @@ def compare_systems(
             )
         pairs.append(SystemPair(left, right, differences, claim, apart))
     ahead = [pair for pair in pairs if pair.left == order[0]]
+    # The order among systems with the same mean is that of the file; nobody is first by
+    # that.
     tied = [
         order[0],
         *(pair.right for pair in ahead if abs(pair.differences.mean) < SAME),
@@ -503,6 +507,8 @@ class CompositeAnalysis(Limited):
                 group.reindex(both.index).astype(str), return_inverse=True
             )[1]
             groups = int(codes.max(initial=-1)) + 1
+            # A weight by the error of a judge that made none would be all of it, on the
+            # strength of a few texts.
             exact = [
                 judge
                 for judge, one in zip(here, squared.T, strict=True)

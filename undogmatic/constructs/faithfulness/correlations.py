@@ -105,6 +105,7 @@ AGREEMENT = Rules[AgreementFacts](
             "agree", "supported", lambda f: f.tentative == f.reliable == "above", _alpha
         ),
         Rule("roughly", "supported", lambda f: f.tentative == "above", _alpha_bound),
+        # Failed judgments could turn it, so it is neither agreement nor the lack of it.
         Rule("missing", "undecided", lambda f: f.tentative == "missing", _alpha),
         Rule("disagree", "refuted", lambda f: f.tentative == "below", _alpha_bound),
         Rule("open", "undecided", always, _alpha_bound),
@@ -619,6 +620,8 @@ class CorrelationsAnalysis(OfComposite):
         rest: dict[str, Estimate] = {}
         rows = []
         for pillar in weights.index if len(weights) > 1 else ():
+            # Held against the others alone: a part goes with the whole that it is a
+            # part of, whatever it measures.
             others = weights.drop(pillar)
             mean = (
                 (scores.pillars[others.index] * others)

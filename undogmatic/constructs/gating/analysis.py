@@ -108,6 +108,9 @@ JUDGE = Rules[JudgeFacts](
     (
         Rule("no_overall", "undecided", lambda f: not f.overall, _counted),
         Rule("few", "undecided", lambda f: f.groups < FEWEST_GROUPS, _counted),
+        # A judge that says the same of everything has no rank correlation. It is
+        # refuted where so many groups rule one out, and only where no judgment failed:
+        # one that did might have said something else.
         Rule("constant", "refuted", lambda f: f.constant and f.whole, _counted),
         Rule("constant", "undecided", lambda f: f.constant, _counted),
         Rule("same_f1", "undecided", lambda f: f.found is None, _counted),
@@ -115,6 +118,8 @@ JUDGE = Rules[JudgeFacts](
         Rule("below", "refuted", lambda f: f.outcome == "below", _held),
         Rule("open", "undecided", lambda f: f.outcome == "open", _held),
         Rule("missing", "undecided", lambda f: f.outcome == "missing", _held),
+        # F1 may go with the number of gates, and then whoever merely counts them
+        # follows it, too.
         Rule("size", "undecided", lambda f: not known(f.beyond).low > 0, _held_beyond),
         Rule("follows", "supported", always, _held_beyond),
     ),
@@ -136,6 +141,8 @@ def _named(facts: GatingFacts, judges: Sequence[str]) -> Values:
     return {"order": facts.order, "level": facts.level, "judges": judges}
 
 
+# The claim is about all judges, so one that is refuted refutes it, and one that is open
+# leaves it open.
 GATING = Rules[GatingFacts](
     "gating.verdict_",
     (

@@ -354,6 +354,9 @@ def parse(answer: Any) -> Gate:
         except Malformed as error:
             reasons.append(error)
             continue
+        # An outline that was cut off reads as a smaller one, and would be scored as if
+        # its author had left the rest out. JSON shows by its brackets whether it is
+        # whole.
         if text.count("```") % 2 == 1 and not part.rstrip("` \n").endswith(("}", "]")):
             raise Malformed("truncated", "the answer ends inside its fence")
         return hierarchy
@@ -427,10 +430,8 @@ def _arrows(text: str) -> Gate:
         return from_links(
             [pair for chain in chains for pair in itertools.pairwise(chain)]
         )
-    tree: dict[
-        str, Any
-        # paths from one root: a gate is known by its whole path, so that two may share a name
-    ] = {}
+    # paths from one root: a gate is known by its whole path, so that two may share a name
+    tree: dict[str, Any] = {}
     for chain in chains:
         node = tree
         for name in chain:
@@ -472,6 +473,7 @@ def _outline(text: str) -> Gate:
         raise Malformed(
             "not_a_hierarchy", "neither JSON, nor an indented list, nor arrows"
         )
+    # A heading stands as far out as the root and has nothing below it.
     while (
         len(lines) > 2
         and lines[0][0] == lines[1][0]

@@ -101,11 +101,9 @@ class GatingJudge(Judge):
 
     def __init_subclass__(cls, asked: type[GatingAnswer]) -> None:
         super().__init_subclass__()
-        cls.name, cls.asked, cls.criteria = (
-            f"gating_{asked.__name__.lower()}",
-            asked,
-            tuple(numbers(asked)),
-        )
+        cls.name = f"gating_{asked.__name__.lower()}"
+        cls.asked = asked
+        cls.criteria = tuple(numbers(asked))
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()

@@ -396,6 +396,8 @@ class Grammar:
     def citations(self, text: str) -> list[Citation]:
         """What a text cites, in its order; a number that is named twice is there twice."""
         plain, places = fold(text)
+        # What is no citation (the number of a case, a date) is covered and not cut out,
+        # so that all places stay as they are.
         plain = self._masks.sub(lambda masked: "\0" * len(masked[0]), plain)
         found, at, left = list[Citation](), 0, EXPANDED
         while (head := self._heads.search(plain, at)) is not None:

@@ -272,6 +272,8 @@ class Precedents:
         if spec.case and not own:
             own = there = self._cases.get(self._case(cited), [])
             how = "_case"
+        # The court was only guessed from words nearby. That the table has the number
+        # for another one then says that the guess is wrong, and not the text.
         elif not own and there and cited.stated not in ("beside", "kind"):
             own, how, sole = there, "_unnamed", len(there) == 1
             cited = cited._replace(

@@ -63,7 +63,7 @@ class CuratedDataset:
     texts `gold:<class>`; the part `injected` gives some labelled texts with and without text that
     has no part in them (`injected`). Texts that two people labelled have metadata `second_label`;
     `precedent` names the precedents that a text is about, which tie texts together
-    (`examinations.independence`).
+    (`datasets.belonging`).
 
     Args:
         parts: Which files.
@@ -168,6 +168,8 @@ class DevelopmentDataset(CuratedDataset):
         """A copy of each text with something of a development family in it; more copies of each
         were no better. The families are Portuguese, and they leave alone what the labels are about.
         """
+        # Drawn by the item's own id, so that a text gets the same copy whatever other
+        # texts are there.
         draws = [(random.Random(digest([item.id, "copy"])), item) for item in items]
         return [
             draw.sample(families("development"), 1)[0].into(item.text, item.id)
@@ -243,11 +245,9 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
     """Theses file -> rows of the pairs file: checks every thesis (fields, all sides, ids, one split
     per precedent). Raises DataError naming file and line."""
     needed = ("id", "precedent", "court", "area", "authority_form", "split", *THESIS)
-    rows, ids, splits = (
-        list[dict[str, Any]](),
-        dict[str, int](),
-        dict[str, tuple[str, int]](),
-    )
+    rows = list[dict[str, Any]]()
+    ids = dict[str, int]()
+    splits = dict[str, tuple[str, int]]()
     for number, row in json_lines(theses):
         place = f"{theses}:{number}"
         for key in needed:

@@ -59,6 +59,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             value = cell(_said(one.get("value")))
             score = one.get("score")
             sure = score if isinstance(score, int | float) and 0 <= score <= 1 else None
+            # An agent that suggested something for other records is taken to have been
+            # asked about this one: its verdict is missing, and the record must not go
+            # without a row.
             told = {"reason": "no suggestion"} if value is None else {"verdict": value}
             verdicts.append(
                 row | {"judge": judge, "criterion": name, "confidence": sure} | told

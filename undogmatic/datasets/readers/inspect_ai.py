@@ -121,11 +121,12 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     times: dict[tuple[str, str | None], int] = {}
     verdicts, labels = list[Row](), list[Row]()
     for place, (sample, about) in given:
-        sample_id, text, own = (
-            str(sample.get("id")),
-            _output(sample),
-            kept(sample.get("metadata")),
-        )
+        sample_id = str(sample.get("id"))
+        text = _output(sample)
+        own = kept(sample.get("metadata"))
+        # The same output judged again is a repeat of the judge. Another output is
+        # another item, as a system that answers anew says nothing of how steady its
+        # judge is.
         anew = list(dict.fromkeys(outputs[sample_id])).index(text)
         repeat = times[sample_id, text] = times.get((sample_id, text), -1) + 1
         row = {
@@ -299,10 +300,8 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
     if not is_whole:
         # The log tells how many samples there were to be; of each that is not there nobody knows
         # what it was.
-        planned, epochs = (
-            at(log, "eval", "dataset", "samples"),
-            at(log, "eval", "config", "epochs"),
-        )
+        planned = at(log, "eval", "dataset", "samples")
+        epochs = at(log, "eval", "config", "epochs")
         wanted = (
             planned * (epochs if isinstance(epochs, int) else 1)
             if isinstance(planned, int)
@@ -336,6 +335,8 @@ def members_of(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
             file.read(_HEADER.size)
         )
         end = start + _HEADER.size + named + extra + packed
+        # A part that goes on beyond the end of the file was being written when the
+        # process died.
         if sign != LOCAL or end > size:
             break
         found.append(
@@ -358,6 +359,8 @@ def members_of(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
 def unpack(file: BufferedReader, member: _Member) -> bytes:
     """The bytes of a file in an archive. Raises ValueError or zlib.error for one that is too large
     or damaged."""
+    # What it says of itself, before anything is unpacked: a few kilobytes can unpack to
+    # more than there is memory.
     if member.size > JSON_BYTES:
         raise ValueError(f"larger than {JSON_BYTES:,} bytes")
     file.seek(member.start)

@@ -99,6 +99,8 @@ def _of_tasks(given: Given, source: Path | str, problems: list[str]) -> Iterator
             row |= {"confidence": _share(one.get("score"))}
             for name in list(said_by[judge]) or [""]:
                 value = told.get(name)
+                # A model that predicted of other tasks and not of this one was asked:
+                # its verdict is missing, and leaving the row out would hide that.
                 lack = {"reason": "the prediction is empty"}
                 verdicts.append(
                     row | {"criterion": name} | ({"verdict": value} if value else lack)
@@ -223,6 +225,7 @@ def _controls(given: Given, source: Path | str) -> list[str]:
     varying = [
         name for name in names if any(len(told) > 1 for told in held[name].values())
     ]
+    # What two people say differently of one item cannot be a fact about the item.
     if varying:
         return varying
     few = []

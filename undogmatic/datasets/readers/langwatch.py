@@ -103,6 +103,8 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
                 | {"judge": voice[0], "criterion": voice[1]}
                 | _verdict(each, words)
             )
+        # What ended in an error was judged by none of the evaluators, and each of them
+        # lacks a verdict on it.
         if one.get("error"):
             for judge, name in voices:
                 if (judge, name) not in given_voices:

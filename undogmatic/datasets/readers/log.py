@@ -95,6 +95,7 @@ def first_of(value: Any) -> Any:
 def head_of(path: Path, most: int = HEAD_BYTES) -> Head | None:
     """The beginning of a file (at `most` so many bytes), or a folder; None where there is none that
     can be opened."""
+    # Some tools write a folder; what is in it is for their reader to say.
     if path.is_dir():
         return Head(path, b"", None)
     try:
@@ -196,6 +197,8 @@ class Reader:
         try:
             rows = list(self.rows(given, source, more))
         except SHAPE:
+            # One record by one, to find those that are built otherwise: a new version
+            # of a tool mostly changes some of them, and the others still count.
             sound = [one for one in given if self._sound(one, source, problems)]
             rows, more = list(self.rows(sound, source, [])), []
         return framed(rows, [*problems, *more], str(source), self.name)
@@ -239,6 +242,7 @@ def of_columns(name: str, keys: Sequence[str], columns: Mapping[str, str]) -> Re
             if isinstance(first, Mapping)
             else ()
         )
+        # All keys, since one alone, such as `input`, is in the files of many tools.
         return all(key in seen for key in keys)
 
     def rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -249,6 +253,8 @@ def of_columns(name: str, keys: Sequence[str], columns: Mapping[str, str]) -> Re
                 else cell(at(record, *where.split(".")))
                 for column, where in columns.items()
             }
+            # A rater who gave no label has said nothing of this item, and must not
+            # count as one of its raters.
             if "label" in row and row["label"] is None:
                 row["rater"] = None
             yield row | {"place": place}
@@ -268,6 +274,8 @@ def framed(
         {"repeat": 0} | {k: _plain(k, value) for k, value in row.items()}
         for row in rows
     ]
+    # An empty table would be answered with "no labels", where the truth is that nothing
+    # was read.
     if not rows:
         left = f" {problems[0]}" if problems else ""
         raise DataError(f"{source}: {name} without a single verdict or label.{left}")

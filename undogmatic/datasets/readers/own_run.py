@@ -86,11 +86,9 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
     }
     verdicts, scored = list[Row](), list[Row]()
     for place, given in last.values():
-        outcome, origin, item = (
-            given["outcome"],
-            given.get("provenance") or {},
-            str(given["item_id"]),
-        )
+        outcome = given["outcome"]
+        origin = given.get("provenance") or {}
+        item = str(given["item_id"])
         row: Row = (
             {"item": item, "group": groups.get(item)}
             | known.get(item, {})
@@ -130,10 +128,8 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
         verdicts = [
             row | {"criterion": OVERALL, "order": row["criterion"]} for row in both
         ]
-        named, overall = (
-            _choices(path),
-            [row for row in labels if row["criterion"] == OVERALL],
-        )
+        named = _choices(path)
+        overall = [row for row in labels if row["criterion"] == OVERALL]
         labels = [
             row | {"label": named.get(str(row["label"]), row["label"])}
             for row in overall
@@ -283,6 +279,8 @@ def _items(path: Path, problems: list[str]) -> dict[str, Row]:
             if inputs.get(f"output_{n}")
         }
         item = str(given.get("id") or number)
+        # The dataset lies elsewhere and may have been changed since: a counter of words
+        # that learnt from other texts than the judge read would be no rival of it.
         if marks.get(item, text_mark(text)) != text_mark(text):
             problems.append(
                 f"{source}: the text of {item} is no longer the one that was judged; no text was"

@@ -109,10 +109,8 @@ def _of_table(given: Given) -> Found:
             "place": place,
         }
         for name in names:
-            score, details = (
-                _value(record.get(name + _SCORE)),
-                _value(record.get(name + _DETAILS)),
-            )
+            score = _value(record.get(name + _SCORE))
+            details = _value(record.get(name + _DETAILS))
             errors = details.get("exceptions") or ()
             told = {key: score.get(key) for key in ("score", "label", "kind")}
             yield about, {"name": name, "error": next(iter(errors), None)} | told
@@ -125,6 +123,8 @@ def _value(held: Any) -> Mapping[str, Any]:
             held = json_value(held)
         except Unreadable:
             try:
+                # It reads values and runs nothing: a cell of somebody else's file is no
+                # program.
                 held = ast.literal_eval(held)
             except (MemoryError, RecursionError, SyntaxError, ValueError):
                 return {}

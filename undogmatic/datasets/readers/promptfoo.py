@@ -95,10 +95,8 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             | ({"system": None} if own.kind else {})
             | own.row
         )
-        graded, person = (
-            _graded(each),
-            next((part for part in each if _kind(part) == PERSON), None),
-        )
+        graded = _graded(each)
+        person = next((part for part in each if _kind(part) == PERSON), None)
         asking = [part for part in graded if _kind(part).startswith(ASKING)] or graded
         for part in graded:
             judge, criterion = _voice(result, part, each)
@@ -229,10 +227,8 @@ def _of_cells(
 def _about(number: int, result: Mapping[str, Any], groups: dict[str, str]) -> Row:
     """What is known of an output. Outputs from the same variables are one group."""
     # earlier versions did not number them
-    test, prompt = (
-        result.get("testIdx", number),
-        result.get("promptIdx", 0),
-    )
+    test = result.get("testIdx", number)
+    prompt = result.get("promptIdx", 0)
     variables = json.dumps(result.get("vars"), sort_keys=True, default=str)
     provider = result.get("provider")
     named = (

@@ -92,11 +92,16 @@ class CheckFacts:
     def agrees_enough(self) -> bool:
         """Whether it is shown to agree with people more than is asked for, or no less than they
         agree with each other."""
+        # A judge that agrees with people as they agree with each other does all that
+        # labels like these can show, even where that is little: "no less than people"
+        # takes the place of a fixed limit.
         return self._enough(known(self.estimate), self.ceiling)
 
     @property
     def as_people(self) -> bool:
         """Whether it is believed for agreeing no less than people do with each other."""
+        # Only where the fixed limit alone would not have done: the sentence then names
+        # people, and not the limit.
         return known(self.estimate).low <= self.least and self._as_people(self.ceiling)
 
     @property
@@ -109,13 +114,15 @@ class CheckFacts:
         return found.people.value < self.least or found.difference.high >= 0
 
     def _enough(self, estimate: Estimate, ceiling: CeilingFacts | None) -> bool:
-        return min(estimate.low, estimate.worst_low) > self.least or self._as_people(
-            ceiling
-        )
+        above = min(estimate.low, estimate.worst_low) > self.least
+        return above or self._as_people(ceiling)
 
     def _as_people(self, ceiling: CeilingFacts | None) -> bool:
         """How good missing verdicts would be is not known beside people's agreement, so there must
         be none."""
+        # A limit that is fixed can be held against the worst that missing verdicts
+        # could be. People's agreement among themselves cannot: nobody knows what they
+        # would have said of those items.
         if ceiling is None or self.agreement.missing:
             return False
         found, margin = ceiling.found, ceiling.margin or 0.0
@@ -133,6 +140,8 @@ class CheckFacts:
     @property
     def takes_first(self) -> bool:
         """Whether it is shown to choose by place."""
+        # In one order alone, choosing what stands first may be choosing the better one;
+        # both orders tell the two apart.
         first = self.agreement.first
         return first is not None and not self.one_order and first.low > TAKES_FIRST
 
@@ -152,6 +161,9 @@ class CheckFacts:
         said = (
             read.key for read in self.own.table.read if read.subject == Subject.KIND
         )
+        # Numbers say an order and no direction. If nobody stated which end is good,
+        # agreement in the opposite order is as likely a column that counts faults as a
+        # judge that is wrong.
         guessed = any(key in ("table.numeric", "table.numeric_guess") for key in said)
         return guessed and known(self.estimate).high < -self.least
 
@@ -164,11 +176,11 @@ class CheckFacts:
     def of_all(self) -> Estimate | None:
         """The agreement with the interval that holds for all answers together; None for few, where
         each holds so."""
-        return (
-            kinds.agreement(self.own, self._strict).estimate
-            if self.among > AT_ONCE
-            else None
-        )
+        # Two answers are given at the level that was asked, so that who checks one
+        # judge against another loses nothing by it.
+        if self.among <= AT_ONCE:
+            return None
+        return kinds.agreement(self.own, self._strict).estimate
 
     @property
     def by_chance(self) -> bool:
@@ -178,18 +190,21 @@ class CheckFacts:
         """
         if self.of_all is None:
             return False
-        ceiling = people.ceiling(self.own, self._strict)
-        return (
-            not self._enough(
-                self.of_all, ceiling if isinstance(ceiling, CeilingFacts) else None
-            )
-            or surface.surface_rival(self.own, self._strict).outcome
-            != self.rival.outcome
-        )
+        told = people.ceiling(self.own, self._strict)
+        # A finding says why there is no ceiling.
+        ceiling = told if isinstance(told, CeilingFacts) else None
+        # A judge that is good whatever the level passes both; of many judges that are
+        # none, one or the other lies just above the limit.
+        if not self._enough(self.of_all, ceiling):
+            return True
+        rival = surface.surface_rival(self.own, self._strict)
+        return rival.outcome != self.rival.outcome
 
     @property
     def of_tries(self) -> Finding | None:
         """That earlier tries are paid for, where somebody said how many there are."""
+        # Who tried ten prompts and shows the best has had ten chances, though the file
+        # holds one judge.
         if self.options.tried == 1:
             return None
         values = {
@@ -211,12 +226,14 @@ class CheckFacts:
         that."""
         if not self.own.table.unaccounted:
             return False
-        constant, found = self.agreement.constant, self.estimate
-        return (
-            constant
-            if found is None
-            else (constant or found.high < self.least) and self.least <= found.best_high
-        )
+        # Only what speaks against a judge is withheld here. What speaks for it meets
+        # the same rows further down, in `missing` after `open`.
+        refuted = self.agreement.constant
+        found = self.estimate
+        if found is None:
+            return refuted
+        refuted = refuted or found.high < self.least
+        return refuted and self.least <= found.best_high
 
     @property
     def agrees(self) -> Finding:
@@ -230,6 +247,8 @@ class CheckFacts:
         }
         if a.estimate is not None:
             values |= a.estimate.values("value") | {"level": a.estimate.level}
+        # A share of equal answers says nothing of numbers, where hardly two are the
+        # same.
         if a.raw is None:
             return Finding("check.agrees_in_order", values)
         drawn = self.own.stands_for is not None
@@ -370,6 +389,8 @@ def _settle_rival(facts: CheckFacts) -> Finding | None:
 
 def _settle_missing(facts: CheckFacts) -> Finding:
     """The verdicts that are missing, or the rows that cannot be read if these are all of them."""
+    # Two things may be missing: rows that could not be read, which the user can mend,
+    # and verdicts that the judge never gave, which take another run of it.
     if facts.own.table.unaccounted != facts.agreement.missing:
         return Finding("check.settle_missing")
     who = [Finding("check.settle_who")] if facts.same_labels else []
@@ -424,6 +445,7 @@ def _settle_rare(facts: CheckFacts) -> Finding:
     """Labels that are drawn evenly from the verdicts: enough that as many of the rarer kind are to
     be expected as are needed."""
     table = facts.own.table
+    # Drawn evenly from both verdicts, half of the labels are of the rarer verdict.
     more = 2 * kinds.FEWEST_RARER
     judge = facts.own.judge
     drawn = judge in table.columns and facts.labelled + more <= facts.judged
@@ -445,6 +467,8 @@ def _settle_no_labels(facts: CheckFacts) -> Finding:
         **_label(facts),
     }
     for read in table.read:
+        # Who gets "there are no labels" mostly has them, under a name that nobody knew;
+        # the command to read them is worth more than advice to label.
         if read.subject == Subject.NOT_READ:
             humans = " ".join(
                 f"--human {shlex.quote(str(column).strip('`'))}"
@@ -471,6 +495,10 @@ def _copied(way: Copied) -> Rule[CheckFacts]:
 
 
 CHECK = Rules[CheckFacts](
+    # The order is that of docs/verdicts.md, and is part of the promise: the first that
+    # holds decides. Rules that say the file cannot answer come before those that judge
+    # the judge; of these, what refutes comes before what explains, and what explains
+    # before what is merely open.
     "check.verdict_",
     (
         Rule("no_verdicts", "undecided", lambda f: not f.judged, _judge),
@@ -488,6 +516,8 @@ CHECK = Rules[CheckFacts](
             lambda f: {"judge": f.judge, "judged": f.judged, "labelled": f.labelled},
             settle=_settle("nothing_common", _label),
         ),
+        # Before any number is looked at: verdicts made from the labels agree with them
+        # perfectly, and every rule below would believe them.
         *map(_copied, COPIED),
         Rule(
             "not_computable",
@@ -515,6 +545,8 @@ CHECK = Rules[CheckFacts](
             _judge_on,
             settle=_settle("one_class", _label),
         ),
+        # Place decides for such a judge, so that its agreement, whatever it is, belongs
+        # to how the file was made.
         Rule("first", "refuted", lambda f: f.takes_first, _takes_first),
         Rule(
             "few",
@@ -530,6 +562,7 @@ CHECK = Rules[CheckFacts](
             _rare,
             settle=_settle_rare,
         ),
+        # All rules from here on read the estimate.
         Rule("not_computable", "undecided", lambda f: f.estimate is None, _judge_on),
         Rule(
             "labels",

@@ -101,12 +101,17 @@ CONFORMAL = Rules[ConformalFacts](
             lambda f: {"n": f.n, "needed": f.needed},
         ),
         Rule(
+            # The coverage of a valid method varies by chance with the texts that it was
+            # fitted on. Only below what chance can do is the promise broken.
             "broken",
             "refuted",
             _broken,
             lambda f: _coverage(f) | {"interval": known(f.split).inside.interval},
         ),
         Rule(
+            # Intervals around any score cover what they promise, the same score for all
+            # texts included. They say something of a judge only where its scores lie
+            # nearer to the labels.
             "constant",
             "not_yet",
             lambda f: _holds(f) and not known(f.split).nearer,
@@ -189,6 +194,8 @@ ESCALATION = Rules[EscalationFacts](
     (
         Rule("no_doubt", "undecided", lambda f: f.measure is None),
         Rule(
+            # Where one score for everything could be promised as well, the promise is a
+            # property of the labels, and no reason to let this judge decide.
             "constant",
             "not_yet",
             lambda f: f.constant is not None,

@@ -88,6 +88,8 @@ CONTROLS = Rules[ControlsFacts](
             lambda f: f.outside,
             lambda f: {"conditions": f.outside, "share": f.share},
         ),
+        # One question that no number of texts would decide keeps the whole open, so
+        # that a number for the others would send people to label in vain.
         Rule("open_endless", "undecided", lambda f: None in f.needed, _open_classes),
         Rule(
             "open",
@@ -101,6 +103,8 @@ CONTROLS = Rules[ControlsFacts](
             lambda f: f.missing,
             lambda f: {"conditions": f.missing},
         ),
+        # Last before the support, and only then asked: that a program which does not
+        # read does as well matters where the claim would stand.
         *_SURFACE,
         Rule(
             "hold",

@@ -70,12 +70,16 @@ DRIFT = Rules[DriftFacts](
     "drift.verdicts_",
     (
         Rule(
+            # Not to see a change is no proof that there is none: all of the interval
+            # must lie within what somebody said does not matter.
             "kept",
             "supported",
             lambda f: f.margin is not None and f.change.high < f.margin,
             _change_margin,
         ),
         Rule(
+            # A mean that stays where it was can hide verdicts that moved up and down,
+            # so it is no answer to whether they are the same.
             "mean_kept",
             "undecided",
             lambda f: f.within,
@@ -105,6 +109,8 @@ DRIFT = Rules[DriftFacts](
             weight=Weight.LIMITS,
         ),
         Rule(
+            # A change can be shown without a margin, so these come first. That there is
+            # none cannot.
             "no_margin",
             "undecided",
             lambda f: f.margin is None,
@@ -176,6 +182,8 @@ DRIFT_AGREEMENT = Rules[DriftAgreementFacts](
             _agreement_kept,
         ),
         Rule(
+            # Both are said, as both are shown: it agrees less than before, and by less
+            # than matters.
             "kept_worse",
             "supported",
             lambda f: f.within and f.change.value < 0,
@@ -343,6 +351,8 @@ DRIFT_OTHER_TEXTS = Rules[DriftOtherTextsFacts](
         ),
         Rule("neither", "supported", lambda f: f.within, _both_moved_margin),
         Rule(
+            # On other texts verdicts may move because the texts did. That the judge
+            # moved needs the same texts, judged then and now.
             "judge",
             "refuted",
             lambda f: f.changed and _moved_apart(f),

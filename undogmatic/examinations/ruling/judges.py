@@ -96,6 +96,8 @@ BEST_JUDGE = Rules[BestJudgeFacts](
     (
         Rule("alone", "supported", lambda f: f.worse == f.others, _best),
         Rule(
+            # The best of several looks better than it is for having been chosen by
+            # these very labels.
             "chosen",
             "undecided",
             lambda f: f.flattery is not None and f.flattery >= WORTH_TELLING,

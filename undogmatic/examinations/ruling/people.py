@@ -30,6 +30,8 @@ class CeilingFacts:
         difference, margin = self.found.difference, self.margin
         if margin is None or difference.value <= -margin:
             return None
+        # An interval shrinks with the root of the units, so those that are needed grow
+        # with the square of how many times too wide it is.
         reach = (difference.value - difference.low) / (difference.value + margin)
         return checks.worth_naming(self.groups * reach**2, self.groups)
 
@@ -94,6 +96,8 @@ CEILING = Rules[CeilingFacts](
             face=Face("people.face_ceiling", "judge"),
         ),
         Rule(
+            # More agreement than people have among themselves is no merit where they do
+            # not agree at all: then a judge without any agreement could win.
             "better",
             "supported",
             lambda f: f.found.difference.low > 0 and f.found.judge.low > 0,
@@ -153,6 +157,8 @@ ANNOTATOR = Rules[AnnotatorFacts](
             face=Face("people.face_annotator", "won"),
         ),
         Rule(
+            # A judge that says one thing of every item would pass as well, so that to
+            # pass shows nothing of this one. That happens where labels are lopsided.
             "constant",
             "undecided",
             lambda f: f.constant is not None and f.constant.passes,

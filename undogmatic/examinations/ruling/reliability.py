@@ -73,6 +73,8 @@ def _varies(facts: RepeatsFacts) -> bool:
 REPEATS = Rules[RepeatsFacts](
     "reliability.verdict_",
     (
+        # An answer from the cache is a copy of the first and not said again: it would
+        # repeat whatever the judge does.
         Rule("cached", "not_yet", lambda f: f.all_cached, lambda f: {"n": f.n_cached}),
         Rule(
             "repeat_few",
@@ -87,6 +89,8 @@ REPEATS = Rules[RepeatsFacts](
             lambda f: {"margin": f.margin.value},
         ),
         Rule(
+            # A judge with one score for everything repeats itself without fail, and
+            # that says nothing of one that tells texts apart.
             "repeat_constant",
             "undecided",
             lambda f: f.constant,
@@ -98,6 +102,8 @@ REPEATS = Rules[RepeatsFacts](
             lambda f: _varies(f) and known(known(f.worst).best).outcome == "beyond",
             _moved,
         ),
+        # The judged texts show that scores move, but they would not if all that failed
+        # were as they were: then it is not known.
         Rule("repeat_missing", "undecided", _varies, lambda f: {"failed": f.n_failed}),
         Rule(
             "repeat_open_endless",
@@ -176,6 +182,8 @@ AGREEMENT = Rules[AgreementFacts](
             _alpha,
         ),
         Rule(
+            # Krippendorff's own two bounds: above the higher one data are reliable,
+            # between the two they allow tentative conclusions.
             "agree_roughly",
             "supported",
             lambda f: known(f.tentative).outcome == "above",

@@ -77,6 +77,8 @@ SINCE = Rules[SinceFacts](
     (
         Rule("open", "undecided", lambda f: f.agreement and not f.shown, _searched),
         Rule("still", "undecided", lambda f: not f.shown, _searched),
+        # Without labels nobody knows whether the verdicts that moved are better or
+        # worse, or the items are others.
         Rule("moved", "undecided", lambda f: not f.agreement, _changed),
         Rule("better", "supported", lambda f: f.gained, _changed),
         Rule("worse", "refuted", always, _changed, weight=Weight.LIMITS),

@@ -1,0 +1,131 @@
+"""Puts items on sides of which one may not know the other, such as training and test: whole groups
+of items lie on one side each, and every side has something of every stratum."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from undogmatic.datasets.belonging import Group, groups
+from undogmatic.errors import DataError
+from undogmatic.records.records import Item
+from undogmatic.safety.outside import brief
+
+TIES = {"copies": "copies or near-copies, perhaps by way of other texts"}
+
+
+def deal(
+    items: Sequence[Item], shares: Mapping[str, float], rng: np.random.Generator
+) -> dict[str, list[Item]]:
+    """Deal items to sides by their groups (`datasets.belonging`), alike in every stratum.
+
+    A stratum is the conditions in a group and the third of the labels in which its mean lies.
+    Groups go, in an order that is random within each stratum, to the side that lacks most of its
+    share.
+
+    Args:
+        shares: Of the items, by side; they sum to 1.
+    Returns:
+        The items of every side, in their order in `items`.
+    """
+    side_of: dict[str, str] = {}
+    counts = dict.fromkeys(shares, 0.0)
+    for group in _ordered(items, rng):
+        total = sum(counts.values()) + len(group.ids)
+        side = max(shares, key=lambda name: shares[name] * total - counts[name])
+        counts[side] += len(group.ids)
+        side_of |= dict.fromkeys(group.ids, side)
+    return {
+        name: [item for item in items if side_of[item.id] == name] for name in shares
+    }
+
+
+def some(items: Sequence[Item], most: int, rng: np.random.Generator) -> list[Item]:
+    """At most about so many items: whole groups, spread evenly over the strata."""
+    ordered = _ordered(items, rng)
+    if len(items) <= most:
+        return list(items)
+    wanted = max(1, round(len(ordered) * most / len(items)))
+    places = np.linspace(0, len(ordered) - 1, wanted).round().astype(int)
+    kept = {id_ for place in places for id_ in ordered[place].ids}
+    return [item for item in items if item.id in kept]
+
+
+def blocks(
+    items: Sequence[Item], size: int, rng: np.random.Generator
+) -> list[list[Item]]:
+    """Items dealt into blocks of `size` or a few more, each with some of every stratum."""
+    ordered = [id_ for group in _ordered(items, rng) for id_ in group.ids]
+    count = max(1, len(ordered) // size)
+    by_id = {item.id: item for item in items}
+    return [[by_id[id_] for id_ in ordered[start::count]] for start in range(count)]
+
+
+def apart(items: Sequence[Item], kept: Sequence[Item]) -> list[Item]:
+    """Those of the items that belong together with none of `kept`."""
+    named, tied = _ties(items, kept)
+    taken = {id_ for group in tied for id_ in group.ids}
+    return [item for item, name in zip(items, named, strict=True) if name not in taken]
+
+
+def check_leaks(
+    development: Sequence[Item], test: Sequence[Item], way: str = ""
+) -> None:
+    """Raise DataError where texts that are tested belong together with texts that were seen before:
+    the same pair, precedent or source, a copy, or a near-copy. `way` is a further one out of it."""
+    named, leaks = _ties(development, test)
+    if leaks:
+        one = next(id_ for id_ in leaks[0].ids if id_ not in named)
+        other = next(
+            item.id
+            for item, name in zip(development, named, strict=True)
+            if name in leaks[0].ids
+        )
+        ties = ", ".join(TIES.get(tie, tie) for tie in leaks[0].ties)
+        said = (
+            f"{len(leaks)} {'groups of texts lie' if len(leaks) > 1 else 'group of texts lies'} on"
+            " both sides of the split, so the test would be of what was seen before: test text"
+            f" {brief(one)} and development text {brief(other)} ({ties}). Take these out of one"
+            f" side. {way}"
+        )
+        raise DataError(said.strip())
+
+
+def _ties(
+    items: Sequence[Item], others: Sequence[Item]
+) -> tuple[dict[str, Item], list[Group]]:
+    """The items by names that no other item has (two files may number alike, and then an id says
+    nothing of a text), and the groups that hold some of both."""
+    other_ids, named = {item.id for item in others}, dict[str, Item]()
+    for n, item in enumerate(items):
+        name = item.id
+        while name in other_ids or name in named:
+            name = f"{n}, {name}"
+        named[name] = item if name == item.id else item.model_copy(update={"id": name})
+    together = groups([*named.values(), *others])
+    return named, [
+        group
+        for group in together
+        if other_ids & {*group.ids} and named.keys() & {*group.ids}
+    ]
+
+
+def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
+    """The groups, stratum by stratum, in random order within each."""
+    by_id = {item.id: item for item in items}
+    labels = [item.label for item in items if item.label is not None]
+    thirds = np.quantile(labels, [1 / 3, 2 / 3]) if labels else np.zeros(0)
+    strata: dict[str, list[Group]] = defaultdict(list)
+    for group in groups(list(items)):
+        members = [by_id[id_] for id_ in group.ids]
+        known = [item.label for item in members if item.label is not None]
+        third = int(np.searchsorted(thirds, np.mean(known))) if known else -1
+        strata[
+            json.dumps([sorted({str(item.condition) for item in members}), third])
+        ].append(group)
+    return [
+        alike[place]
+        for _, alike in sorted(strata.items())
+        for place in rng.permutation(len(alike))
+    ]
