@@ -431,6 +431,13 @@ LISTED = (
         ("probe_texts.csv",),
     ),
     Quoted(
+        "docs/probe.md",
+        "Sentences without content",
+        P + "probe_copies --write",
+        "2026-11-29",
+        ("probe_copies.csv",),
+    ),
+    Quoted(
         "docs/trace_files.md",
         "How long a file may be",
         P + "trace_files --mb 500 --write",
@@ -605,6 +612,7 @@ MADE_BY = {
     "entailment.csv": "entailment --test --write",
     "instrument_trust.csv": "instrument_trust --write",
     "planted_defects.csv": "planted_defects --write",
+    "probe_copies.csv": "probe_copies --write",
     "probe_texts.csv": "probe_texts --write",
     "trace_files.csv": "trace_files --mb 500 --write",
     "traces.csv": "traces --write",
