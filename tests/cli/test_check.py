@@ -578,3 +578,38 @@ def test_what_a_card_does_not_know_is_said(tmp_path: Path, capsys: Capture) -> N
         assert words.say(settings) and words.say(
             result.together.not_examined["drift.other"]
         )
+
+
+def test_a_card_that_is_written_over_counts_the_answers(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """Three prompts are tried on the same labels with one card: the third answer is one of three,
+    the same verdicts again are no fourth, and what was typed has the last word."""
+    card, judged = tmp_path / "card.json", frame()
+
+    def answers(edit: int, *more: str) -> int:
+        verdicts = judged["judge"].copy()
+        verdicts[:edit] = "pass"
+        file = put(
+            tmp_path / f"edit{edit}.csv",
+            judged.assign(judge=verdicts).to_csv(index=False),
+        )
+        check(capsys, str(file), "--card", str(card), *more)
+        return read_card(card).answers
+
+    assert [answers(edit) for edit in (0, 5, 9, 9)] == [1, 2, 3, 3]
+    assert "one of 3 answers" in check(
+        capsys, str(tmp_path / "edit9.csv"), "--card", str(card), "--all"
+    )
+    assert answers(9, "--tried", "1") == 1
+    other = put(tmp_path / "other.csv", frame(90, seed=5).to_csv(index=False))
+    check(capsys, str(other), "--card", str(card))
+    assert read_card(card).answers == 1, "other labels were asked nothing yet"
+
+
+def test_a_damaged_card_is_written_anew(tmp_path: Path, capsys: Capture) -> None:
+    card, file = tmp_path / "card.json", a_file(tmp_path)
+    check(capsys, str(file), "--card", str(card))
+    card.write_text(card.read_text().replace('"answers"', '"answer"')[:-40])
+    check(capsys, str(file), "--card", str(card))
+    assert read_card(card).answers == 1

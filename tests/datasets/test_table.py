@@ -625,6 +625,24 @@ def test_judges_and_people_that_were_not_asked_for_are_no_slices(
     assert {"slice.topic", "slice.score_x"} <= set(table.items)
 
 
+def test_judges_of_many_categories_that_were_not_asked_for_are_no_slices() -> None:
+    """Of two judges of seventeen relations one is asked for: the other reads as well, so that what it
+    says explains nothing away."""
+
+    def row(i: int) -> str:
+        said = [f"relation-{(i + shift) % 17}" for shift in (0, i % 2, 0)]
+        return ",".join([str(i), *said, "topic"])
+
+    table = read(
+        rows("id,gpt-4o,gemini_pro,human_1,topic", row, 170),
+        judge=("gpt-4o",),
+        human=("human_1",),
+        kind="unordered",
+    )
+    assert told(table)["left_others"]["columns"] == ["`gemini_pro`"]
+    assert "slice.gemini_pro" not in table.items
+
+
 def test_one_criterion_of_several_kinds_can_be_asked_for_by_name() -> None:
     def row(i: int) -> str:
         judge, label = (

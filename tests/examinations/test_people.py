@@ -304,6 +304,16 @@ def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
     assert "copies_judge" in keys(tell("numeric", scores, scores))
 
 
+def test_many_pairs_of_people_who_agree_are_told_once(rng) -> None:
+    judge, one = said(rng, [0.9, 0.9])
+    agreeing = {name: one[:15] for name in "abcd"}
+    told = tell("pass_fail", judge[:15], agreeing)
+    found = [each for each in told.findings if each.key.startswith("people.same_as_r")]
+    assert [(each.key, each.values["pairs"]) for each in found] == [
+        ("people.same_as_raters", 6)
+    ]
+
+
 EQUAL = np.random.default_rng(9)
 STARS, POINTS = (
     EQUAL.integers(1, 6, 400).astype(float),
@@ -500,3 +510,42 @@ def test_labels_that_were_chosen_are_no_random_sample(
     )
     found = {key: weight for key, weight in keys(told).items() if key in weights}
     assert found == ({noted: weights[noted]} if noted else {})
+
+
+@pytest.mark.parametrize("kind", ["pass_fail", "numeric"])
+def test_who_agrees_with_nobody_is_named_and_no_measure_of_people(
+    kind: str, rng: np.random.Generator
+) -> None:
+    """A third person whose rows were shifted takes two thirds from what people share. A judge that is
+    measured by that would have little to reach."""
+    judge, one, other, third = said(rng, [0.9, 0.9, 0.9, 0.9])
+    if kind == "numeric":
+        judge, one, other, third = (
+            10 * side + rng.normal(size=N) for side in (judge, one, other, third)
+        )
+    pair = {"a": one, "b": other}
+    without = tell(kind, judge, pair)
+    shifted, turned = rng.permutation(third), third.max() + third.min() - third
+    for odd in (shifted, turned, np.full(N, third[0])):
+        told = tell(kind, judge, {**pair, "c": odd})
+        (stranger,) = [each for each in told.findings if each.key == "people.stranger"]
+        assert stranger.values["rater"] == "c" and stranger.weight == Weight.LIMITS
+        assert told.numbers["people.agreement"] == without.numbers["people.agreement"]
+    assert "stranger" not in keys(tell(kind, judge, {**pair, "c": third}))
+
+
+def test_of_two_people_or_of_many_who_differ_nobody_agrees_with_nobody(
+    rng: np.random.Generator,
+) -> None:
+    judge, one, other, *rest = said(rng, [0.9, 0.9, 0.9, 0.0, 0.0, 0.0])
+    two = {"a": one, "b": rest[0]}
+    assert "stranger" not in keys(tell("pass_fail", judge, two))
+    half = {"a": one, "b": other, "c": rest[0], "d": rest[1]}
+    named = [
+        each.values["rater"]
+        for each in tell("pass_fail", judge, half).findings
+        if each.key == "people.stranger"
+    ]
+    assert len(named) == 1, "never half of them, whoever is right"
+    nothing = {name: side for name, side in zip("abc", rest, strict=True)}
+    assert "stranger" not in keys(tell("pass_fail", judge, nothing))

@@ -13,7 +13,9 @@ import pytest
 import undogmatic
 from benchmarks.check import CITED, GOOD, made_table, world
 from tests.examinations.builders import evidence_of
+from tests.examinations.conftest import words_of
 from undogmatic.examinations import surface as examined
+from undogmatic.examinations.structure import Aspect
 from undogmatic.examinations.surface import SurfaceRival, rival_sentence, surface_rival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
@@ -597,3 +599,58 @@ def test_a_yes_says_whether_the_word_counter_still_learns() -> None:
     assert (
         "surface.still_learns" in keys[0.45] and "surface.still_learns" not in keys[0.0]
     )
+
+
+def test_what_is_at_the_edge_is_what_the_sentence_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the deal that fails enough is left, and the judge is not shown to lead the counter."""
+    found, _ = look(made_table("good", 100, 0.0, 2))
+    more = found.increment
+    assert more is not None
+    narrow = more.replace(value=0.1, low=0.001, high=0.2)
+    lost = more.replace(value=0.09, low=-0.01, high=0.19)
+    deals = [
+        replace(found, increment=narrow),
+        replace(found, increment=lost, outcome="as_good"),
+    ]
+    monkeypatch.setattr(examined, "_one_deal", lambda own, options, deal: deals[deal])
+    told, _ = look(made_table("good", 100, 0.0, 2))
+    sentence = rival_sentence(told)
+    assert sentence.key == "surface.edge_of_lead"
+    assert (sentence.values["more"], sentence.values["past"]) == (0.09, 1)
+
+
+def test_what_people_share_is_measured_without_who_agrees_with_nobody() -> None:
+    """The rows of a third person are shifted by one: the yardstick of what goes beyond words stays
+    that of the other two."""
+    rng = np.random.default_rng(4)
+    n, words = 160, "alpha beta gamma delta epsilon zeta eta theta".split()
+    truth = rng.random(n) < 0.5
+
+    def side(wrong: float) -> Any:
+        return truth ^ (rng.random(n) < wrong)
+
+    table = pd.DataFrame(
+        {
+            "id": [f"i{row:03}" for row in range(n)],
+            "text": [" ".join(rng.permutation(words)) for _ in range(n)],
+            **{f"human_{name}": side(0.05) for name in "ab"},
+            "judge": side(0.05),
+        }
+    )
+    people = table[["human_a"]].to_numpy()[:, 0]
+    three = table.assign(human_c=np.roll(people, 1)).replace({True: 1, False: 0})
+    shown = undogmatic.check(three, human=["human_a", "human_b", "human_c"])
+    numbers = shown.judges[0].numbers
+    share, level = numbers["surface.shared"], numbers["surface.people_at_equal"]
+    assert isinstance(share, Estimate) and isinstance(level, Estimate)
+    assert level.value > 0.6 and 0.8 < share.value < 1.2
+
+
+@pytest.mark.parametrize("column", ["cue", "n", "score", "low"])
+def test_a_column_keeps_the_name_that_its_owner_gave_it(column: str) -> None:
+    """`cue` is a word of another table of ours, and was told as `given`."""
+    aspect = Aspect("whole", (column,), "", np.array([0, 1]))
+    for code in ("en", "pt"):
+        assert f"`{column}`" in words_of(code).say(examined.named(aspect))

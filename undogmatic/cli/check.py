@@ -91,7 +91,8 @@ SETTING = {
         "N",
         (
             "answers that are asked of these labels in all, one for each prompt that was tried and"
-            " for each look as labels grow; each is paid for (default: 1)"
+            " for each look as labels grow; each is paid for (default: those that the card counts"
+            " which is written over, and this one)"
         ),
     ),
     "seed": ("N", "seed of every random draw (default: 0)"),
@@ -269,7 +270,7 @@ def run(typed: argparse.Namespace) -> None:
         return
     began = time.time()
     with speaking(typed.language), doing("examining the judge", soon=True):
-        tested = (typed.instrument, typed.language)
+        tested = (typed.instrument, typed.language, card_paths)
         result, reading = checked(typed.files, typed.against, given, settings, *tested)
     words = words_of(typed.language)
     paths: dict[str, list[Path]] = {}

@@ -1,5 +1,6 @@
 """Checks verdicts from files or from a table, for the command and for Python."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import EarlierFigures, Evidence
 from undogmatic.records.records import wanted
 from undogmatic.report import datasheet
+from undogmatic.report.card import answers_before
 from undogmatic.report.check import (
     first_line,
     in_lines,
@@ -144,10 +146,12 @@ def checked(
     settings: Mapping[str, str],
     instrument: str | Path | None = None,
     language: str = "en",
+    cards: Sequence[Path] = (),
 ) -> tuple[CheckResult, TableOptions]:
     """What a check finds in a source with the options `given`, and how the source was read.
     `settings` are what is known of the judge besides; `instrument` names an instrument test of it,
-    whose answer is in `language`. Raises ConfigError, DataError."""
+    whose answer is in `language`. Where `tried` is not given, the answers on the trust cards that
+    will be written over, `cards`, are counted. Raises ConfigError, DataError."""
     known = {**TableOptions.model_fields, **CheckOptions.model_fields}
     if wrong := given.keys() - known.keys():
         raise ConfigError(
@@ -172,6 +176,9 @@ def checked(
         earlier = None if against is None else _earlier(against, reading)
         instrument = _its_own(source) if instrument is None else instrument
         test = None if instrument is None else datasheet.read(instrument, language)
+        if "tried" not in given and (before := answers_before(table, cards)):
+            now = len(table.verdicts[["judge", "criterion"]].drop_duplicates())
+            options = options.model_copy(update={"tried": 1 + math.ceil(before / now)})
     with doing("examining the judge"):
         return examine(table, options, earlier, test), reading
 

@@ -907,7 +907,9 @@ class _OfVerdicts(Search):
         own = {
             n: s
             for n, s in own.items()
-            if self.is_value(n) and (s != 0 or named & set(self.names[n]))
+            if (self.is_value(n) and (s != 0 or named & set(self.names[n])))
+            # A name that tells a judge or a person may stand above many categories.
+            or (s != 0 and self.is_category(n))
         }
         self.found.others = tuple(own)
         if own:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,7 @@ from undogmatic.stats import (
 )
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.estimate import Estimate
 
 MEASURES = {"numeric": "concordance", "ordered": "weighted_kappa"}
 """What agreement is measured by, where it is not Cohen's kappa."""
@@ -48,6 +49,11 @@ FEWEST_OTHERS = 20
 equality or texts show little."""
 FEWEST_SAME = 10
 """Items on which two must say the same for it to be mentioned."""
+LEAST_OF_OTHERS = 0.5
+"""Who is shown to agree with the others by less than this part of what these share with each
+other is no measure of what people can do."""
+MOST_COMPARED = 50
+"""Of more people than these nobody is looked at alone: one of so many changes little."""
 FEWEST_IN_STEP, FEWEST_STEPS = 20, 5
 """Fewest items, and different values, of which order without a fault is too good to be a judge's
 own."""
@@ -88,6 +94,15 @@ def _examine_labels(own: JudgeView, told: Told, options: CheckOptions) -> None:
 
 def _examine_ceiling(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how well people agree among themselves, beside how well the judge does with them."""
+    for each in own.once(strangers, options):
+        told.say(
+            "people.stranger",
+            weight=Weight.LIMITS,
+            rater=each.rater,
+            n=each.n,
+            **each.own.values("own", "own_"),
+            **each.others.values("others", "others_"),
+        )
     facts = own.once(ceiling, options)
     if isinstance(facts, Finding):
         told.lacks("ceiling", facts.key, **facts.values)
@@ -106,6 +121,108 @@ def _examine_ceiling(own: JudgeView, told: Told, options: CheckOptions) -> None:
             n=facts.n,
             measure=measure,
         )
+
+
+class Stranger(NamedTuple):
+    """A rater whose agreement with the others (`own`, over `n` items) is shown to be less than half
+    of what these have with each other (`others`)."""
+
+    rater: str
+    own: Estimate
+    others: Estimate
+    n: int
+
+
+def strangers(own: JudgeView, options: CheckOptions) -> tuple[Stranger, ...]:
+    """Those of at least three people who hardly agree with the others, the worst first.
+
+    One person whose rows were shifted, or who turned the scale round, would make it look as if
+    people could not agree, and a judge would have little to reach. So these are left out where the
+    judge is measured by what people reach. They are always fewer than half.
+    """
+    once = _once(own)
+    once = once.assign(unit=pd.factorize(once["item"])[0])
+    names = _raters(once)
+    most = (len(names) - 1) // 2
+    if most < 1 or len(names) > MOST_COMPARED:
+        return ()
+    # One side of each interval counts, and each of the people is looked at.
+    level = 1 - 2 * (1 - options.level) / len(names)
+    found: list[Stranger] = []
+    while len(found) < most and len(names) - len(found) > 2:
+        gone = {each.rater for each in found}
+        rows = once[~once["rater"].astype(str).isin(gone)]
+        worst = _worst(own.table.kind, rows, level, options)
+        if worst is None:
+            break
+        found.append(worst)
+    return tuple(found)
+
+
+def _worst(
+    kind: Kind, rows: pd.DataFrame, level: float, options: CheckOptions
+) -> Stranger | None:
+    """Of the people in these rows, a label each, the one who agrees least with the others, where
+    that is shown to be less than half of what they have with each other."""
+    pairs = annotators.rater_pairs(
+        _codes(rows["unit"]), _codes(rows["rater_code"]), options.rng()
+    )
+    labels, raters = rows["label"].to_numpy(), rows["rater_code"].to_numpy()
+    code, items = rows["code"].to_numpy(), rows["item"].to_numpy()
+    strict = options.model_copy(update={"level": level})
+
+    def agreed(of: np.ndarray) -> Estimate | None:
+        """How far the labels of these pairs agree."""
+        first, second = pairs.first[of], pairs.second[of]
+        groups = pd.factorize(code[first])[0].astype(np.intp)
+        if groups.max(initial=-1) + 1 < jackknife.FEWEST:
+            return None
+        pair = pd.factorize(pairs.pair[of])[0].astype(np.intp)
+        sides = np.stack([labels[first], labels[second], labels[first]])
+        compared = _compared(kind, sides, pair, groups, strict)
+        return None if compared is None else compared.people
+
+    found = []
+    for rater, name in enumerate(_raters_by_code(rows)):
+        with_it = (raters[pairs.first] == rater) | (raters[pairs.second] == rater)
+        n = len(np.unique(items[pairs.first[with_it]]))
+        if name is None or n < annotators.FEWEST_ITEMS:
+            continue
+        alone, others = agreed(with_it), agreed(~with_it)
+        if alone is None or others is None:
+            continue
+        if _surely_less(alone, others):
+            found.append(Stranger(name, alone, others, n))
+    return min(found, key=lambda each: each.own.value, default=None)
+
+
+def _surely_less(alone: Estimate, others: Estimate) -> bool:
+    """Whether one agreement is shown to be less than LEAST_OF_OTHERS of the other, by the limits of
+    both.
+
+    The same items stand behind both, so that they rise and fall together, if at all: as if they did
+    not is the careful way.
+
+    References:
+        Zou and Donner (2008), Construction of confidence limits about effect measures.
+        doi:10.1002/sim.3095
+    """
+    if "unlimited" in (alone.method, others.method):
+        return False
+    less = alone.value - LEAST_OF_OTHERS * others.value
+    reach = np.hypot(
+        alone.high - alone.value, LEAST_OF_OTHERS * (others.value - others.low)
+    )
+    return bool(less + reach < 0)
+
+
+def _raters_by_code(rows: pd.DataFrame) -> list[str | None]:
+    """The name of each rater by code; None of one who has no row here."""
+    known = rows.drop_duplicates("rater_code").set_index("rater_code")["rater"]
+    return [
+        str(known[code]) if code in known else None
+        for code in range(int(rows["rater_code"].max()) + 1)
+    ]
 
 
 def _examine_annotator(own: JudgeView, told: Told, options: CheckOptions) -> None:
@@ -187,6 +304,8 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
     """Set how far the judge agrees with people beside how far they agree with each other, or say
     why that cannot be told."""
     coded = _coded(own)
+    gone = [each.rater for each in own.once(strangers, options)]
+    coded = coded[~coded["rater"].astype(str).isin(gone)]
     unit = coded.groupby(["item", "order"], sort=False, dropna=False).ngroup()
     rows = coded.assign(unit=unit)
     pairs = annotators.rater_pairs(
@@ -382,6 +501,7 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
     wide = labels[labels["rater"].isin(most)].pivot(
         index="item", columns="rater", values="label"
     )
+    alike = list[CopyFacts]()
     for n, one in enumerate(wide.columns):
         for other in wide.columns[n + 1 :]:
             both = wide[[one, other]].dropna()
@@ -396,8 +516,18 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
             facts = _same_of_all(
                 own.table.kind, str(one), str(other), both[one], units, rest
             )
-            if facts is not None:
+            if facts is None:
+                continue
+            if facts.sign is None:
+                alike.append(facts)
+            else:
                 told.findings.append(verdict(rules.COPY, facts).finding)
+    # Of ten people who share few items, a dozen pairs agree on all of theirs. That is one thing to
+    # know and not a dozen.
+    if alike:
+        longest = max(alike, key=lambda each: each.n)
+        together = replace(longest, pairs=len(alike))
+        told.findings.append(verdict(rules.COPY, together).finding)
 
 
 def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyFacts]:

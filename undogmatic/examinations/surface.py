@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.examinations import kinds, structure
-from undogmatic.examinations.people import FEWEST_OTHERS
+from undogmatic.examinations.people import FEWEST_OTHERS, strangers
 from undogmatic.examinations.structure import Aspect
 from undogmatic.examinations.unread import (
     LEAST_WITH_TEXT,
@@ -236,7 +236,9 @@ class SurfaceRival:
 class _Sides:
     """Verdicts and labels by item as voices, and how what is foretold becomes a voice."""
 
-    def __init__(self, own: JudgeView, items: pd.Index, deal: int) -> None:
+    def __init__(
+        self, own: JudgeView, items: pd.Index, deal: int, options: CheckOptions
+    ) -> None:
         self.kind, self.items, self.deal = own.table.kind, items, deal
         self.names = _names(own.table, items)
         self.chance = _by_chance(self.names, items, deal)
@@ -251,7 +253,11 @@ class _Sides:
         self.categories = np.arange(len(own.table.categories))
         self.judge = self._voice(own.first(), "verdict", items)
         self.people = self._voice(own.labels, "label", items)
-        self.raters = _raters(own.labels, items)
+        # What people share is measured without those who agree with nobody.
+        gone = [each.rater for each in own.once(strangers, options)]
+        labels = own.labels[~own.labels["rater"].astype(str).isin(gone)]
+        self.agreeing = self._voice(labels, "label", items) if gone else self.people
+        self.raters = _raters(labels, items)
 
     def _voice(self, rows: pd.DataFrame, column: str, items: pd.Index) -> rival.Voice:
         rows = rows[rows[column].notna() & rows["item"].isin(items)]
@@ -482,7 +488,7 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
     table = own.table.items
     labelled = own.labels.loc[own.labels["label"].notna(), "item"].unique()
     items, n_labelled = _chosen(own.table, labelled, deal)
-    sides = _Sides(own, items, deal)
+    sides = _Sides(own, items, deal, options)
     known = ~np.isnan(sides.judge.mean[:, 0]) & (np.arange(items.size) < n_labelled)
     groups = pd.factorize(table["group"].reindex(items))[0].astype(np.intp)
     codes = pd.factorize(groups[known])[0].astype(np.intp)
@@ -579,6 +585,7 @@ class _Look:
         self.with_lost = lost.units(codes, n_lost)
         self.learning = pd.factorize(groups[known])[0].astype(np.intp)
         self.judge, self.people = sides.judge.of(known), sides.people.of(known)
+        self.agreeing = sides.agreeing.of(known)
         self.raters, self.chance = sides.raters[known], sides.chance[known]
 
     def said(self, told: Array, like: rival.Voice) -> rival.Voice:
@@ -674,7 +681,7 @@ class _Look:
             return None
         judge, people, raters = (
             self.judge.of(several),
-            self.people.of(several),
+            self.agreeing.of(several),
             self.raters[several],
         )
         shape = self.sides.coefficient, self.options.level
@@ -1125,6 +1132,7 @@ SAID = {
     "beyond": "surface.beyond",
     "beyond_numbers": "surface.beyond_numbers",
     "on_edge": "surface.on_edge",
+    "edge_of_lead": "surface.edge_of_lead",
     "as_good_number": "surface.as_good_number",
 }
 
@@ -1148,7 +1156,9 @@ def rival_sentence(found: SurfaceRival) -> Finding:
 def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     about: dict[str, Any] = {"n": found.n, "groups": found.groups}
     if found.past_edge is not None:
-        return "on_edge", about | _on_edge(found)
+        leads = found.increment is None or found.increment.low > 0
+        at_edge = _on_edge(found) if leads else _edge_of_lead(found)
+        return "on_edge" if leads else "edge_of_lead", about | at_edge
     if found.outcome == "no_texts" or not found.n or found.outcome in ("few", "rare"):
         return _not_examined(found)
     accounted_for = found.outcome in ("follows", "open", "column")
@@ -1176,7 +1186,20 @@ def _on_edge(found: SurfaceRival) -> dict[str, Any]:
         left = Finding("surface.left_alone", values)
     else:
         left = Finding("surface.left_nothing", {"judge": found.judge.value})
-    return {"past": found.past_edge, "deals": found.past_edge + 1, "left": left}
+    return _deals(found) | {"left": left}
+
+
+def _edge_of_lead(found: SurfaceRival) -> dict[str, Any]:
+    """In how many deals the judge leads the word counter, and by how much in the one told."""
+    judge, reached, more = found.judge, found.agreement, found.increment
+    assert judge is not None and reached is not None and more is not None
+    values = {"judge": judge.value, "agreement": reached.value, "more": more.value}
+    return _deals(found) | values | {"interval": more.interval, "level": more.level}
+
+
+def _deals(found: SurfaceRival) -> dict[str, Any]:
+    assert found.past_edge is not None
+    return {"past": found.past_edge, "deals": found.past_edge + 1}
 
 
 def _not_examined(found: SurfaceRival) -> tuple[str, dict[str, Any]]:

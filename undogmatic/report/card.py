@@ -5,16 +5,24 @@ import datetime
 import importlib.metadata
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from undogmatic.errors import ConfigError
-from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_digests
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.card import (
+    CardData,
+    TrustCard,
+    is_card,
+    read_card,
+    sealed,
+    setting,
+    table_digests,
+)
 from undogmatic.records.checked import CheckResult
-from undogmatic.records.evidence import JudgeView
+from undogmatic.records.evidence import Evidence, JudgeView
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Answer, Standing, Subject, Told, Weight
 from undogmatic.report.check import (
@@ -172,6 +180,30 @@ def _version() -> str:
         return importlib.metadata.version("undogmatic")
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
+
+
+def answers_before(table: Evidence, paths: Sequence[Path]) -> int:
+    """How many answers were asked of these labels or items before this one, as the trust cards say
+    that are about to be written over. A card of these very verdicts is no other answer."""
+    asked = table.verdicts[["judge", "criterion"]].drop_duplicates()
+    own = [table_digests(table, str(judge), str(one)) for judge, one in asked.values]
+    before = 0
+    for path in paths:
+        kept = [path, *sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))]
+        for each in filter(is_card, kept):
+            try:
+                card = read_card(each)
+            except DataError:  # damaged, and about to be written anew
+                continue
+            digests = card.digests
+            same = any(
+                digests.labels == each.labels or digests.items == each.items
+                for each in own
+            )
+            again = any(digests.verdicts == each.verdicts for each in own)
+            if same:
+                before = max(before, card.answers - (len(own) if again else 0))
+    return before
 
 
 def write(cards: Mapping[str, TrustCard], path: Path) -> list[Path]:

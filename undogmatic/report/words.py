@@ -616,15 +616,14 @@ class _Formatter(string.Formatter):
         ]
         if said:  # sentences within a sentence
             return "; ".join(map(self.words.say, said))
-        if format_spec in ("name", "judge", "quoted"):
+        if format_spec in ("name", "own", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
-            named = format_spec == "name"
-            shown = [
-                self.words.name(v, self.section)
-                if named
-                else self.words.judge(str(v), format_spec)
-                for v in names
-            ]
+            if format_spec == "own":  # a user's word, whatever it means as one of ours
+                shown = [visible(str(each)) for each in names]
+            elif format_spec == "name":
+                shown = [self.words.name(each, self.section) for each in names]
+            else:
+                shown = [self.words.judge(str(each), format_spec) for each in names]
             return self.words.listed(shown)
         if format_spec == "title":
             return ", ".join(

@@ -171,7 +171,8 @@ class CopyFacts:
     `sign` is a second sign that one has it from the other, None without one: they are "fine" or
     "grade"s with so many `steps`, or so "many" items, or the same also where another person
     ("split") or everybody else ("alone") says something else, on `apart` items. `raters` are all
-    who said what the judge says, where they are told together.
+    who said what the judge says, where they are told together. `pairs` of raters without a
+    second sign may be told together as well: then the two are those with the most items.
     """
 
     one: str
@@ -182,6 +183,7 @@ class CopyFacts:
     steps: float = 0.0
     apart: int = 0
     raters: Sequence[str] = ()
+    pairs: int = 1
 
     @property
     def why(self) -> Finding:
@@ -220,6 +222,12 @@ COPY = Rules[CopyFacts](
             lambda f: f.sign,
             lambda f: _two(f) | {"why": f.why},
             weight=Weight.LIMITS,
+        ),
+        Rule(
+            "same_as_raters",
+            "undecided",
+            lambda f: f.pairs > 1,
+            lambda f: _two(f) | {"pairs": f.pairs},
         ),
         Rule("same_as_rater", "undecided", always, _two),
     ),
