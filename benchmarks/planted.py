@@ -3,6 +3,7 @@
     python -m benchmarks.planted              # the table of data/README.md
     python -m benchmarks.planted --rows dev   # everything that was named in the summaries of a split
     python -m benchmarks.planted --precision  # how often accusations of a kind are right (facts/precision.yaml)
+    python -m benchmarks.planted --fresh      # faithful summaries, outcomes and parties of fresh.yaml; --write keeps it
 
 An error is found if `bucket_rules` quotes the planted sentence, which says nothing of the faithful summary; what is
 left out is found if it is listed as missing, or a sentence of the reference is no longer covered. What is found may
@@ -18,9 +19,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
-from benchmarks import outcomes
+from benchmarks import outcomes, stored
 from undogmatic.api import judge_items
 from undogmatic.constructs.faithfulness.cases import CasesDataset
 from undogmatic.constructs.faithfulness.facts.accusations import (
@@ -28,6 +30,7 @@ from undogmatic.constructs.faithfulness.facts.accusations import (
     HEDGED,
     INVENTED,
 )
+from undogmatic.errors import DataError
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import data_folder
@@ -151,6 +154,57 @@ def retold(split: str) -> list[Told]:
     return found
 
 
+FRESH = ("first", "second", "third")
+
+
+def fresh(part: str) -> list[Told]:
+    """The short summaries of a part of data/faith/fresh.yaml, faithful, and each with one phrase
+    replaced. They have a reference and no opinion."""
+    found = []
+    for case, own in read_yaml(data_folder() / "faith" / "fresh.yaml")[part].items():
+        for n, each in enumerate(own["summaries"], 1):
+            for kind, (said, wrong) in ({FAITHFUL: ("", "")} | each["wrong"]).items():
+                if said not in each["text"]:
+                    raise DataError(
+                        f"fresh.yaml, {case}: {said!r} stands not in summary {n}"
+                    )
+                text = each["text"].replace(said, wrong) if said else each["text"]
+                item = Item(
+                    id=f"{case}/{n}/{kind}",
+                    inputs={SUMMARY: text, "reference": own["reference"]},
+                )
+                found.append(Told(item, wrong, kind))
+    return found
+
+
+def fresh_table(part: str) -> pd.DataFrame:
+    """A row per language and kind: how many summaries, of how many the planted phrase (or, of a
+    faithful one, anything) is named as wrong, and of how many at a cost."""
+    told = fresh(part)
+    found = accused(told, 0.9)
+    rows = []
+    for each in told:
+        own = [
+            row
+            for one, row, right in found
+            if one.item.id == each.item.id and (right or not each.planted)
+        ]
+        rows.append(
+            {
+                "part": part,
+                "language": {"us": "en", "br": "pt"}[each.item.id[:2]],
+                "kind": each.kind,
+                "named": bool(own),
+                "cost": any(row["bucket"] < 5 for row in own),
+            }
+        )
+    grouped = pd.DataFrame(rows).groupby(["part", "language", "kind"], sort=False)
+    counted = grouped.agg(
+        n=("named", "size"), named=("named", "sum"), cost=("cost", "sum")
+    )
+    return counted.reset_index()
+
+
 def shipped(split: str) -> list[Told]:
     """The shipped summaries with the sentence that was planted in each."""
     return [
@@ -212,9 +266,11 @@ def precision(
 
 
 def kept(split: str) -> dict[str, dict[str, list[int]]]:
-    """The counts that facts/precision.yaml keeps of development: of the summaries, and of the pairs
-    of sentences of benchmarks/outcomes.py."""
-    counted = precision(accused(shipped(split) + retold(split), DOUBTED))
+    """The counts that facts/precision.yaml keeps of development: of the summaries, of the
+    parts of fresh.yaml that rules were mended on, and of the pairs of sentences of benchmarks/outcomes.py."""
+    parts = FRESH[:-1] if split == "dev" else ()
+    seen_already = [each for part in parts for each in fresh(part)]
+    counted = precision(accused(shipped(split) + retold(split) + seen_already, DOUBTED))
     for kind, (right, every) in outcomes.counts(
         outcomes.told(outcomes.pairs(split))
     ).items():
@@ -267,7 +323,19 @@ def main() -> None:
         default=0.9,
         help="with --precision: judge.sure and nli.sure (0.9)",
     )
+    parser.add_argument(
+        "--fresh",
+        choices=FRESH,
+        help="a part of fresh.yaml; with --rows dev, all that is named",
+    )
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="with --fresh: keep it in results/planted.csv",
+    )
     given = parser.parse_args()
+    if given.fresh:
+        return _print_fresh(given.fresh, bool(given.rows), given.write)
     if given.precision:
         return _print_precision(given.sure)
     splits = {}
@@ -288,6 +356,21 @@ def main() -> None:
             _print("false alarm", each.alarms)
     print("| kind |", *(f"found, {split} | lost, {split} |" for split in splits))
     print(*table(splits), sep="\n")
+
+
+def _print_fresh(part: str, rows: bool, write: bool) -> None:
+    table = fresh_table(part)
+    print(table.to_string(index=False))
+    if rows:
+        told = fresh(part)
+        found = accused(told, 0.9)
+        for each in told:
+            print(each.item.id, "|", each.planted)
+            _print(
+                "named", [row for one, row, _ in found if one.item.id == each.item.id]
+            )
+    if write:
+        stored.keep("planted", ("part", "language", "kind"), table.to_dict("records"))
 
 
 def _print_precision(sure: float) -> None:

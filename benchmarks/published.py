@@ -176,6 +176,35 @@ def _systems() -> list[str]:
     ]
 
 
+def _taxonomy() -> list[str]:
+    from benchmarks.taxonomy import page
+
+    return page(_read("taxonomy.csv"))
+
+
+def _planted() -> list[str]:
+    found = _read("planted.csv").groupby(["part", "kind"])[["cost", "n"]].sum()
+    parts = (
+        ("first", "| first | of before | {} of {} | {} of {} | {} of {} |"),
+        ("second", "| second | with `winner` | {} of {} | {} of {} | {} of {} |"),
+        (
+            "third",
+            "mended in sight of the second | **{} of {}** | **{} of {}** | **{} of {}** |",
+        ),
+    )
+    kinds = ("outcome", "party", "perfect")
+    return [
+        text.format(*(value for kind in kinds for value in found.loc[(part, kind)]))
+        for part, text in parts
+    ]
+
+
+def _guide() -> list[str]:
+    from benchmarks.guide import summary, table
+
+    return table(summary(_read("guide.csv")))
+
+
 P, U = "python -m benchmarks.", "python -m undogmatic.run "
 LISTED = (
     Quoted(
@@ -255,6 +284,22 @@ LISTED = (
     ),
     Quoted("docs/faithfulness.md", "*", P + "planted", "2026-11-28"),
     Quoted(
+        "docs/faithfulness.md",
+        "What the pillars can and cannot see",
+        P + "planted --fresh third --write",
+        "2026-11-29",
+        ("planted.csv",),
+        _planted,
+    ),
+    Quoted(
+        "docs/faithfulness.md",
+        "What is wrong, by class",
+        P + "taxonomy --reference FOLDER --write",
+        "2026-11-29",
+        ("taxonomy.csv",),
+        _taxonomy,
+    ),
+    Quoted(
         "docs/fakes.md",
         "How often each is trusted",
         P + "fakes --again",
@@ -333,6 +378,14 @@ LISTED = (
         "Measured on the embedded model",
         U + "-m experiment=uncertainty_bakeoff dataset.n=150",
         "2026-11-29",
+    ),
+    Quoted(
+        "docs/judges.md",
+        "Whether examples and `prompt=bare` help",
+        P + "guide --model MODEL.gguf --write",
+        "2026-11-29",
+        ("guide.csv",),
+        _guide,
     ),
     Quoted("docs/judges.md", "The rules of `selective`", "", "2026-11-22"),
     Quoted(
@@ -654,6 +707,9 @@ MADE_BY = {
     "startup.csv": "startup --write",
     "structures.csv": "structures --seeds 20 --write",
     "systems.csv": "systems",
+    "taxonomy.csv": "taxonomy --reference FOLDER --write",
+    "guide.csv": "guide --model MODEL.gguf --write",
+    "planted.csv": "planted --fresh third --write",
 }
 """The command behind `python -m benchmarks.` that makes each stored result."""
 RULES = {

@@ -94,6 +94,9 @@ RUN: dict[str, Sequence[str]] = {
     "python -m undogmatic.run experiment=faithfulness dataset.summaries=shipped 'steps=[]'": [
         "run.limit=8"
     ],
+    "python -m undogmatic.run experiment=faithfulness dataset.summaries=shipped steps=[] analysis=taxonomy": [
+        "run.limit=8"
+    ],
     "python -m undogmatic.run experiment=faithfulness_meta dataset=verdicts dataset.path=FILE": [],
     "python -m undogmatic.run rubric=faithfulness judge=coverage dataset=texts dataset.path=mine.jsonl": [],
     "python -m undogmatic.run rubric=faithfulness 'judges=[nli, coverage, bucket_rules]' dataset=texts dataset.path=mine.jsonl": [],
@@ -107,6 +110,7 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic precedents my.jsonl": [],
     "undogmatic precedents my.jsonl precedents.describes=words": [],
     "undogmatic demo": [],
+    "undogmatic probe list": [],
     "undogmatic demo --language pt": [],
     "undogmatic plan --prevalence .1 --agreement .9": [],
     'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs question,answer': [],

@@ -46,8 +46,8 @@ def words(typed: argparse.Namespace) -> list[str]:
     return [*word(typed.config_dir), *typed.overrides]
 
 
-def add(commands: Any) -> None:
-    """Add the commands."""
+def _add_probe(commands: Any) -> None:
+    """Add `probe fit` and `probe list`."""
     probe = commands.add_parser(
         "probe", help="fit a probe on an embedded model's hidden states"
     )
@@ -64,7 +64,15 @@ def add(commands: Any) -> None:
     )
     add_words(fit, "model.path=FILE")
     fit.set_defaults(run=_fit)
+    what = "say for which rubrics a probe ships, and how good it is"
+    shipped = actions.add_parser("list", help=what)
+    add_language(shipped)
+    shipped.set_defaults(run=_list)
 
+
+def add(commands: Any) -> None:
+    """Add the commands."""
+    _add_probe(commands)
     calibrate = commands.add_parser(
         "calibrate", help="fit a score calibration on labelled development texts"
     )
@@ -189,6 +197,12 @@ def add(commands: Any) -> None:
         help="address that it listens on (default: 127.0.0.1)",
     )
     ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
+
+
+def _list(typed: argparse.Namespace) -> None:
+    from undogmatic.cli.probes import show
+
+    show(typed)
 
 
 def _fit(typed: argparse.Namespace) -> None:

@@ -76,6 +76,53 @@ def test_published_themes_and_actions_complete_the_table_in_one_command(
     assert (row["date"], row["holding"]) == ("2014-02-12", "Uma tese em duas linhas.")
 
 
+STF = """<html><head><title>Título</title></head><body><table><thead><tr><th>Tema</th>
+<th>Leading Case</th><th>Título</th><th>Descrição</th><th>Descrição</th><th>Acórdão</th>
+<th>Há Repercussão</th><th>Data do Julgamento</th><th>Situação do Tema</th><th>Tese</th></tr></thead>
+<tbody><tr><td>9101</td><td>RE 999937</td><td>Um</td><td>a</td><td>b</td>
+<td><a href="https://example.org"><div>Acórdão</div></a></td><td>HÃ¡</td><td>21/03/2013</td>
+<td>Trânsito em Julgado</td><td>Uma tese.</td></tr>
+<tr><td>9102</td><td>RE 999002</td><td>Dois</td><td>a</td><td>b</td><td>-</td><td>NÃ£o hÃ¡</td>
+<td></td><td>Trânsito em Julgado</td><td>Outra tese.</td></tr></tbody></table></body></html>"""
+
+
+def test_the_page_that_the_stf_exports_as_xls_is_read(capsys: Capture) -> None:
+    put(Path("repercussao_geral.xls"), STF)
+    main(
+        [
+            "precedents",
+            "import",
+            "repercussao_geral.xls",
+            "--court",
+            "STF",
+            "--kind",
+            "tema",
+            "--out",
+            "s.csv",
+        ]
+    )
+    said = capsys.readouterr().out
+    assert "repercussao_geral.xls: 1 precedents read (number = Tema" in said
+    assert "left out: 1 not decided" in said
+    table = Precedents(path="s.csv")
+    (found,) = table.look_up("Tema 9.101 do STF")
+    assert found.outcome == "found"
+    assert found.entries[0].cells["leading_case"] == "RE 999937"
+    assert found.entries[0].cells["date"] == "2013-03-21"
+    assert outcome(table, "Tema 9102 do STF") == "not_listed"
+
+
+def test_the_table_says_its_size_by_kind(capsys: Capture) -> None:
+    put(Path("text.txt"), "Aplica-se o Tema 69 do STF.")
+    for language, told in (
+        ("en", "Of each kind the table has: "),
+        ("pt", "De cada tipo, a tabela tem: "),
+    ):
+        main(["precedents", "text.txt", "--language", language])
+        said = capsys.readouterr().out
+        assert told in said and "13 Súmula Vinculante (STF)" in said
+
+
 def test_what_is_known_of_a_change_is_kept_and_a_number_column_names_the_kind() -> None:
     put(
         Path("rg.csv"),

@@ -4,12 +4,15 @@ others gave."""
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from undogmatic.constructs.faithfulness.facts.accusations import citations
+from undogmatic.constructs.precedents.grammar import Grammar
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
@@ -26,6 +29,7 @@ from undogmatic.stats.estimate import Estimate
 
 OTHER = "other"
 KINDS = ("errors", "omissions")
+BETWEEN = " | "  # stands between what was quoted, what is wrong with it, and what would be right
 JOURNAL = "judgments.jsonl"
 # of a quote, but nothing that it says
 _NO_WORDS = (
@@ -51,7 +55,8 @@ class QuoteClasses:
 
     Args:
         path: A YAML file with the lists `errors` and `omissions`, each of {class, any: [patterns]};
-            None: the shipped.
+            None: the shipped. A rule with `cites` wants a citation in the quote besides. `parts`
+            has patterns that others take by their names in braces.
     """
 
     def __init__(self, path: str | None = None, key: str = "rules") -> None:
@@ -62,14 +67,11 @@ class QuoteClasses:
         )
         try:
             loaded = read_yaml(file)
+            parts = loaded.get("parts", {})
             self.by_kind = {
-                kind: [
-                    (str(rule["class"]), [re.compile(p, re.I) for p in rule["any"]])
-                    for rule in loaded[kind]
-                ]
-                for kind in KINDS
+                kind: [_rule(rule, parts) for rule in loaded[kind]] for kind in KINDS
             }
-        except (KeyError, TypeError, re.error) as error:
+        except (AttributeError, KeyError, TypeError, re.error) as error:
             raise ConfigError(
                 f"{file}: no rules ({type(error).__name__}: {brief(str(error))}). It holds the"
                 " lists `errors` and `omissions`, each of {class: NAME, any: [regular"
@@ -79,14 +81,43 @@ class QuoteClasses:
     def classify(self, kind: str, text: str) -> str:
         """The class of a quote; OTHER where no pattern is found."""
         rules = self.by_kind.get(kind, ())
-        return next(
-            (
-                name
-                for name, patterns in rules
-                if any(each.search(text) for each in patterns)
-            ),
-            OTHER,
+        return next((rule.name for rule in rules if rule.fits(text)), OTHER)
+
+
+class QuoteRule(NamedTuple):
+    """A class, the patterns of which one must be found, and whether a citation must be, too."""
+
+    name: str
+    patterns: list[re.Pattern[str]]
+    cites: bool
+
+    def fits(self, text: str) -> bool:
+        """Whether a quote is of this class."""
+        found = any(each.search(text) for each in self.patterns)
+        # what would be right may cite, too
+        return found and (
+            not self.cites or cites(BETWEEN.join(text.split(BETWEEN)[:2]))
         )
+
+
+def _rule(rule: Mapping[str, Any], parts: Mapping[str, str]) -> QuoteRule:
+    def whole(source: str) -> str:
+        for name, part in parts.items():
+            source = source.replace(f"{{{name}}}", str(part))
+        return source
+
+    patterns = [re.compile(whole(source), re.I) for source in rule["any"]]
+    return QuoteRule(str(rule["class"]), patterns, bool(rule.get("cites", False)))
+
+
+def cites(text: str) -> bool:
+    """Whether a text cites a case, a reporter, a docket, a law, or a precedent by its number."""
+    return bool(citations(text) or _precedents().citations(text))
+
+
+@cache
+def _precedents() -> Grammar:
+    return Grammar(data_folder() / "precedents" / "brazil.yaml")
 
 
 def quotes(
@@ -113,7 +144,7 @@ def quotes(
                 (entry[k] for k in class_fields if isinstance(entry.get(k), str)), None
             )
             severity = None if entry.get("severity") is None else str(entry["severity"])
-            read.append(Quoted(kind, " | ".join(words), severity, label))
+            read.append(Quoted(kind, BETWEEN.join(words), severity, label))
     return [quote for quote in read if quote.text.strip()]
 
 

@@ -3,7 +3,7 @@
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +185,7 @@ def run(typed: argparse.Namespace) -> None:
             *found_of,
             "",
             *map(words.say, telling.findings),
+            words.text("precedents.sizes", sizes=_sizes(lookup.sizes)),
         ]
     )
     if where is not None:
@@ -230,11 +231,16 @@ def bring(typed: argparse.Namespace) -> None:
         for why, n in found.left_out.items():
             print(f"  left out: {n} {why}")
     table = write_table(read, shipped, out)
-    sizes = ", ".join(f"{n} {name}" for name, n in table.sizes.items())
+    of_kinds = _sizes(table.sizes)
     print(
-        f"\n{out}: {table.about['n']} precedents, those that ship among them: {sizes}."
+        f"\n{out}: {table.about['n']} precedents, those that ship among them: {of_kinds}."
     )
     print(f"Next: undogmatic precedents FILE precedents.path={out}")
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    """How many precedents of each kind a table has."""
+    return ", ".join(f"{n} {name}" for name, n in sizes.items())
 
 
 def _tracker() -> Any:

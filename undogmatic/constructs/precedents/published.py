@@ -10,15 +10,19 @@ import io
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
+
+import pandas as pd
 
 from undogmatic.constructs.precedents.grammar import Grammar, fold
 from undogmatic.constructs.precedents.table import FIELDS, Precedents
 from undogmatic.datasets.frames import read_frame
 from undogmatic.datasets.rows import listed
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety import files
+from undogmatic.safety.outside import read_bytes
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "kind": ("tipoprecedente", "tipodeprecedente", "tipo", "classe", "especie", "kind"),
@@ -69,6 +73,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         ),
         *("textodoenunciado", "verbete", "texto", "holding"),
     ),
+    "recognised": ("harepercussao", "harepercussaogeral"),
     "date": (
         *("datajulgamento", "datadojulgamento", "datadaaprovacao", "dataaprovacao"),
         *(
@@ -105,6 +110,64 @@ KINDS = {
 """Kinds as courts write them, beside the names that the grammar has."""
 
 
+class _Table(HTMLParser):
+    """Collects the cells of the tables of a page, row by row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.inside = False
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+            self.inside = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self.inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.rows[-1][-1] += data
+
+
+def _page(path: str) -> pd.DataFrame | None:
+    """The table of an HTML page, which the STF publishes under the ending .xls; None where a file
+    is none. Of columns with the same name the first is kept."""
+    file = Path(path)
+    if file.suffix.lower() not in (".xls", ".html", ".htm") or not file.is_file():
+        return None
+    text = read_bytes(file, LARGEST).decode("utf-8-sig", errors="replace")
+    if "<table" not in text.lower():
+        return None
+    table = _Table()
+    table.feed(text)
+    rows = [row for row in table.rows if row]
+    if len(rows) < 2:
+        raise DataError(f"{path}: its table has no row below the names of its columns.")
+    names = [_mended(name).strip() for name in rows[0]]
+    first = {name: n for n, name in reversed(list(enumerate(names)))}
+    cells = {
+        name: [_mended(row[n]) if n < len(row) else None for row in rows[1:]]
+        for name, n in first.items()
+    }
+    return pd.DataFrame(cells)
+
+
+LARGEST = 200_000_000  # bytes of a page that are read
+
+
+def _mended(cell: str) -> str:
+    """A cell whose accents were encoded twice ("NÃ£o hÃ¡"), as it was meant."""
+    try:
+        return cell.encode("cp1252").decode("utf-8")
+    except UnicodeError:
+        return cell
+
+
 class Published(NamedTuple):
     """The rows of a published table, the columns that they were read from by role, how many rows
     were left out by reason, and how many there are by kind."""
@@ -138,7 +201,8 @@ def read_published(
         ConfigError, DataError: Where no column holds numbers, or it is not known of which court or
             kind they are.
     """
-    frame = read_frame(path, sheet)
+    page = _page(path)
+    frame = read_frame(path, sheet) if page is None else read_frame(page)
     there = {_plain(str(column)): str(column) for column in frame.cells}
     columns = {
         role: there[name]
@@ -233,6 +297,8 @@ def _row(
 
 def _status(said: Mapping[str, str]) -> str | None:
     """The state of a precedent in the table's words; None where nothing is decided."""
+    if fold(said.get("recognised", ""))[0].casefold().startswith("nao"):
+        return None
     state = fold(said.get("status", ""))[0].casefold()
     for words, ours in STATES:
         if re.search(words, state):

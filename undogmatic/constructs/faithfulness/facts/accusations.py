@@ -11,14 +11,14 @@ counts. What it does not know is what is said with the sources' own words: who d
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from undogmatic.constructs.faithfulness.facts import reading
+from undogmatic.constructs.faithfulness.facts import course, reading
 from undogmatic.constructs.faithfulness.facts.reading import (
     NAME,
     Role,
@@ -394,6 +394,31 @@ def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:
                         )
 
 
+@functools.lru_cache(maxsize=64)
+def _courses(
+    reference: tuple[str, ...], text: tuple[str, ...], language: Language
+) -> tuple[Mapping[str, course.Won], Mapping[str, course.Won]] | None:
+    """Who had won after each instance by the reference and by the text; None where the reference
+    does not tell who the parties are."""
+    who = course.parties(reference, language)
+    if who is None:
+        return None
+    return course.course(reference, who), course.course(text, who)
+
+
+def _course(both: TwoTexts, n: int) -> Iterator[Accusation]:
+    """Somebody else has won before an instance; told of the first for which it is so, since the
+    others may follow from it."""
+    told = _courses(tuple(both.reference), tuple(both.text), both.language)
+    for level in course.LEVELS if told is not None else ():
+        right, other = (side.get(level) for side in told or ())
+        if right is None or other is None or right.winner == other.winner:
+            continue
+        if right.place == n:
+            yield Accusation("winner", other.place, other.said, right.said)
+        return
+
+
 RULES: tuple[Callable[[TwoTexts, int], Iterator[Accusation]], ...] = (
     _votes,
     functools.partial(_values, kind="date"),
@@ -402,6 +427,7 @@ RULES: tuple[Callable[[TwoTexts, int], Iterator[Accusation]], ...] = (
     _winning,
     functools.partial(_roles, read=reading.named_sides, faces=reading.opposite),
     _doing,
+    _course,
     functools.partial(_values, kind="number"),
     _negations,
 )

@@ -758,6 +758,8 @@ def deeds(sentence: str, language: Language) -> tuple[Role, ...]:
                 r"\b(?:was|were|been|foi|foram)\s+(?:\w+\s+)?$", plain(before)
             )
             agent = re.match(r"\s*(?:\w+\s+){0,3}?(?:by|pel[oa]|por)\b", plain(after))
+            # "Dale Renner, hired by Pell Orchards,"
+            passive = passive or (agent and re.search(r",\s*$", before))
             if (
                 not first
                 or not second

@@ -1,0 +1,49 @@
+"""`undogmatic probe list`: says for which rubrics a probe ships, how good it was on held-out texts,
+and how one is fitted where none ships."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+TEXTS = Path(__file__).with_name("probes.texts.yaml")
+
+
+def fittable() -> Iterator[str]:
+    """The shipped rubrics with development texts, on which a probe can be fitted, as they are
+    typed."""
+    from undogmatic.config.groups import plain
+    from undogmatic.safety.paths import conf_folder
+
+    folder = conf_folder() / "rubric"
+    for file in sorted(folder.rglob("*.yaml")):
+        name = file.relative_to(folder).with_suffix("").as_posix()
+        if plain("rubric", name, "rubric").get("labelled"):
+            yield name
+
+
+def show(typed: argparse.Namespace) -> None:
+    """Print a line per rubric."""
+    from undogmatic.readouts.probe import load
+    from undogmatic.report.words import Words
+    from undogmatic.safety.paths import data_folder
+
+    words = Words(typed.language, [TEXTS])
+    for rubric in fittable():
+        name = rubric.rpartition("/")[2]
+        file = data_folder() / "probes" / f"{name}.safetensors"
+        if not file.is_file():
+            command = f"undogmatic probe fit rubric={rubric} --out {name}.safetensors"
+            print(words.text("probes.none", rubric=rubric, command=command))
+            continue
+        about = load(file).about
+        print(
+            words.text(
+                "probes.ships",
+                rubric=rubric,
+                how="readout=probe",
+                n=about.n,
+                order=f"{about.figures['spearman']:.2f}",
+                error=f"{about.figures['mean_absolute_error']:.1f}",
+            )
+        )
+    print(words.text("probes.limits"))
