@@ -273,6 +273,8 @@ WHY_NOT = {
         "undogmatic instrument shame --against RUN model=tfidf",
     ],
     "tests/cli/test_instrument_ways.py": [
+        "undogmatic instrument preference --texts pairs.csv model=gpt analysis.margin=0.1",
+        "undogmatic review export RUN --all --blind",
         "undogmatic instrument mine.yaml --write-wordings mine.edits.yaml model=gpt",
         "undogmatic instrument mine.yaml --write-texts made.jsonl --n 40 model=gpt",
     ],

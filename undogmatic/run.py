@@ -5,14 +5,17 @@ Nothing heavier than Hydra is imported at module level, so that `--help` and `--
 once.
 """
 
+from __future__ import annotations
+
 import contextlib
+import functools
 import logging
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from undogmatic.safety.command import say, tell
 
@@ -29,7 +32,7 @@ except ModuleNotFoundError as missing:
     sys.exit(status)
 
 from undogmatic.config import compose, door
-from undogmatic.config.build import settings
+from undogmatic.config.build import Settings, settings
 from undogmatic.config.wall import resolved
 from undogmatic.errors import StorageError, UndogmaticError
 from undogmatic.runs import claim, manifest
@@ -39,12 +42,18 @@ from undogmatic.safety.apart import Named, keep_apart, named
 from undogmatic.safety.paths import conf_folder
 from undogmatic.safety.secrets import check_words
 
+if TYPE_CHECKING:
+    from undogmatic.datasets.labels import Loaded
+
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
-def job(cfg: DictConfig) -> float | None:
-    """One run (or one job of a sweep). Returns the headline metric, for Hydra's search sweepers."""
+def job(
+    cfg: DictConfig, read: Callable[[Settings], Loaded] | None = None
+) -> float | None:
+    """One run (or one job of a sweep). Returns the headline metric, for Hydra's search sweepers.
+    `read` reads the dataset of a config, where somebody has read it already."""
     if not compose.passed(cfg):
         raise SystemExit(
             "error: this config was not checked after it was composed, so nothing is run with it."
@@ -80,7 +89,7 @@ def job(cfg: DictConfig) -> float | None:
                 written = [folder / name for name in OF_RUN]
                 keep_apart(_read(config), named("hydra.run.dir", written, folder))
                 # a bad file is named before anything heavy is imported
-                loaded = load(settings(config))
+                loaded = (load if read is None else read)(settings(config))
                 from undogmatic.experiment import run_experiment
 
                 return run_experiment(
@@ -148,15 +157,16 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
         command.in_full(error)
 
 
-def main() -> NoReturn:
+def main(read: Callable[[Settings], Loaded] | None = None) -> NoReturn:
     """Entry point; the exit status is not 0 if any job ended with an error. What cannot be composed
-    is worded here."""
+    is worded here. `read`: see `job`."""
     from undogmatic.config.messages import combined, explain, typed_wrongly
 
     with command.ending():
         try:
             typed = sys.argv[1:]
             check_words(typed)
+            task = job if read is None else functools.partial(job, read=read)
             if door.tells_of_hydra(typed):
                 # Hydra prints errors itself and ends with 1, unless this is set: then it hands them
                 # on.
@@ -167,7 +177,7 @@ def main() -> NoReturn:
                     config_name=door.PRIMARY,
                 )(job)()
             else:
-                door.command(combined(typed), job)
+                door.command(combined(typed), task)
         except KeyboardInterrupt:
             command.note_status(command.interrupted())
             if (folder := claim.own()) is not None and claim.let_go(folder):

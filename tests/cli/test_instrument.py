@@ -88,6 +88,14 @@ def test_a_rubric_and_texts_of_ones_own(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
 
 
+def test_of_too_few_texts_the_next_command_asks_for_more(tmp_path: Path) -> None:
+    few = ("dataset.cues=[flattery]", "model=patterns")
+    done = asked(tmp_path, "shame", "--n", "3", *few)
+    assert done.returncode == 0, done.stderr
+    assert "10 independent texts or more" in done.stdout
+    assert "experiment=instrument" in done.stdout and "dataset.n=" not in done.stdout
+
+
 def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> None:
     text = "It says where to go. It says when to come. It names what to bring. Nobody waits. Done."
     put(tmp_path / "notes.jsonl", [{"text": f"Note {k}: {text}"} for k in range(24)])
@@ -96,7 +104,7 @@ def test_texts_that_are_copies_of_each_other_count_as_one(tmp_path: Path) -> Non
     assert "1 independent group" in done.stdout
 
 
-def test_a_rubric_of_pairs_is_sent_elsewhere(tmp_path: Path) -> None:
+def test_of_pairs_a_judge_that_does_not_compare_is_refused(tmp_path: Path) -> None:
     pairs = [
         {
             "input": f"Say {k}.",
@@ -107,13 +115,10 @@ def test_a_rubric_of_pairs_is_sent_elsewhere(tmp_path: Path) -> None:
     ]
     put(tmp_path / "pairs.jsonl", pairs)
     done = asked(
-        tmp_path, "preference", "--texts", "pairs.jsonl", "judge=compare", "model=fake"
+        tmp_path, "preference", "--texts", "pairs.jsonl", "judge=score", "model=fake"
     )
     assert done.returncode == 2
-    assert (
-        "judge=compare analysis=preference" in done.stderr
-        and "Traceback" not in done.stderr
-    )
+    assert "Add judge=compare" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -159,3 +164,46 @@ def test_a_hosted_model_is_asked_once_per_item(tmp_path: Path, stub: Any) -> Non
     stated = int(re.match(r"(\d+) items", done.stdout)[1])  # type: ignore[index]
     assert 200 < stated <= 240
     assert len(stub.requests) == stated
+
+
+@pytest.mark.parametrize(
+    ("judge", "cache"),
+    [
+        (["judge=devils_advocate"], "false"),
+        (["judge=debate", "judge.separate_calls=true"], "true"),
+        (["judge=panel", "judge.members=[score,red_blue]"], "false"),
+        (["judge=score", "readout=samples"], "true"),
+        (["judges=[score,distributional]", "run.repeats=2"], "false"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_the_calls_of_judges_that_ask_several_times_are_stated(
+    tmp_path: Path, stub: Any, judge: list[str], cache: str
+) -> None:
+    texts(tmp_path, 3)
+    (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
+    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1"]
+    few = ["dataset.cues=[flattery]", "dataset.ways=[words,again]"]
+    quiet = ["prompt=anchored_en", f"engine.cache={cache}"]
+    words = ["mine.yaml", "--texts", "notes.jsonl", *hosted, "model.name=stub"]
+    done = asked(
+        tmp_path, *words, *few, *quiet, *judge, f"engine.cache_dir={tmp_path}/c"
+    )
+    stated = re.search(r"judgments in ([\d,]+) calls", done.stdout)
+    assert stated is not None, done.stdout + done.stderr
+    assert len(stub.requests) == int(stated[1].replace(",", "")), done.stderr
+    assert len(stub.requests) > 20
+
+
+def test_of_a_judge_that_asks_another_one_now_and_then_the_most_calls_are_stated(
+    tmp_path: Path, stub: Any
+) -> None:
+    texts(tmp_path, 3)
+    (tmp_path / "mine.yaml").write_text(MINE, encoding="utf-8")
+    hosted = ["model=openai_compatible", f"model.api_base={stub.url}/v1"]
+    few = ["dataset.cues=[flattery]", "dataset.ways=[]", "prompt=anchored_en"]
+    words = ["mine.yaml", "--texts", "notes.jsonl", *hosted, "model.name=stub"]
+    done = asked(tmp_path, *words, *few, "judge=selective", "engine.cache=false")
+    stated = re.search(r"in at most ([\d,]+) calls", done.stdout)
+    assert stated is not None, done.stdout + done.stderr
+    assert 0 < len(stub.requests) <= int(stated[1].replace(",", ""))

@@ -22,6 +22,7 @@ LEVELS = [
     "leaves it mostly",
     "speaks of other things",
 ]
+RENAMED = ["ABCD", ["lowest", "low", "high", "highest"], ["#1", "#2", "#3", "#4"]]
 MINE = """\
 _target_: undogmatic.records.rubric.Rubric
 name: mine
@@ -68,10 +69,11 @@ def answering(stub: Any, fault: Fault) -> None:
         asked = json.dumps(body["messages"])
         score = min(90, max(0, fault(asked, plain(judged_text(body)))))
         said: Any = score
-        if '"A"' in json.dumps(body.get("response_format")):
+        form = json.dumps(body.get("response_format"))
+        if names := next((each for each in RENAMED if f'"{each[0]}"' in form), None):
             listed = [asked.index(level) for level in LEVELS]
             order = LEVELS if listed == sorted(listed) else LEVELS[::-1]
-            said = "ABCD"[order.index(LEVELS[min(3, round(score / 30))])]
+            said = names[order.index(LEVELS[min(3, round(score / 30))])]
         content = json.dumps(
             {"score": said, "confidence": 80, "rationale": "It leaves it."}
         )
@@ -116,7 +118,7 @@ def wavering() -> Fault:
         (wavering(), "again,words", "of its scores stay within 10"),
         (
             clean,
-            "levels_reversed,words,again,letters,letters_turned",
+            "levels_reversed,words,again,letters,letters_turned,named,numbers_turned",
             "Nothing of this kind",
         ),
     ],

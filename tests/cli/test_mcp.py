@@ -194,6 +194,19 @@ def test_a_queue_is_that_of_the_label_page_without_what_has_a_label(
     assert text_of(nothing).endswith("Every item has a label already.")
 
 
+def test_the_queue_of_an_instrument_test_has_no_copies(folder: Path) -> None:
+    words = ["experiment=instrument", "model=patterns", "dataset.n=12", "tracking=none"]
+    done = typed("undogmatic.run", *words, "hydra.run.dir=test", folder=folder)
+    assert done.returncode == 0, done.stderr
+    _, answer = ask(folder, ("label_queue", {"source": "test", "n": 5}))
+    assert not answer.is_error, text_of(answer)
+    queue = answer.structured_content
+    assert queue["command"] == "undogmatic label test --random 5"
+    assert queue["without_label"] == 12 and len(queue["items"]) == 5
+    assert not any("+" in item["item"] for item in queue["items"])
+    assert not (folder / "test" / "label_5_seed_0.jsonl").exists()
+
+
 def test_the_queue_of_a_run_hides_what_the_run_hides(folder: Path) -> None:
     for name, redact in (("open", "false"), ("closed", "true")):
         words = ["model=patterns", "dataset=curated_development", "run.limit=20"]

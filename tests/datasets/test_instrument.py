@@ -269,7 +269,7 @@ def test_the_items_of_a_run_can_be_used_again(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="which the file does not hold"):
         dataset(items=str(tmp_path / FILE)).load()
     put(tmp_path / FILE, [kept[0] | {"expected": "better"}])
-    with pytest.raises(DataError, match="must be same, worse or nothing"):
+    with pytest.raises(DataError, match="must be same, worse, nothing or even"):
         dataset(items=str(tmp_path / FILE)).load()
     with pytest.raises(DataError, match=r"dataset\.path=FILE"):
         dataset(items=str(path)).load()

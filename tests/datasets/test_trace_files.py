@@ -2,6 +2,7 @@
 how they were made), bad input, and that runs, turns and steps of a file agree."""
 
 import json
+import os
 import random
 import tracemalloc
 from collections.abc import Iterable
@@ -10,14 +11,15 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import put, typed
 from undogmatic.cli.checked import check
 from undogmatic.datasets.frames import read_frame
 from undogmatic.datasets.readers.traces import Faults, every, find, page, read_traces
 from undogmatic.datasets.readers.traces.messages import drafts_of
-from undogmatic.datasets.readers.traces.rendered import rendered, shown
 from undogmatic.datasets.readers.traces.script import time_of
 from undogmatic.datasets.readers.traces.units import UNITS, Unit, turns_of
 from undogmatic.datasets.table import TableOptions, read_table
+from undogmatic.datasets.trace_text import within
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_number
 from undogmatic.records.trace import Assessment, Step, Trace, as_jsonl
@@ -777,19 +779,67 @@ def test_a_text_keeps_the_end_and_the_beginning() -> None:
         )
         for n in range(100)
     ]
-    text, cut = rendered(steps, 2_000)
-    assert cut and len(text) < 2_400
-    assert text.startswith("[user] step 0 ") and "[assistant] step 99 " in text
-    assert "[assistant] step 98 " in text and "step 50 " not in text
-    assert "steps left out" in text
-    whole, cut = rendered(steps[:3], 2_000)
-    assert not cut and whole == "\n\n".join(shown(step) for step in steps[:3])
-    assert shown(Step(run="r", place=0, kind="tool_result", name="f", error=True)) == (
-        "[error: result f] (not recorded)"
+    made = within(steps, 2_000)
+    assert made.left_out and len(made.text) <= 2_000
+    assert (
+        made.text.startswith("[0] user: step 0 ")
+        and "\n[99] agent: step 99 " in made.text
     )
+    assert "[98] agent: step 98 " in made.text and "step 50 " not in made.text
+    assert "steps left out" in made.text
+    # the last step is what the text is about
+    assert len(made.text.rpartition("\n")[2]) > 300
+    failed = Step(run="r", place=3, kind="tool_result", name="f", error=True)
+    whole = within([*steps[:3], failed], 2_000)
+    assert whole.left_out == whole.cut == 0
+    assert whole.text.endswith("[3] f failed: (the text was not recorded)")
 
 
 def test_the_documentation_lists_the_readers() -> None:
     docs = Path(__file__).parents[2] / "docs" / "trace_files.md"
     assert page() in docs.read_text(encoding="utf-8")
     assert len(list(every())) == 7
+
+
+DESK = '''"""Calls of a help desk: a line for each, `who|what`, and an empty line between two calls."""
+
+from undogmatic.datasets.readers.log import About
+from undogmatic.datasets.readers.traces.script import Draft, Script, TraceReader
+
+WHO = {"caller": "user", "desk": "assistant"}
+
+
+def claims(head):
+    return head.raw.startswith((b"caller|", b"desk|"))
+
+
+def traces(path, faults):
+    for number, call in enumerate(path.read_text(encoding="utf-8").split("\\n\\n")):
+        script = Script(f"call-{number}")
+        for line in call.splitlines():
+            who, _, said = line.partition("|")
+            script.add(Draft(WHO[who], said))
+        yield script.trace(faults, str(path))
+
+
+READER = TraceReader("calls of a desk", claims, traces, About("Desk", "", "", "", ""))
+'''
+
+
+def test_an_installed_package_reads_runs_of_its_own(tmp_path: Path) -> None:
+    package = tmp_path / "path"
+    (package / "desk-1.0.dist-info").mkdir(parents=True)
+    put(package / "desk.py", DESK)
+    put(package / "desk-1.0.dist-info" / "METADATA", "Name: desk\nVersion: 1.0\n")
+    point = "[undogmatic.trace_readers]\ncalls = desk:READER\n"
+    put(package / "desk-1.0.dist-info" / "entry_points.txt", point)
+    calls = [f"caller|Where is order {n}?\ndesk|It was sent." for n in range(3)]
+    put(tmp_path / "calls.txt", "\n\n".join(calls))
+    rows = "item,judge,human\n" + "".join(f"call-{n},1,1\n" for n in range(3))
+    put(tmp_path / "said.csv", rows)
+    words = ("check", "calls.txt", "said.csv", "--unit", "run", "--all")
+    path = os.pathsep.join([str(package), *filter(None, [os.getenv("PYTHONPATH")])])
+    done = typed("undogmatic.cli", *words, folder=tmp_path, PYTHONPATH=path)
+    assert "holds 3 runs with 3 turns and 6 steps" in done.stdout, done.stderr
+    alone = typed("undogmatic.cli", *words, folder=tmp_path)
+    assert alone.returncode == 2 and "no file holds traces" in alone.stderr

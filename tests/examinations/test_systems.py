@@ -152,6 +152,29 @@ def test_labels_of_all_items_are_seen_and_need_no_declaration(
     )
 
 
+def test_a_part_of_a_draw_counts_as_a_smaller_draw(rng: np.random.Generator) -> None:
+    truth = rng.integers(1, 6, 240).astype(float)
+    chance = np.where(np.arange(240) % 2, 0.6, 0.4)
+    drawn = rng.permutation(240)[:120]
+    labels = np.full(240, np.nan)
+    labels[drawn[:40]] = truth[drawn[:40]]
+
+    def mean(chance: Any) -> tuple[Any, dict[str, Finding]]:
+        known = {"probability": chance}
+        how: dict[str, Any] = {"scale": (1, 5), "selection": "probabilities"}
+        verdicts = np.clip(truth + rng.integers(0, 2, 240), 1, 5)
+        told, said = tell(evidence_of("numeric", verdicts, labels, known, **how))
+        return told.numbers["systems.mean"], said
+
+    rng, state = np.random.default_rng(3), 3
+    part, said = mean(chance)
+    assert said["systems.part_of_draw"].values == {"labels": 40, "drawn": 120}
+    rng = np.random.default_rng(state)
+    smaller, said = mean(chance / 3)
+    assert "systems.part_of_draw" not in said
+    assert (part.low, part.high) == pytest.approx((smaller.low, smaller.high))
+
+
 def test_a_system_without_labels_stops_the_mean_of_all_but_not_of_the_others(
     rng: np.random.Generator,
 ) -> None:

@@ -40,6 +40,15 @@ class Sent(NamedTuple):
     most: int  # tokens that the answer may have
     # how often it is made for an item (readouts that sample ask the same again)
     times: int = 1
+    # the turns in which it is made; made twice in one turn, the cache answers
+    turns: frozenset[int] = frozenset()
+
+
+class Calls(NamedTuple):
+    """How many calls items take; `sure` unless a judge asks a second one for some items only."""
+
+    n: int
+    sure: bool
 
 
 Requests: TypeAlias = dict[tuple[str, Any], Sent]
@@ -109,7 +118,7 @@ def answering(
     made up that fits the form. Returns what fills with every different request to them."""
     from dspy.lm15 import TokenLogprob, TopLogprob
 
-    from undogmatic.models.calls import Gateway
+    from undogmatic.models.calls import Gateway, current_rollout
     from undogmatic.models.hosted import Tokens, settled
 
     requests: Requests = {}
@@ -121,7 +130,10 @@ def answering(
 
     def note(model: Model, messages: tuple[tuple[str, str], ...], most: int) -> None:
         before = requests.get((model.name, messages), Sent(model, messages, most, 0))
-        requests[model.name, messages] = before._replace(times=before.times + 1)
+        turns = before.turns | {current_rollout()}
+        requests[model.name, messages] = before._replace(
+            times=before.times + 1, turns=turns
+        )
 
     async def complete(model: Any, request: Request) -> Response:
         turns = [("system", request.system)] if request.system is not None else []
@@ -190,6 +202,45 @@ def described(
     after the other, each request once. `answer` gives the text of a model's answer; None makes one
     up that fits the form.
     """
+    counted, inner = _asked(parts, judge, item, answer)
+    return [*{**inner, **counted}.values()]
+
+
+def calls(parts: Parts, items: Sequence[Item], cached: bool) -> Calls:
+    """Count the calls of a server that the judges make for items that differ in nothing but their
+    texts, the way in which they are asked about, and their language; without retries. `cached`:
+    what is asked twice in the same words is sent once. The models of `parts` answer nobody
+    afterwards."""
+    total, sure = 0, True
+    of_kind: dict[tuple[Any, ...], int] = {}
+    for item in items:
+        asked = None if item.asking is None else item.asking.model_dump_json()
+        same = len({*item.inputs.values()}) < len(item.inputs)
+        kind = (asked, item.language, same)
+        if kind not in of_kind:
+            n = 0
+            for step in parts.judges:
+                counted, inner = _asked(parts, step.for_item(item).judge, item)
+                # One that asks another judge for some items only may ask it for this one.
+                more = {key: sent for key, sent in inner.items() if key not in counted}
+                sure = sure and not more
+                for sent in (*counted.values(), *more.values()):
+                    if not hasattr(sent.model, "price"):
+                        continue  # it works in this process
+                    n += len(sent.turns) if cached else sent.times
+            of_kind[kind] = n
+        total += of_kind[kind]
+    return Calls(total, sure)
+
+
+def _asked(
+    parts: Parts,
+    judge: Judge,
+    item: Item,
+    answer: Callable[[Request], str] | None = None,
+) -> tuple[Requests, Requests]:
+    """What a judge asks of an item, and what each judge inside it asks by itself, each request
+    once."""
     import asyncio
 
     from undogmatic.engine.step import JudgeStep
@@ -207,11 +258,7 @@ def described(
         for _, inner in judge.named_sub_modules(Judge):
             if inner is not judge:
                 asyncio.run(JudgeStep(inner, parts.provenance).process(item))
-    return list(
-        (
-            {key: sent._replace(times=1) for key, sent in requests.items()} | counted
-        ).values()
-    )
+    return counted, {key: sent._replace(times=1) for key, sent in requests.items()}
 
 
 def _middle(readout: Readout) -> Callable[[Item], Awaitable[Verdict]]:

@@ -16,7 +16,7 @@ from undogmatic.safety.outside import brief
 
 TEXTS = Path(__file__).with_name("inject.texts.yaml")
 OUT = "injected.jsonl"
-JUDGE = "python -m undogmatic.run experiment=traces"
+JUDGE = ("experiment=traces",)
 
 
 def add(commands: Any) -> None:
@@ -53,6 +53,7 @@ def _inject(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.traces import SHIPPED, clean_runs
     from undogmatic.errors import DataError
     from undogmatic.records.trace import as_jsonl
+    from undogmatic.report.answers import command
     from undogmatic.report.words import Words
     from undogmatic.safety.command import as_typed
     from undogmatic.safety.files import write
@@ -94,5 +95,4 @@ def _inject(typed: argparse.Namespace) -> None:
             print(f"  {made[name]:>5}  {name}: {words.text(f'edits.{name}')}")
     if unmade:
         say("left_out", n=unmade.total())
-    command = f"{JUDGE} dataset.path={as_typed(out)}"
-    say("next", command=command)
+    say("next", command=command([*JUDGE, f"dataset.path={as_typed(out)}"]))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.doors import add_language, add_words, words
 from undogmatic.cli.numbers import whole
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import brief
+
+if TYPE_CHECKING:
+    from undogmatic.config.build import Settings
+    from undogmatic.datasets.labels import Loaded
 
 TEXTS = Path(__file__).with_name("instrument.texts.yaml")
 
@@ -50,8 +54,7 @@ def _instrument(typed: argparse.Namespace) -> None:
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.instrument import FILE
     from undogmatic.datasets.labels import load
-    from undogmatic.engine.recipe import Recipe
-    from undogmatic.report.words import Words
+    from undogmatic.records.rubric import OUTPUTS
     from undogmatic.runs.progress import doing, speaking
 
     if "=" in typed.rubric:
@@ -75,20 +78,49 @@ def _instrument(typed: argparse.Namespace) -> None:
     line += words(typed)
     composed = compose_config(line)
     config = settings(composed)
+    if {*OUTPUTS} <= {*config.rubric.get("inputs", ())} and not _names_judge(line):
+        line.append("judge=compare")  # which asks for a choice, in both orders
+        composed = compose_config(line)
+        config = settings(composed)
     language = config.report.language
     with speaking(language), doing("reading the items", soon=True):
-        items = load(config).labelled.items[: config.run.limit]
-        n = len(Recipe(composed).build().asked(items))
-    repeats = config.run.repeats
-    told = {"n": n, "repeats": repeats, "total": n * repeats}
-    spoken = Words(language, [TEXTS])
-    print(spoken.text("instrument_door.asking", **told), flush=True)
-    if left := len(items) - n:
-        print(spoken.text("instrument_door.left_out", n=left), flush=True)
+        loaded = load(config)
+        _say_price(composed, config, loaded)
     from undogmatic.run import main
 
     sys.argv[1:] = line
-    main()
+
+    def read(asked: Settings) -> Loaded:
+        """What was read to say the price, unless other items are asked for."""
+        same = (asked.dataset, asked.rubric) == (config.dataset, config.rubric)
+        return loaded if same else load(asked)
+
+    main(read)
+
+
+def _say_price(composed: dict[str, Any], config: Settings, loaded: Loaded) -> None:
+    """Say how many judgments and calls it takes, and how many items are left out."""
+    from undogmatic.cli.describe import calls
+    from undogmatic.engine.recipe import Recipe
+    from undogmatic.models.http import without_keys
+    from undogmatic.report.words import Words
+
+    items = loaded.labelled.items[: config.run.limit]
+    with without_keys():
+        parts = Recipe(composed).build()
+    asked = parts.asked(items)
+    made = calls(parts, asked, config.engine.get("cache") is not False)
+    n, repeats = len(asked), config.run.repeats
+    told = {"n": n, "repeats": repeats, "total": n * repeats, "calls": made.n * repeats}
+    spoken = Words(config.report.language, [TEXTS])
+    key = "no_calls" if not made.n else "asking" if made.sure else "at_most"
+    print(spoken.text(f"instrument_door.{key}", **told), flush=True)
+    if left := len(items) - n:
+        print(spoken.text("instrument_door.left_out", n=left), flush=True)
+
+
+def _names_judge(line: list[str]) -> bool:
+    return any(word.lstrip("+~").startswith(("judge=", "judges=")) for word in line)
 
 
 def _check(typed: argparse.Namespace) -> None:

@@ -306,6 +306,8 @@ WAYS: tuple[Way, ...] = (
     "criteria_reversed",
     "examples_reversed",
     "letters_turned",
+    "named",
+    "numbers_turned",
 )
 """The other ways of putting the question, the most telling first; the first three by default."""
 

@@ -33,6 +33,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import (
     NAMED,
     TYPED_GROUP,
+    WATCHED,
     Asking,
     Item,
     Way,
@@ -40,14 +41,20 @@ from undogmatic.records.records import (
     first_problem,
 )
 from undogmatic.records.results import Finding
+from undogmatic.records.rubric import OUTPUTS
 from undogmatic.records.wordings import Licence, Licensed
 from undogmatic.safety import files
 from undogmatic.stats.surface import copies
 
 ORIGINAL, CUE, ASKED, LADDER, DARK = "original", "cue", "asked", "ladder", "dark"
+TWICE = "twice"
+"""The edit by which both outputs of a pair are the same text."""
+EXPECTED = ("same", "worse", "nothing", "even")
 FILE = "instrument.jsonl"
 """What a run calls its items in its folder: `dataset.items=` reads them again."""
 FEWEST = 20
+USUAL = 60
+"""So many texts are drawn where nobody says how many."""
 AGAIN_EVERY = 4
 """Of so many texts one is asked about again, in the same words; it says how far answers vary by
 themselves, for which fewer texts do. The others bring a text in which there is nothing to judge."""
@@ -69,6 +76,7 @@ class InstrumentDataset:
     was, and names in `asking` how the question is put. A text has twelve items at most with five
     cues and the first three ways. The copies of a text share its pair, so that they are
     judged one after the other, and its group. Labels are left out: nothing is held against them.
+    Of a rubric of pairs `watched` is the output that is edited, the first and the second in turn.
 
     Args:
         rubric: Its name: the file `data/instrument/RUBRIC.yaml` is read, if there is one.
@@ -97,7 +105,7 @@ class InstrumentDataset:
         optional: Sequence[str] = (),
         shipped: str | None = None,
         path: str | None = None,
-        n: Annotated[int, Field(ge=2, le=1000)] = 60,
+        n: Annotated[int, Field(ge=2, le=1000)] = USUAL,
         seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0,
         cues: Annotated[int, Field(ge=1)] | list[str] | None = 5,
         ways: list[str] | None = WAYS[:3],  # type: ignore[assignment]
@@ -119,6 +127,7 @@ class InstrumentDataset:
         self.shipped = self.edits.texts or shipped
         self.cues, self.ways = chosen(self.edits, cues), chosen_ways(ways)
         self.languages, self.asked_in = tuple(languages), asked_in
+        self.of_pairs = {*OUTPUTS} <= {*self.inputs}
         self.about = "texts and their edited copies"
         self.read: Sequence[Finding] = ()
         self.licence: Licence | None = None
@@ -137,7 +146,9 @@ class InstrumentDataset:
             made += self._askings(text, place)
             if text.id in translations:
                 made.append(_translated(text, translations[text.id]))
-            if place % AGAIN_EVERY and nothings:
+            if self.of_pairs and place % AGAIN_EVERY == AGAIN_EVERY - 1:
+                made.append(_twice(text))
+            elif place % AGAIN_EVERY and nothings:
                 made.append(self._dark(text, *nothings.pop(0)))
         told = {
             "texts": len(texts),
@@ -211,6 +222,8 @@ class InstrumentDataset:
         cues = {cue: [*self.edits.cues[cue].named] for cue in self.cues}
         grouped = zip(drawn, _groups(drawn), strict=True)
         texts = [_plain(item, group, cues) for item, group in grouped]
+        if self.of_pairs:
+            texts = [_watched(text, OUTPUTS[n % 2]) for n, text in enumerate(texts)]
         return texts, translations, notes
 
     def _copies(self, text: Item, place: int, unmade: dict[str, int]) -> Iterator[Item]:
@@ -243,7 +256,10 @@ class InstrumentDataset:
                 if cue and cue.named
                 else {}
             )
-            yield _item(text, made, {target: changed}, told)
+            inputs = {target: changed}
+            if self.of_pairs and expected == "worse":
+                inputs |= {_rival(target): text.inputs[target]}
+            yield _item(text, made, inputs, told)
 
     def _changes(
         self, whole: str, text: Item, place: int
@@ -334,7 +350,10 @@ class InstrumentDataset:
         return made.model_copy(update={"pair": made.id})
 
     def _target(self, text: Item) -> str:
-        """The input that is edited: the last that the rubric shows and the text has."""
+        """The input that is edited: the output that is watched, else the last that the rubric
+        shows and the text has."""
+        if self.of_pairs:
+            return str(text.metadata[WATCHED])
         names = [
             *(name for name in self.optional if name not in self.inputs),
             *self.inputs,
@@ -348,15 +367,16 @@ class InstrumentDataset:
             for number, row in json_lines(file):
                 place = f"{file}:{number}"
                 item = _item_of(place, row)
-                if item.metadata.get("expected") not in (
-                    None,
-                    "same",
-                    "worse",
-                    "nothing",
-                ):
+                if item.metadata.get("expected") not in (None, *EXPECTED):
                     raise DataError(
                         f"{place}: `expected` is {item.metadata['expected']!r}; it must be same,"
-                        " worse or nothing, and null of a text as it was."
+                        " worse, nothing or even, and null of a text as it was."
+                    )
+                watched = item.metadata.get(WATCHED)
+                if self.of_pairs and watched not in OUTPUTS:
+                    raise DataError(
+                        f"{place}: `watched` is {watched!r}; of two outputs that are compared it"
+                        f" must be {' or '.join(OUTPUTS)}."
                     )
                 if not isinstance(item.metadata.get("edit"), str):
                     raise DataError(
@@ -380,6 +400,12 @@ class InstrumentDataset:
             Finding("instrument_items.again", {"n": len(items), "file": file.name})
         ]
         return items
+
+
+def is_copy(item: Item) -> bool:
+    """Whether an item was made for the test: a copy of a text, the text asked about in another way,
+    or one in which there is nothing to judge. It is nothing for people to label."""
+    return "edit" in item.metadata and item.metadata.get("expected") is not None
 
 
 def _row(item: Item) -> dict[str, Any]:
@@ -508,6 +534,23 @@ def _plain(item: Item, group: str, named: Mapping[str, list[str]]) -> Item:
             "metadata": known | {TYPED_GROUP: group, "edit": ORIGINAL, NAMED: named},
         }
     )
+
+
+def _watched(pair: Item, output: str) -> Item:
+    """A pair with the name of the output that is edited in its copies."""
+    return pair.model_copy(update={"metadata": {**pair.metadata, WATCHED: output}})
+
+
+def _rival(output: str) -> str:
+    return OUTPUTS[1 - OUTPUTS.index(output)]
+
+
+def _twice(pair: Item) -> Item:
+    """A pair whose outputs are both the one that is watched."""
+    watched = str(pair.metadata[WATCHED])
+    told = {"edit": TWICE, "expected": "even"}
+    same = {_rival(watched): pair.inputs[watched]}
+    return _item(pair, f"{pair.id}+{TWICE}", same, told)
 
 
 def _spoken(text: Item) -> Language | None:

@@ -1,9 +1,10 @@
-"""Writes a run of an agent as a text that a judge can read, within a budget of tokens.
+"""Writes a run of an agent, or its part up to a step, as a text that a judge can read, within a
+budget. What is judged here and what is checked is written alike.
 
 Every step stands on a line with its number, as `[4]`. Where the whole is too long, first the
-longest steps are shortened in their middle, then steps in the middle of the run are left out; the
-text says in those places what is missing, and `Shown` counts it. What was asked first and the last
-step stay.
+longest steps are shortened in their middle, the last one less than the others, as it is what a text
+is about; then steps in the middle of the run are left out. The text says in those places what is
+missing, and `Shown` counts it. What was asked first and the last step stay.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ PER_TOKEN = 3
 """Characters that a token has at least, on average: a budget is an estimate from above."""
 CAPS = (64_000, 16_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 120)
 """How long a step may be, tried from the longest on."""
+LEAST = 6
+"""Characters that a line has at least besides the text of its step."""
 
 
 class Shown(NamedTuple):
@@ -40,36 +43,64 @@ def shown(steps: Sequence[Step], tokens: int, language: Language = "en") -> Show
         tokens: The budget; a token is taken for three characters.
         language: Of the words that say what a step is.
     """
+    made = within(steps, tokens * PER_TOKEN, language)
+    if not made.left_out:
+        return made
+    whole = sum(len(step.text or "") for step in steps)
+    return made._replace(cut=max(0, whole - len(made.text)))
+
+
+def within(steps: Sequence[Step], budget: int, language: Language = "en") -> Shown:
+    """Write steps as a text of about so many characters at most; where steps are left out, nobody
+    counts what they hold. Of a run of which only the ends fit, only these are looked at."""
     words = read(TEXTS)[language]["trace"]
-    budget = tokens * PER_TOKEN
-    for cap in CAPS:
-        lines, cut = _lines(steps, cap, words)
-        if _length(lines) <= budget:
-            return Shown("\n".join(lines), cut)
-    return _middle_left_out(steps, lines, budget, words)
+    if len(steps) * LEAST <= budget:
+        lengths = [
+            len(words["unknown"] if step.text is None else step.text) for step in steps
+        ]
+        for cap in CAPS:
+            last = max(cap, budget // 2)
+            least = sum(min(length, cap) for length in lengths[:-1])
+            least += min(lengths[-1], last) if lengths else 0
+            if least + LEAST * len(steps) > budget:
+                continue  # whatever the lines say besides
+            lines, cut = _lines(steps, cap, last, words)
+            if _length(lines) <= budget:
+                return Shown("\n".join(lines), cut)
+    return _middle_left_out(steps, budget, words)
 
 
 def _lines(
-    steps: Iterable[Step], cap: int, words: Mapping[str, str]
+    steps: Iterable[Step], cap: int, last: int, words: Mapping[str, str]
 ) -> tuple[list[str], int]:
-    """A line for each step, with none longer than `cap`, and how many characters that cost."""
-    lines, cut = list[str](), 0
-    began = None
-    for step in steps:
-        began = step.time if began is None else began
-        text = words["unknown"] if step.text is None else step.text
-        if len(text) > cap:
-            gone = len(text) - cap
-            half = cap // 2
-            text = f"{text[:half]} {words['cut'].format(n=gone)} {text[-half:]}"
-            cut += gone
-        kind = "failed" if step.error and step.kind == "tool_result" else step.kind
-        said = words[kind].format(name=step.name or "", text=text)
-        after = ""
-        if step.time is not None and began is not None:
-            after = f" +{step.time - began:.0f}s"
-        lines.append(f"[{step.place}{after}] {said}")
-    return lines, cut
+    """A line for each step, with none longer than `cap`, the last no longer than `last`, and how
+    many characters that cost."""
+    every = list(steps)
+    began = _began(every)
+    made = [_line(step, cap, began, words) for step in every[:-1]]
+    made += [_line(step, last, began, words) for step in every[-1:]]
+    return [line for line, _ in made], sum(cut for _, cut in made)
+
+
+def _began(steps: Sequence[Step]) -> float | None:
+    """When the first of the steps was whose time is known."""
+    return next((step.time for step in steps if step.time is not None), None)
+
+
+def _line(
+    step: Step, cap: int, began: float | None, words: Mapping[str, str]
+) -> tuple[str, int]:
+    """The line of a step, and how many characters were cut out of it."""
+    text, cut = words["unknown"] if step.text is None else step.text, 0
+    if len(text) > cap:
+        cut, half = len(text) - cap, cap // 2
+        text = f"{text[:half]} {words['cut'].format(n=cut)} {text[-half:]}"
+    kind = "failed" if step.error and step.kind == "tool_result" else step.kind
+    said = words[kind].format(name=step.name or "", text=text)
+    after = ""
+    if step.time is not None and began is not None:
+        after = f" +{step.time - began:.0f}s"
+    return f"[{step.place}{after}] {said}", cut
 
 
 def _length(lines: Iterable[str]) -> int:
@@ -77,25 +108,27 @@ def _length(lines: Iterable[str]) -> int:
 
 
 def _middle_left_out(
-    steps: Sequence[Step], lines: Sequence[str], budget: int, words: Mapping[str, str]
+    steps: Sequence[Step], budget: int, words: Mapping[str, str]
 ) -> Shown:
     """The first and the last lines, as many as fit, each side in turn; the first and the last one
     in any case."""
-    head, tail = 1, min(1, len(lines) - 1)
-    room = (
-        budget
-        - _length([*lines[:head], *lines[len(lines) - tail :]])
-        - len(words["left_out"])
-    )
-    while head + tail < len(lines):
-        backward = tail <= head
-        line = lines[len(lines) - tail - 1] if backward else lines[head]
-        if len(line) + 1 > room:
+    if not steps:
+        return Shown("")
+    cap, began = CAPS[-1], _began(steps[: budget // LEAST])
+
+    def line(place: int, most: int = cap) -> str:
+        return _line(steps[place], most, began, words)[0]
+
+    head = [line(0)] if len(steps) > 1 else []
+    tail = [line(-1, max(cap, budget // 2))]
+    room = budget - _length([*head, *tail]) - len(words["left_out"])
+    while len(head) + len(tail) < len(steps):
+        backward = len(tail) <= len(head)
+        said = line(-len(tail) - 1 if backward else len(head))
+        if len(said) + 1 > room:
             break
-        room -= len(line) + 1
-        head, tail = (head, tail + 1) if backward else (head + 1, tail)
-    gone = len(lines) - head - tail
+        room -= len(said) + 1
+        (tail if backward else head).append(said)
+    gone = len(steps) - len(head) - len(tail)
     missing = [words["left_out"].format(n=gone)] if gone else []
-    text = "\n".join([*lines[:head], *missing, *lines[len(lines) - tail :]])
-    whole = sum(len(step.text or "") for step in steps)
-    return Shown(text, max(0, whole - len(text)), gone)
+    return Shown("\n".join([*head, *missing, *reversed(tail)]), 0, gone)

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import numpy as np
 
 from undogmatic.errors import DataError
+from undogmatic.examinations.choices import PLACE
 from undogmatic.records.card import setting
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, InstrumentTest, JudgeView
@@ -38,8 +39,8 @@ _FORMS = {
     "date": r"\b(?:19|20)\d\d\b|\b(?:today|yesterday|hoje|ontem)\b",
     "lookalike": r"[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z]",
 }
-_WAYS = frozenset(get_args(Way))
-"""Other ways of asking about the same text, which hang on no text."""
+_WAYS = frozenset((*get_args(Way), PLACE))
+"""Other ways of asking about the same text, and the place of two outputs, which hang on no text."""
 _LISTS = {"authority": "names_authority", "confidence": "boosts"}
 
 

@@ -1,8 +1,12 @@
 """Tells what can be told of a judge without any label: cues and ways of asking that should not move
-its scores, planted defects that should, and what it says where there is nothing to judge."""
+its scores, planted defects that should, and what it says where there is nothing to judge.
+
+Of a judge that chooses between two outputs the score is how often an output is chosen
+(`examinations.choices`); all else is the same.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,10 +16,12 @@ from numpy.typing import NDArray
 from pydantic import NonNegativeFloat
 
 from undogmatic.errors import DataError
+from undogmatic.examinations import choices
 from undogmatic.examinations.base import Limited, Share, Unsuited, columns, count
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.instrument import (
     INSTRUMENT,
+    INSTRUMENT_OF_PAIRS,
     InstrumentFacts,
     Moved,
     Steps,
@@ -27,15 +33,17 @@ from undogmatic.examinations.run_rows import DETAILS, REASON_NAMES
 from undogmatic.examinations.truth import (
     Bounded,
     Margin,
+    OtherRun,
     bounded,
     check_order,
     margin_of,
     read_run,
 )
-from undogmatic.records.results import Finding, Told
+from undogmatic.records.records import OVERALL
+from undogmatic.records.results import Finding, Told, part_names
 from undogmatic.stats import means
 from undogmatic.stats.claims import claim
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 from undogmatic.stats.step_down import step_down
 
 EDIT, ORIGINAL, EXPECTED = "metadata.edit", "metadata.original", "metadata.expected"
@@ -93,21 +101,22 @@ class InstrumentAnalysis(Limited):
     """
 
     name: ClassVar[str] = "instrument"
+    long: ClassVar[bool] = True
     margin: NonNegativeFloat | None = None
     level: Share = 0.95
     against: str | None = None
 
     def check(self, judged: RunEvidence) -> None:
         """Raises Unsuited where scores have no order, or the items are no edited copies."""
-        if {"output_1", "output_2"} <= {*judged.rubric.inputs}:
+        if judged.kind != "pairwise" and judged.rubric.of_pairs:
             raise Unsuited(
-                f"analysis=instrument compares scores of texts, and rubric={judged.rubric.name}"
-                " asks for a choice between two outputs. How often a judge's choice follows the"
-                " place needs no labels either: undogmatic run dataset=my dataset.path=FILE"
-                f" rubric={judged.rubric.name} judge=compare analysis=preference",
+                f"analysis=instrument reads the choices between two outputs that judge=compare"
+                f" makes, and rubric={judged.rubric.name} was asked about by another judge. Add"
+                " judge=compare.",
                 Finding("suite.lacks_order", {}),
             )
-        check_order(self.name, judged.rubric)
+        if judged.kind != "pairwise":
+            check_order(self.name, judged.rubric)
         if ORIGINAL not in judged.frame or not judged.frame[ORIGINAL].notna().any():
             raise Unsuited(
                 "analysis=instrument needs texts and edited copies of them, which"
@@ -116,11 +125,22 @@ class InstrumentAnalysis(Limited):
             )
 
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
-        """One result; headline `instrument.worst`, the largest mean movement by a cue."""
+        """One result for each judge and criterion; headline `instrument.worst`, the largest mean
+        movement by a cue."""
         self.check(judged)
-        tell, rows = Told(self.name), judged.first()
+        return [
+            replace(self._told(own), part=part)
+            for part, own in _scored_parts(judged).items()
+        ]
+
+    def _told(self, judged: RunEvidence) -> Told:
+        of_pairs = choices.TIED in judged.frame
+        tell = _OfPairs(self.name) if of_pairs else Told(self.name)
+        rows = judged.first()
         margin = margin_of(judged.rubric, self.margin)
-        tell.findings += count(tell, rows)
+        tell.findings += count(tell, rows[rows[EXPECTED] != choices.BESIDE])
+        if of_pairs:
+            self._twice(tell, rows)
         cues, nothing = self._cues(tell, judged, margin)
         unsteady = self._ways(tell, judged, margin)
         self._reasons(tell, judged, margin)
@@ -144,11 +164,28 @@ class InstrumentAnalysis(Limited):
             blank=blank,
             middle=sum(judged.scale) / 2,
         )
-        ruling = verdict(INSTRUMENT, facts)
+        ruling = verdict(INSTRUMENT_OF_PAIRS if of_pairs else INSTRUMENT, facts)
         headline = next(
             (name for name in tell.numbers if name == "instrument.worst"), None
         )
-        return [tell.result(*ruling.decided, headline=headline)]
+        return tell.result(*ruling.decided, headline=headline)
+
+    def _twice(self, tell: Told, rows: pd.DataFrame) -> None:
+        """What the judge says where both outputs are the same text: nothing but the place can
+        decide."""
+        tell.say("instrument.pairs.pairs")
+        own = rows[(rows[EXPECTED] == "even") & rows[choices.IN_FIRST].notna()]
+        if own["group"].nunique() < 2:
+            return
+        share = means.interval(
+            own[choices.IN_FIRST].to_numpy(dtype=np.float64),
+            self.level,
+            groups=[*own["group"]],
+            bounds=(0, 1),
+        )
+        tell.number(share, "twice", "first", unit="share")
+        tied = float(own[choices.TIED].mean())
+        tell.say("instrument.pairs.twice", share.values("first"), n=len(own), tied=tied)
 
     def _cues(
         self, tell: Told, judged: RunEvidence, margin: Margin
@@ -207,7 +244,8 @@ class InstrumentAnalysis(Limited):
                         low=last.inner[0], high=last.inner[1], level=level
                     )
                 estimate = estimate.replace(unit="amount")
-            moved.append(Moved(cue, word, estimate, needed, asked=cue in ways))
+            asked_so = cue in ways and cue != choices.PLACE
+            moved.append(Moved(cue, word, estimate, needed, asked=asked_so))
         moved.sort(key=_rank)
         dark = next((each for each in moved if each.cue == BLANK), None)
         moved = [each for each in moved if each.cue != BLANK]
@@ -315,7 +353,7 @@ class InstrumentAnalysis(Limited):
         copies = rows[
             rows[EDIT].astype(str).str.startswith("cue.") & rows[column].notna()
         ]
-        before = copies[ORIGINAL].map(rows["score"])
+        before = copies[ORIGINAL].map(rows["score"]).astype(np.float64)
         moved = copies[(copies["score"] - before).abs() > margin.value]
         if moved.empty:
             return
@@ -344,7 +382,7 @@ class InstrumentAnalysis(Limited):
 
     def _compare(self, tell: Told, judged: RunEvidence, folder: str) -> None:
         """What moves this judge and another one differently, on the copies that both judged."""
-        other = read_run(folder, judged, "analysis.against")
+        other = _other_run(folder, judged)
         shared = {*judged.frame["item_id"]} & {*other.scores.index}
         if not shared:
             raise DataError(
@@ -476,11 +514,13 @@ class InstrumentAnalysis(Limited):
                 versions.setdefault(original, before)[step] = scores[item]
                 group_of[original] = group
         shares, groups = [], []
+        # An output is compared with the same one without defects, and with no other version.
+        compared = 1 if choices.TIED in judged.frame else None
         for original, by_step in versions.items():
             ranked = [score for _, score in sorted(by_step.items())]
             pairs = [
                 (b > a) + (b == a) / 2
-                for n, a in enumerate(ranked)
+                for n, a in enumerate(ranked[:compared])
                 for b in ranked[n + 1 :]
             ]
             if pairs:
@@ -523,6 +563,55 @@ class InstrumentAnalysis(Limited):
             tell.say(f"dark_{nothing.word}", nothing.estimate.values("above"))
         blank = rows.loc[rows[EDIT] == BLANK, "score"].mean()
         return None if np.isnan(blank) else float(blank)
+
+
+class _OfPairs(Told):
+    """Tells of how often an output is chosen, in the words for that and as shares, what is
+    else told of scores."""
+
+    def say(self, key: str, /, *several: Mapping[str, Any], **values: Any) -> None:
+        """Add a sentence."""
+        own = key if "." in key else f"instrument.pairs.{key}"
+        super().say(own, *several, **values)
+
+    def number(
+        self,
+        value: float | Estimate | None,
+        *parts: str,
+        unit: Unit = "",
+        **others: Any,
+    ) -> None:
+        """Add a number; of scores it is a share."""
+        super().number(value, *parts, unit=_SHARES.get(unit, unit), **others)
+
+    def table(self, name: str, table: pd.DataFrame, **units: Unit) -> None:
+        """Add a table; its scores are shares."""
+        shares = {column: _SHARES.get(unit, unit) for column, unit in units.items()}
+        super().table(name, table, **shares)
+
+
+_SHARES: Mapping[str, Unit] = {"amount": "share", "score": "share"}
+
+
+def _scored_parts(judged: RunEvidence) -> dict[str, RunEvidence]:
+    """The run by judge and criterion; of choices by judge, as scores of outputs."""
+    if judged.kind != "pairwise":
+        return judged.parts()
+    by_judge = {
+        str(judge): judged.with_rows(rows.reset_index(drop=True))
+        for judge, rows in judged.frame.groupby("judge", sort=False)
+    }
+    names = part_names((judge, OVERALL) for judge in by_judge)
+    return {
+        names[judge, OVERALL]: choices.scored(own) for judge, own in by_judge.items()
+    }
+
+
+def _other_run(folder: str, judged: RunEvidence) -> OtherRun:
+    """The run that this one is compared with; of choices with the scores of its outputs."""
+    if choices.TIED not in judged.frame:
+        return read_run(folder, judged, "analysis.against")
+    return choices.other_run(folder, judged, "analysis.against")
 
 
 def _rank(moved: Moved) -> tuple[int, float, str]:

@@ -66,6 +66,12 @@ class Means:
         verdicts, people, chance = (
             part.to_numpy(np.float64) for part in (rows["verdict"], labels, probability)
         )
+        # Of those that were drawn in a random order only a part may have a label yet: each had
+        # that much less of a chance.
+        self.drawn = float(items["probability"].sum()) if "probability" in items else 0
+        known = int((~np.isnan(people) & ~np.isnan(chance)).sum())
+        self.part = min(1.0, known / self.drawn) if self.drawn > 0 else 1.0
+        chance = chance * self.part
         n_groups = int(rows["code"].max()) + 1 if len(rows) else 0
         self.judged = Judged(
             verdicts, people, chance, rows["code"].to_numpy(), n_groups
@@ -148,6 +154,13 @@ class Means:
                 labels=int(labelled.sum()),
             )
         else:
+            # a probability or two may be lost to rounding
+            if design == "probabilities" and self.part < 1 - 1 / (2 * self.drawn):
+                told.say(
+                    "systems.part_of_draw",
+                    labels=int(labelled.sum()),
+                    drawn=round(self.drawn),
+                )
             self._all_items(design, judge, told)
             self._each_system(design, told)
 

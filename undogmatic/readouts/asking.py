@@ -13,6 +13,20 @@ from undogmatic.records.records import Asking, ScoreDistribution, Verdict, Way, 
 from undogmatic.records.rubric import Anchors, Bands, NumericScale, OrderedScale, Rubric
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "en": ("lowest", "very low", "low", "middle", "high", "very high", "highest"),
+    "pt": ("mínimo", "muito baixo", "baixo", "médio", "alto", "muito alto", "máximo"),
+}
+"""Words as names of levels, from the first to the last, by language."""
+_TAKEN: Mapping[int, tuple[int, ...]] = {
+    2: (2, 4),
+    3: (2, 3, 4),
+    4: (0, 2, 4, 6),
+    5: (0, 2, 3, 4, 6),
+    6: (0, 1, 2, 4, 5, 6),
+    7: (0, 1, 2, 3, 4, 5, 6),
+}
+"""Which of the words are taken for so many levels."""
 
 
 class Otherwise(NamedTuple):
@@ -118,9 +132,23 @@ def _changed(rubric: Rubric, language: str, fields: Mapping[str, Any]) -> Rubric
     )
 
 
-def _lettered(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | None:
-    """Letters for the levels that have a meaning; turned round, A is the last of them."""
-    turned = asking.way == "letters_turned"
+def _names(way: Way, number: int, language: str) -> tuple[str, ...] | None:
+    """Names for so many levels; None where there are not so many."""
+    if way == "named":
+        words, taken = NAMES.get(language), _TAKEN.get(number)
+        if words is None or taken is None:
+            return None
+        return tuple(words[place] for place in taken)
+    if way == "numbers_turned":
+        # With a sign, so that no name is taken for a number on the scale.
+        return tuple(f"#{place + 1}" for place in range(number))
+    return tuple(LETTERS[:number]) if number <= len(LETTERS) else None
+
+
+def _renamed(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | None:
+    """Other names for the levels that have a meaning; turned round, the first name is that of the
+    last of them."""
+    turned = asking.way in ("letters_turned", "numbers_turned")
     scale, guide = rubric.scale, rubric.guide
     wording = rubric.wordings[prompt.language]
     if isinstance(guide, Anchors):
@@ -133,7 +161,8 @@ def _lettered(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | Non
     else:
         levels = scale.default_levels()
         meanings = wording.meanings or scale.categories
-    if len(levels) > len(LETTERS) or prompt.demonstrations:
+    names = _names(asking.way, len(levels), prompt.language)
+    if names is None or prompt.demonstrations:
         return None  # worked examples answer with the names as they were
     if turned:
         levels, meanings = levels[::-1], meanings[::-1]
@@ -144,7 +173,7 @@ def _lettered(asking: Asking, prompt: Prompt, rubric: Rubric) -> Otherwise | Non
     direction = rubric.direction
     named = _changed(rubric, prompt.language, {"meanings": tuple(meanings)})
     others = {
-        "scale": OrderedScale(categories=tuple(LETTERS[: len(levels)])),
+        "scale": OrderedScale(categories=names),
         "guide": None,
         "margin": None,
         "direction": directions[direction]
@@ -163,6 +192,5 @@ _WAYS: Mapping[Way, Callable[[Asking, Prompt, Rubric], Otherwise | None]] = {
     "levels_reversed": _levels,
     "criteria_reversed": _criteria,
     "examples_reversed": _examples,
-    "letters": _lettered,
-    "letters_turned": _lettered,
+    **dict.fromkeys(("letters", "letters_turned", "named", "numbers_turned"), _renamed),
 }

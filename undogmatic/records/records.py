@@ -47,6 +47,7 @@ OVERALL = "overall"  # The criterion of a judge that says one thing of an item
 # Metadata: the group that a user named, "" for none; it is final
 TYPED_GROUP = "typed_group"
 NAMED = "named"  # Metadata: what a reason may name -> how words begin that name it
+WATCHED = "watched"  # Metadata: of two outputs the one that the instrument test edits
 UNNAMED = "unnamed"  # The rater of a label that does not say whose it is
 RETRIED_ON_RESUME: tuple[FailureKind, ...] = ("transport", "timeout", "budget", "fault")
 
@@ -261,10 +262,13 @@ Way = Literal[
     "examples_reversed",
     "letters",
     "letters_turned",
+    "named",
+    "numbers_turned",
 ]
 """What differs: nothing (the same question once more), the words of the rubric, the language of the
 question, the order in which levels, distinctions or worked examples are listed, or the names of the
-levels: letters, in the order of the levels or in the other."""
+levels: letters, in the order of the levels or in the other; words for how high they are; or
+numbers, of which the first stands for the last level."""
 
 
 class Words(Record):

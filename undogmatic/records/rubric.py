@@ -286,6 +286,9 @@ class Wording(Record):
     prose: str = _newer("")
 
 
+OUTPUTS = ("output_1", "output_2")
+"""Inputs of a rubric that asks which of two outputs is better."""
+
 # Fields that an answer has beside the score
 ANSWERED = ("confidence", "rationale", "level")
 
@@ -393,6 +396,11 @@ class Rubric(Record):
                 f" {', '.join(self.wordings)})"
             )
         return self
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether it asks which of two outputs is better."""
+        return {*OUTPUTS} <= {*self.inputs}
 
     @property
     def minimum(self) -> float:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from undogmatic.datasets.instrument import USUAL
 from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.uses import titled, uses
@@ -90,7 +91,10 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     """What would change a verdict and what to do next, in words: one line each."""
     finding, turned = finding.inner, assumed_about(run, Subject.TURNED)
     section, _, key = finding.key.partition(".verdict_")
-    wanted = [f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}"]
+    # A section within a section says what is next in the words of that, unless it has its own.
+    around = section.rpartition(".")[0]
+    nearest = [f"{each}.next_{key}" for each in (section, around) if each]
+    wanted = [*nearest, f"next.{key}", f"next.{finding.answer}"]
     # labels that run the other way are the first thing to look at
     if turned is not None:
         wanted = [f"{section}.next_{key}_turned", f"next.{key}_turned", *wanted]
@@ -116,6 +120,7 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
             **commands(run),
             **(turned.values if turned else {}),
         }
+        known["more"] = with_more(run, finding.values.get("needed"))
         known |= settle
         if turned is not None:
             option, _, ends = turned.values["back"].partition("=")
@@ -157,6 +162,15 @@ def commands(run: FinishedRun) -> dict[str, str]:
         ),
         "label": f"undogmatic review export {shlex.quote(folder)} --all",
     }
+
+
+def with_more(run: FinishedRun, needed: Any) -> str:
+    """The command of an instrument test with as many texts as it needs: what said how many, or
+    which, is left out of it."""
+    n = str(needed) if isinstance(needed, int) and needed > USUAL else None
+    return again(
+        run, **{"dataset.n": n, "dataset.items": None, "analysis.against": None}
+    )
 
 
 def again(run: FinishedRun, **changes: str | None) -> str:

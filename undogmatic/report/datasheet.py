@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Mapping
 from pathlib import Path
 
-from undogmatic.errors import DataError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.card import Datasheet, is_card, read_card, setting
 from undogmatic.records.evidence import InstrumentTest
 from undogmatic.records.records import Judgment, digest
@@ -27,6 +27,12 @@ def read(source: str | Path, language: str) -> InstrumentTest:
     path = Path(source)
     if is_card(path):
         return _of_card(path)
+    if not path.exists():
+        raise ConfigError(
+            f"`{OPTION}` is {brief(str(source))}, which does not exist. It takes the folder of an"
+            " instrument test (undogmatic instrument RUBRIC model=... makes one), or a trust card"
+            " that holds one, e.g. card.json."
+        )
     folder = RunFolder.open(str(source), f"`{OPTION}`", (MANIFEST, RESULTS))
     told = [each for each in results_of(folder) if each.name == TEST]
     if len(told) != 1:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from undogmatic.examinations import injected
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.report.words import Words
@@ -46,6 +47,8 @@ def uses(told: Told, words: Words) -> Uses | None:
             words.text("uses.not_known_other_judge"),
         )
     unknown = [own, *found] if told.standing == "undecided" else found
+    if rule == "planted":  # nobody labelled
+        unknown = [each for each in unknown if each.key not in OF_RATERS]
     not_known = _sentence(_phrases(unknown, "not_known", words), "not_known", words)
     not_known = not_known or words.text("uses.not_known_others")
     if told.standing == "undecided":
@@ -102,6 +105,8 @@ def _sentence(phrases: list[str], part: Part, words: Words) -> str:
     return words.text(f"uses.{part}", what="; ".join(shown))
 
 
+OF_RATERS = ("people.one_rater", "surface.one_person")
+"""Findings that speak of the one person who labelled."""
 RATES: Mapping[str, tuple[str, ...]] = {
     "rates": ("specificity", "sensitivity"),
     "grades": ("raw", "adjacent"),
@@ -157,7 +162,13 @@ def key_figures(result: CheckResult, told: Told, words: Words) -> list[str]:
     }
     if lead["low"] <= 0:
         return [*lines, words.text("uses.rival_less", **values)]
-    return [*lines, words.text("uses.rival", **values, left=_left(questions, words))]
+    left = _left(questions, words, _planted(result, told))
+    return [*lines, words.text("uses.rival", **values, left=left)]
+
+
+def _planted(result: CheckResult, told: Told) -> bool:
+    """Whether the labels say what was planted, and nobody who looked at the items."""
+    return injected.are_labels(result.table.of(told.judge, told.criterion))
 
 
 def _questions(told: Told) -> Mapping[str, Mapping[str, float]]:
@@ -188,6 +199,8 @@ def _agreement(result: CheckResult, told: Told, words: Words) -> list[str]:
         "least": result.options.least_of(result.table.kind),
         "met": _met(result, told, found[1], words),
     }
+    if _planted(result, told):
+        return [words.text("uses.agreement_planted", **values)]
     people = told.numbers.get("people.agreement")
     if not isinstance(people, Estimate):
         return [words.text("uses.agreement", **values)]
@@ -217,7 +230,9 @@ def _met(result: CheckResult, told: Told, agreement: Estimate, words: Words) -> 
     return words.text("uses.met_people" if as_people else "uses.unmet_people")
 
 
-def _left(questions: Mapping[str, Mapping[str, float]], words: Words) -> str:
+def _left(
+    questions: Mapping[str, Mapping[str, float]], words: Words, planted: bool
+) -> str:
     """What is left where counting words cannot help; "" where that is not known."""
     for key, question, name in (
         ("left_shared", "question_shares", "share"),
@@ -230,5 +245,6 @@ def _left(questions: Mapping[str, Mapping[str, float]], words: Words) -> str:
                 f"{name}_interval": (own["low"], own["high"]),
                 "least": own["least"],
             }
-            return words.text(f"uses.{key}", **values)
+            planted_key = f"{key}_planted" if planted and key == "left" else key
+            return words.text(f"uses.{planted_key}", **values)
     return ""

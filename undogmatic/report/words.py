@@ -154,6 +154,8 @@ class Words:
         rubric, language = outcome.rubric, outcome.language
         wording = rubric.wordings.get(language) if rubric is not None else None
         unit, span = (wording.unit if wording is not None else None), 100.0
+        if unit is None and rubric is not None and rubric.of_pairs:
+            unit = cls(language).text("common.comparisons")
         if rubric is not None:
             span = rubric.maximum - rubric.minimum
         if isinstance(outcome, FinishedRun):
@@ -616,12 +618,14 @@ class _Formatter(string.Formatter):
         ]
         if said:  # sentences within a sentence
             return "; ".join(map(self.words.say, said))
-        if format_spec in ("name", "own", "judge", "quoted"):
+        named = format_spec == "name" or format_spec.startswith("name ")
+        if named or format_spec in ("own", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
             if format_spec == "own":  # a user's word, whatever it means as one of ours
                 shown = [visible(str(each)) for each in names]
-            elif format_spec == "name":
-                shown = [self.words.name(each, self.section) for each in names]
+            elif named:
+                section = format_spec.removeprefix("name").strip() or self.section
+                shown = [self.words.name(each, section) for each in names]
             else:
                 shown = [self.words.judge(str(each), format_spec) for each in names]
             return self.words.listed(shown)

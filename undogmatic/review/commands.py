@@ -53,7 +53,7 @@ def export(
     if seed < 0:
         raise ConfigError(f"--seed is {seed}; it must be 0 or more.")
     folder = RunFolder.open(run, "RUN")
-    items, journal = folder.items(), folder.judged()
+    items, journal = queue.for_people(folder), folder.judged()
     chosen = queue.select(
         items, journal, budget, everything, random, np.random.default_rng(seed)
     )

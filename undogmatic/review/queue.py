@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets.instrument import FILE, is_copy
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.calibration import Measure, choose, measured, uncertainties
 from undogmatic.records.records import (
@@ -25,6 +26,7 @@ from undogmatic.records.records import (
 from undogmatic.records.redaction import redact_item, redact_judgment
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.runs.folder import RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
 
@@ -65,6 +67,15 @@ class Queue(NamedTuple):
     # by what they were ranked: "width", "width of debate"; None: nothing
     order: str | None
     names: Mapping[tuple[str, str], str]  # judges and criteria of the run
+
+
+def for_people(folder: RunFolder) -> Sequence[Item]:
+    """The items of a run that people may label: of an instrument test its texts without the copies
+    that were made of them. Raises ConfigError, DataError as `RunFolder.items`."""
+    items = folder.items()
+    if not (folder.path / FILE).is_file():
+        return items
+    return [item for item in items if not is_copy(item)]
 
 
 def flagged(judgment: Judgment) -> bool:

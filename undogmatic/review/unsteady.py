@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.instrument import FILE, InstrumentDataset
+from undogmatic.datasets.instrument import FILE, InstrumentDataset, is_copy
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import STATED
 from undogmatic.records.labels import PROBABILITY
@@ -36,38 +36,69 @@ class Draw(NamedTuple):
     rubric: Rubric
 
 
-def draw(run: str, n: int | None, seed: int) -> Draw:
-    """Draw `n` of the texts that an instrument test judged, and write all of them into its folder,
-    each with its probability; None takes all of them, without any.
+class Plan(NamedTuple):
+    """Which of the texts of an instrument test are drawn: the run, its texts with their scores,
+    the places of those that are drawn, each text's probability (None: all are), and what the draw
+    is called."""
 
-    The same run, number and seed are the same draw and the same file; any other draw is another
-    file, so that labels of two draws never meet.
+    folder: RunFolder
+    texts: Sequence[Item]
+    scores: pd.Series
+    places: Sequence[int]
+    chances: Array | None
+    name: str
+
+    @property
+    def table(self) -> Path:
+        """Where the texts stand, and beside it the labels."""
+        return self.folder.path / f"{self.name}.jsonl"
+
+    @property
+    def drawn(self) -> list[Item]:
+        """The texts that are drawn, in the order in which they are labelled."""
+        return [self.texts[place] for place in self.places]
+
+
+def planned(run: str, n: int | None, seed: int) -> Plan:
+    """Say which `n` of the texts that an instrument test judged are drawn; None takes all of them,
+    without any probability. The same run, number and seed are the same draw; of any other it has
+    another name, so that labels of two draws never meet.
 
     Raises:
         ConfigError, DataError: It is no finished instrument test, keeps no texts, or has changed.
     """
     folder = RunFolder.open(run, "FILE")
     folder.check_finished()
+    _check_of_texts(folder)
     scores = folder.scores()["score"]
     items = _judged(folder, scores.index)
-    texts = [item for item in items if item.metadata.get("expected") is None]
+    texts = [item for item in items if not is_copy(item)]
     if n is not None and n > len(texts):
         raise ConfigError(
             f"--random is {n}; {run} has {len(texts)} texts to draw from."
         )
-    rows = _rows(folder, texts, scores)
-    rng, name = np.random.default_rng(seed), "label_all"
+    rng = np.random.default_rng(seed)
     if n is None:
-        places = rng.permutation(len(texts))
-    else:
-        chances = drawing.chances(spreads(items, scores), n)
-        places, name = drawing.systematic(chances, rng), f"label_{n}_seed_{seed}"
-        for row, chance in zip(rows, chances.tolist(), strict=True):
+        places = rng.permutation(len(texts)).tolist()
+        return Plan(folder, texts, scores, places, None, "label_all")
+    chances = drawing.chances(spreads(items, scores), n)
+    places = drawing.systematic(chances, rng).tolist()
+    return Plan(folder, texts, scores, places, chances, f"label_{n}_seed_{seed}")
+
+
+def draw(run: str, n: int | None, seed: int) -> Draw:
+    """Draw `n` of the texts that an instrument test judged (`planned`), and write all of them into
+    its folder, each with its probability. Raises ConfigError, DataError as `planned`."""
+    plan = planned(run, n, seed)
+    rows = _rows(plan.folder, plan.texts, plan.scores)
+    if plan.chances is not None:
+        for row, chance in zip(rows, plan.chances.tolist(), strict=True):
             row[PROBABILITY] = chance
-    table = folder.path / f"{name}.jsonl"
-    files.write(table, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    by_id = {item.id: item.inputs for item in texts}
-    return Draw(run, table, by_id, [texts[place].id for place in places], folder.rubric)
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    files.write(plan.table, lines)
+    by_id = {item.id: item.inputs for item in plan.texts}
+    ids = [item.id for item in plan.drawn]
+    return Draw(run, plan.table, by_id, ids, plan.folder.rubric)
 
 
 def spreads(items: Sequence[Item], scores: pd.Series) -> Array:
@@ -103,6 +134,16 @@ def spreads(items: Sequence[Item], scores: pd.Series) -> Array:
             found[place] = np.std(known, ddof=1)
     usual = 0.0 if np.isnan(found).all() else float(np.nanmean(found))
     return np.where(np.isnan(found), usual, found)
+
+
+def _check_of_texts(folder: RunFolder) -> None:
+    """Raise ConfigError where a run judged pairs: of these people say which output is better, in a
+    table."""
+    if folder.rubric.of_pairs and (folder.path / FILE).is_file():
+        raise ConfigError(
+            f"{folder.named}, the folder of a run that chose between two outputs. People say in a"
+            f" table which one is better: undogmatic review export {folder.path} --all --blind"
+        )
 
 
 def _judged(folder: RunFolder, judged: pd.Index) -> list[Item]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from undogmatic.datasets.instrument import FILE
 from undogmatic.datasets.labels import TEXTS
 from undogmatic.records.redaction import redact_item
 from undogmatic.report.words import Words
@@ -19,6 +20,7 @@ from undogmatic.review.commands import OWN_TEXTS
 from undogmatic.review.drawn import drawn
 from undogmatic.review.kept import LabelFile
 from undogmatic.review.page import Entry, found_in, read_entries
+from undogmatic.review.unsteady import planned
 from undogmatic.runs.folder import MANIFEST, RunFolder
 
 UPCOMING = Path(__file__).with_name("upcoming.texts.yaml")
@@ -70,8 +72,10 @@ def _of_run(
 ) -> tuple[list[str], dict[str, Any]]:
     """The items of a run that the judge failed on or was least sure of, first."""
     folder = RunFolder.open(source, "RUN")
+    if (folder.path / FILE).is_file() and not folder.rubric.of_pairs:
+        return _of_test(source, n, words, longest)
     done = {label.item_id for label in labels.read(folder.path)}
-    items = [item for item in folder.items() if item.id not in done]
+    items = [item for item in queue.for_people(folder) if item.id not in done]
     if not items:
         return _told(words, "upcoming.none", [], 0, [], [])
     rng = np.random.default_rng(0)
@@ -95,6 +99,29 @@ def _of_run(
     key = "upcoming.doubtful" if chosen.order else "upcoming.in_order"
     return _told(
         words, key, shown, chosen.candidates, typed, [words.text("review.no_random")]
+    )
+
+
+def _of_test(
+    source: str, n: int, words: Words, longest: int
+) -> tuple[list[str], dict[str, Any]]:
+    """The texts of an instrument test that `undogmatic label` draws."""
+    every = planned(source, None, 0)
+    plan = planned(source, min(n, len(every.texts)), 0)
+    entries = [Entry(item.id, item.inputs, {}) for item in plan.drawn]
+    kept = plan.table.with_suffix(".labels.csv")
+    known = LabelFile(kept, partial(found_in, entries, False)).kept
+    done = {item for (item, _), row in known.by_key.items() if row["label"]}
+    left = [item for item in plan.drawn if item.id not in done]
+    hide = bool(plan.folder.facts.get("redact"))
+    items = [
+        _shown(item.id, (redact_item(item) if hide else item).inputs, longest)
+        for item in left
+    ]
+    typed = ["undogmatic", "label", source, "--random", str(len(plan.places))]
+    key = "upcoming.of_test"
+    return _told(
+        words, key, items, len(every.texts) - len(done), typed, [], file=str(kept)
     )
 
 

@@ -345,10 +345,13 @@ def _grow(
         (there.path / "steps" / f"{stage}.jsonl").unlink(missing_ok=True)
 
 
-def _differences(frame: Any, earlier: RunFolder) -> tuple[bool, float] | None:
+def _differences(
+    frame: Any, earlier: RunFolder
+) -> tuple[bool | None, float | None] | None:
     """Whether an earlier run has the same scores in the first repeat, and the largest difference;
-    None where its rows cannot be told apart. Of a row only a hash of its names and the score are
-    held."""
+    None for both where it has the same scores and other categories, which have no difference; None
+    where its rows cannot be told apart. Of a row only hashes of its names and its category and the
+    score are held."""
     import numpy as np
     import pandas as pd
 
@@ -356,25 +359,35 @@ def _differences(frame: Any, earlier: RunFolder) -> tuple[bool, float] | None:
 
     def marked(
         parts: Iterable[pd.DataFrame], keys: list[str]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         marks, scores = [np.empty(0, np.uint64)], [np.empty(0)]
+        categories = [np.empty(0, np.uint64)]
         for rows in parts:
             own = rows[rows["repeat"] == 0] if "repeat" in rows else rows
             names = own[keys].astype(str).astype(object)
             marks.append(pd.util.hash_pandas_object(names, index=False).to_numpy())
             scores.append(own["score"].to_numpy(dtype=float))
-        return np.concatenate(marks), np.concatenate(scores)
+            said = own["category"] if "category" in own else pd.Series("", own.index)
+            said = said.astype(object).where(said.notna(), "").astype(str)
+            hashed = pd.util.hash_pandas_object(said.astype(object), index=False)
+            categories.append(hashed.to_numpy())
+        together = np.concatenate
+        return together(marks), together(scores), together(categories)
 
     first = next(earlier.tables(SCORES, 1))
     keys = [key for key in ("item_id", "judge", "criterion") if key in first]
-    there, before = marked(earlier.tables(SCORES, 10_000), keys)
+    there, before, said = marked(earlier.tables(SCORES, 10_000), keys)
     order = np.argsort(there)
-    there, before = there[order], before[order]
+    there, before, said = there[order], before[order], said[order]
     if (there[1:] == there[:-1]).any():
         return None
-    here, now = marked(in_parts(frame, [*keys, "score", "repeat"]), keys)
+    named = [*keys, "score", "category", "repeat"]
+    here, now, says = marked(in_parts(frame, named), keys)
     place = np.minimum(np.searchsorted(there, here), len(there) - 1)
     before = np.where(there[place] == here, before[place], np.nan)
     gap = np.abs(now.round(6) - before)
     largest = float(np.nanmax(gap)) if np.isfinite(gap).any() else 0.0
-    return bool((np.isnan(now) == np.isnan(before)).all()) and largest == 0.0, largest
+    alike = bool((np.isnan(now) == np.isnan(before)).all()) and largest == 0.0
+    if alike and (says != said[place]).any():
+        return None, None
+    return alike, largest

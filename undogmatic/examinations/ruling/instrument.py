@@ -1,7 +1,7 @@
 """Holds the rules of `examinations.instrument`: what can be said of a judge without any label."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from undogmatic.examinations.ruling import Rule, Rules, Values, always, known
@@ -209,3 +209,40 @@ INSTRUMENT = Rules[InstrumentFacts](
         Rule("clean", "not_yet", always, _clean),
     ),
 )
+
+
+def _unsteady_in(place: bool) -> Callable[[InstrumentFacts], bool]:
+    """Whether choices do not survive that the outputs change places, or another change."""
+
+    def holds(facts: InstrumentFacts) -> bool:
+        found = facts.unsteady
+        of_place = found is not None and found.way == "place"
+        return found is not None and of_place == place and facts.groups >= facts.few
+
+    return holds
+
+
+_OF_SCORES = {rule.key: rule for rule in INSTRUMENT.rules}
+INSTRUMENT_OF_PAIRS = Rules[InstrumentFacts](
+    "instrument.pairs.verdict_",
+    (
+        *(_OF_SCORES[key] for key in ("nothing_judged", "effects")),
+        replace(
+            _OF_SCORES["effect"],
+            key="place",
+            when=lambda f: [moved.cue for moved in f.of("effect")] == ["place"],
+        ),
+        _OF_SCORES["effect"],
+        _OF_SCORES["constant"],
+        replace(_OF_SCORES["unsteady"], key="turned", when=_unsteady_in(place=True)),
+        replace(_OF_SCORES["unsteady"], when=_unsteady_in(place=False)),
+        *(
+            rule
+            for key, rule in _OF_SCORES.items()
+            if key
+            not in ("nothing_judged", "effects", "effect", "constant", "unsteady")
+        ),
+    ),
+)
+"""The same rules of a judge that chooses between two outputs. Where it prefers a place all its
+choices are alike, so that the place is named first."""

@@ -1,8 +1,13 @@
 """Finds out which tool wrote a file of runs, and reads it run by run.
 
-A module of this folder that has a `READER` is one.
+A module of this folder that has a `READER` is one. An installed package adds readers by an entry
+point:
+
+    [project.entry-points."undogmatic.trace_readers"]
+    desk = "my_package.desk:READER"
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Iterator
@@ -11,15 +16,33 @@ from pathlib import Path
 from undogmatic.datasets.readers.log import DEEP_BYTES, HEAD_BYTES, Head, head_of
 from undogmatic.datasets.readers.traces.script import Faults, TraceReader
 from undogmatic.errors import DataError
+from undogmatic.records.added import added
 from undogmatic.records.records import text_mark
 from undogmatic.records.trace import Trace
 
 __all__ = ["Faults", "TraceReader", "every", "find", "page", "read_traces"]
 
 
+GROUP = "undogmatic.trace_readers"
+
+
 def every() -> Iterator[TraceReader]:
-    """The readers, in the order of their modules' names; the items of conversations, which have
-    the fewest signs, come last."""
+    """The readers: ours, then those of installed packages, so that none of them takes a file that
+    is read already."""
+    yield from _ours()
+    yield from installed()
+
+
+@functools.cache
+def installed() -> tuple[TraceReader, ...]:
+    """The readers of installed packages, in the order of their names. Raises ConfigError where one
+    cannot be imported or is no reader."""
+    return tuple(reader for _, reader in added(GROUP, TraceReader, "reader of traces"))
+
+
+def _ours() -> Iterator[TraceReader]:
+    """Those of this folder in the order of their modules' names; the items of conversations, which
+    have the fewest signs, come last."""
     names = sorted(
         (module.name for module in pkgutil.iter_modules(__path__)),
         key=lambda name: (name == "openai_agents", name),
@@ -82,6 +105,6 @@ def page() -> str:
     ]
     lines.append("|---|---|---|---|---|")
     told = sorted(
-        (reader.about for reader in every()), key=lambda about: about.tool.lower()
+        (reader.about for reader in _ours()), key=lambda about: about.tool.lower()
     )
     return "\n".join([*lines, *(f"| {' | '.join(about)} |" for about in told)])

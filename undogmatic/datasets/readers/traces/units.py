@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from undogmatic.datasets.inject import AT, EDIT, KIND, PARENT
 from undogmatic.datasets.readers.log import COLUMNS, Row, framed, joined
 from undogmatic.datasets.readers.traces import Faults, find, read_traces
-from undogmatic.datasets.readers.traces.rendered import rendered
+from undogmatic.datasets.trace_text import within
 from undogmatic.errors import DataError
 from undogmatic.records.evidence import STATED
 from undogmatic.records.results import Finding
@@ -226,7 +226,8 @@ def _row(trace: Trace, part: Part, most: int, counts: Counts, unit: Unit) -> Row
         if isinstance(value, str | int | float) and name not in COLUMNS
     }
     group = str(trace.metadata.get("group") or trace.run)
-    text, cut = rendered(part.so_far, most)
+    text, *missing = within(part.so_far, most)
+    cut = any(missing)
     counts.cut += cut
     row: Row = {
         "item": part.item,
