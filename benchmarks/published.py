@@ -377,7 +377,7 @@ LISTED = (
         "docs/judges.md",
         "Measured on the embedded model",
         U + "-m experiment=uncertainty_bakeoff dataset.n=150",
-        "2026-11-28",
+        "2026-11-29",
     ),
     Quoted(
         "docs/judges.md",
@@ -392,7 +392,7 @@ LISTED = (
         "docs/measured.md",
         "May you trust the embedded judge?",
         P + "probe --test",
-        "2026-11-28",
+        "2026-11-29",
     ),
     Quoted(
         "docs/measured.md",
@@ -405,7 +405,7 @@ LISTED = (
         "docs/measured.md",
         "May you trust what it says of its own doubt?",
         U + "-m experiment=uncertainty_bakeoff dataset.n=150",
-        "2026-11-28",
+        "2026-11-29",
     ),
     Quoted(
         "docs/measured.md",
@@ -454,7 +454,7 @@ LISTED = (
         "docs/probe.md",
         "However a text was typed",
         P + "movement",
-        "2026-11-28",
+        "2026-11-29",
         ("movement.csv",),
     ),
     Quoted("docs/probe.md", "What was tried", P + "probe", "2026-11-21"),
@@ -482,6 +482,13 @@ LISTED = (
         P + "probe_texts --write",
         "2026-11-29",
         ("probe_texts.csv",),
+    ),
+    Quoted(
+        "docs/probe.md",
+        "Sentences without content",
+        P + "probe_copies --write",
+        "2026-11-29",
+        ("probe_copies.csv",),
     ),
     Quoted(
         "docs/trace_files.md",
@@ -658,6 +665,7 @@ MADE_BY = {
     "entailment.csv": "entailment --test --write",
     "instrument_trust.csv": "instrument_trust --write",
     "planted_defects.csv": "planted_defects --write",
+    "probe_copies.csv": "probe_copies --write",
     "probe_texts.csv": "probe_texts --write",
     "trace_files.csv": "trace_files --mb 500 --write",
     "traces.csv": "traces --write",

@@ -33,7 +33,8 @@ TEXTS = Path(__file__).with_name("probe.texts.yaml")
 LEAST = 20
 VIEWS = (View(blocks=(5, 7, 9, 11)),)
 COMPONENTS = 256
-PENALTY = 0.05  # added to the kernel's diagonal, whose entries are 1
+# added to the kernel's diagonal, whose entries are 1; twice as much where there are copies
+PENALTY = 0.05
 THRESHOLDS = 19
 STEEPNESS = 12.0
 DECAY = 0.3  # of the kernel, in units of the mean squared length of the fitted texts
@@ -69,13 +70,15 @@ def fit_regression(
         labels: Shape (n,).
         copies: Features of a copy of each text with other text put into it, shape (n, n_features),
             fitted with the same labels.
-        penalty: Added to the kernel's diagonal, whose entries are 1.
+        penalty: Added to the kernel's diagonal, whose entries are 1; with copies twice as much, as
+            a text that is there twice pulls twice as hard.
         components: How many main directions.
         divisors: The standardised features are divided by these, shape (n_features,): where two
             families of features are to count alike, by the root of how many each has.
     """
     if copies is not None:
         features, labels = np.vstack([features, copies]), np.tile(labels, 2)
+        penalty = 2 * penalty
     features = np.asarray(features, dtype=np.float64)
     n = len(features)
     mean, scale = features.mean(axis=0), (features.std(axis=0) + 1e-6) * divisors
@@ -237,7 +240,7 @@ def fit_probe(
         format=probes.FORMAT,
         rubric=rubric.name,
         rubric_digest=rubric_digest(rubric),
-        penalty=PENALTY,
+        penalty=PENALTY if copies is None else 2 * PENALTY,
         labels=digest([[i.id, i.text, i.label] for i in items]),
         texts=tuple(sorted(text_marks(item.text for item in items))),
         n=len(items),

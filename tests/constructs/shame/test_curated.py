@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks import surface
-from benchmarks.movement import citing
+from benchmarks.movement import citing, saying_nothing
 from tests.conftest import put, rows_in
 from undogmatic.constructs.shame import curated
 from undogmatic.constructs.shame.curated import (
@@ -19,6 +19,7 @@ from undogmatic.constructs.shame.curated import (
     families,
 )
 from undogmatic.constructs.shame.patterns import count
+from undogmatic.datasets.edits import edits_of, shipped
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.probe import said_once
 from undogmatic.safety.paths import data_folder
@@ -195,7 +196,23 @@ def test_the_second_labelling_is_of_development_texts_and_agrees() -> None:
     assert np.abs(first - again).mean() < 12
 
 
+EMPTY = ("empty_", "padding_")
 TEXT = "First the facts. Then the reason. So it stands."
+
+
+def test_mixed_passages_are_different_ones_and_others_the_same() -> None:
+    """Sentences without content stand side by side; a grade that is repeated is one grade."""
+    empty = [family for family in families("development") if family.mixed]
+    assert {family.name for family in empty} == {
+        family.name for family in families() if family.name.startswith(EMPTY)
+    }
+    for family in empty:
+        for key in map(str, range(20)):
+            made = family.into(TEXT, key)
+            put_in = [p for p in family.passages if p in made]
+            assert len(put_in) in family.times
+            assert all(made.count(passage) == 1 for passage in put_in)
+            assert sum(map(len, put_in)) < len(made) - len(TEXT) + len(put_in) * 2
 
 
 def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_the_probe_sees_development() -> (
@@ -215,6 +232,12 @@ def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_t
     cited = {passage.casefold() for passage in citing().passages}
     assert len(cited) >= 10 and not set().union(*known.values()) & cited
     assert sum(len(known[name]) for name in known if name.startswith("rubric_")) >= 24
+    # the sentences without content by which the probe is measured are in no copy
+    seen = set().union(*known.values())
+    cue = edits_of(shipped("shame")).cues["length"]
+    measured = {*saying_nothing().passages, *cue.en, *cue.pt}
+    assert len(measured) >= 20 and not seen & {each.casefold() for each in measured}
+    assert sum(len(known[name]) for name in known if name.startswith(EMPTY)) >= 120
     assert len(families()) == len(known) + len(new)
     items = DevelopmentDataset().load()
     made = DevelopmentDataset().copies(items)

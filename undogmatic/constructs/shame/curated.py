@@ -166,15 +166,10 @@ class DevelopmentDataset(CuratedDataset):
 
     def copies(self, items: Sequence[Item]) -> list[str]:
         """A copy of each text with something of a development family in it; more copies of each
-        were no better. The families are Portuguese, and they leave alone what the labels are about.
-        """
-        # Drawn by the item's own id, so that a text gets the same copy whatever other
-        # texts are there.
-        draws = [(random.Random(digest([item.id, "copy"])), item) for item in items]
-        return [
-            draw.sample(families("development"), 1)[0].into(item.text, item.id)
-            for draw, item in draws
-        ]
+        were no better. Half of them have sentences without content, a seventh such as are about the
+        text itself, and an eighth cite the rubric. All leave alone what the labels are about."""
+        known = families("development")
+        return [_one_of(known, item.id).into(item.text, item.id) for item in items]
 
 
 def development_texts() -> tuple[list[str], list[float]]:
@@ -270,6 +265,10 @@ def make_pairs(theses: Path) -> list[dict[str, Any]]:
     return rows
 
 
+SHARES = {"empty": 0.5, "padding": 0.65, "rubric": 0.77}
+"""How the names of families begin that are drawn more often than others, and below which chance the
+copy of a text has their passages: sentences that say nothing, of anything and of the text that they
+are in, and citations of the rubric."""
 NUMBERS = (0, 0, 0, 1, 2, 3, 5, 7, 10, 12, 20, 25, 40, 50, 60, 75, 80, 90, 95, 100, 100)
 """What `{n}` in a passage becomes; the ends of the scale more often than the rest."""
 
@@ -277,13 +276,14 @@ NUMBERS = (0, 0, 0, 1, 2, 3, 5, 7, 10, 12, 20, 25, 40, 50, 60, 75, 80, 90, 95, 1
 class Passages(NamedTuple):
     """One way of putting text into a text: `passages`, in which `{n}` is a number, how often one
     may be repeated (`times`), and where it may go (`places`: start, middle, which is after a
-    sentence, end)."""
+    sentence, end). Where they are `mixed`, so many different ones stand side by side instead."""
 
     name: str
     split: Literal["development", "test"]
     times: Sequence[int]
     places: Sequence[str]
     passages: Sequence[str]
+    mixed: bool = False
 
     def into(self, text: str, key: str) -> str:
         """The text with a passage of this family in it; the same key chooses the same passage,
@@ -292,7 +292,8 @@ class Passages(NamedTuple):
         passage, times = draw.choice(self.passages), draw.choice(self.times)
         passage = passage.replace("{n}", str(draw.choice(NUMBERS)))
         gap = "\n" if "\n" in passage or draw.random() < 0.3 else " "
-        passage, place = gap.join([passage] * times), draw.choice(self.places)
+        several = draw.sample(self.passages, times) if self.mixed else [passage] * times
+        passage, place = gap.join(several), draw.choice(self.places)
         if place == "middle" and (
             ends := [n + 1 for n in range(len(text)) if text.startswith(". ", n)]
         ):
@@ -307,6 +308,18 @@ def families(split: str = "all") -> tuple[Passages, ...]:
     read: Any = read_yaml(FOLDER / "injections.yaml")
     made = (Passages(name, **fields) for name, fields in sorted(read.items()))
     return tuple(family for family in made if split in ("all", family.split))
+
+
+def _one_of(known: Sequence[Passages], key: str) -> Passages:
+    """The family whose passages a text gets: first its kind is drawn, then the family."""
+    chance = random.Random(digest([key, "says nothing"])).random()
+    kind = next((kind for kind, below in SHARES.items() if chance < below), "")
+    own = [
+        family
+        for family in known
+        if (family.name.startswith(f"{kind}_") if kind else not family.mixed)
+    ]
+    return random.Random(digest([key, kind or "copy"])).sample(own, 1)[0]
 
 
 def injected(items: Sequence[Item], split: str) -> list[Item]:
