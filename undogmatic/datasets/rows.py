@@ -774,6 +774,18 @@ def _lines(cell: str) -> io.StringIO:
     return io.StringIO(cell, newline="")
 
 
+def _same_mark(place: str, cell: str, mark: str, width: int) -> None:
+    """Raise DataError where the only cell of a row has as many parts as the header has columns, by
+    another separator than the header's."""
+    for other, name in MARKS.items():
+        if other == mark:
+            continue
+        parts = next(csv.reader(_lines(cell), delimiter=other), ())
+        if len(parts) == width:
+            what = f"{place}: this row is separated by {name}, and the first line by {MARKS[mark]}"
+            raise DataError(f"{what}. Separate all cells of the file by one of them.")
+
+
 def _of_csv(
     path: Path,
     needed: Sequence[str],
@@ -829,20 +841,7 @@ def _of_csv(
                 repeated.append(row.first)
                 continue
             if len(row.cells) == 1 < width:
-                cell = row.cells[0]
-                for other, name in MARKS.items():
-                    if (
-                        other != mark
-                        and len(next(csv.reader(_lines(cell), delimiter=other), ()))
-                        == width
-                    ):
-                        what = (
-                            f"{path}:{row.first}: this row is separated by {name}, and the first"
-                            f" line by {MARKS[mark]}"
-                        )
-                        raise DataError(
-                            f"{what}. Separate all cells of the file by one of them."
-                        )
+                _same_mark(f"{path}:{row.first}", row.cells[0], mark, width)
             if len(row.cells) < width and half and later is None and not short:
                 what = (
                     f"the last line breaks off: it has {len(row.cells)} cells, and the header"
