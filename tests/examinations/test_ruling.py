@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.examinations.builders import paired_run
+from tests.examinations.conftest import words_of
 from undogmatic.examinations.ab import examine, withheld
 from undogmatic.examinations.pairs import match
 from undogmatic.examinations.rivals import Outcome as OfSurface
@@ -19,6 +20,7 @@ from undogmatic.examinations.ruling.ab import AB, AbFacts
 from undogmatic.examinations.truth import Margin
 from undogmatic.records.results import ANSWERS, Standing
 from undogmatic.stats.claims import Claim
+from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate, Outcome
 
 MARGIN = Margin(10.0, "rubric", 100.0)
@@ -270,3 +272,23 @@ def test_what_a_sentence_names_stays_as_it_was_told() -> None:
     sentence = verdict(taste, facts()).finding
     assert sentence.values == {"n": 46, "alone": 1, "also": []}
     assert told == {"n": 46}
+
+
+def test_what_the_counter_did_not_foresee_is_told_where_it_decides() -> None:
+    """The interval of what is left passes the margin, so it alone does not say what is missing."""
+    left, moved = found("beyond"), found("within")
+    rests = {}
+    for low in (9.0, 11.0):
+        at = AtEqual(
+            20.0, left._replace(estimate=Estimate(16.0, low, 21.0)), moved, 0.2, False
+        )
+        told = verdict(AB, facts(rival=of_surface("open")._replace(at_equal=at)))
+        assert told.finding.key == "ab.verdict_surface_open"
+        (rests[low],) = told.finding.values["rest"]
+    assert [rests[9.0].key, rests[11.0].key] == [
+        "ab.open_left",
+        "ab.open_left_unforeseen",
+    ]
+    assert rests[11.0].values["slack"] == pytest.approx(0.5 * 0.8)
+    for language in ("en", "pt"):
+        assert all(words_of(language).say(rest) for rest in rests.values())

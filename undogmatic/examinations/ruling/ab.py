@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from undogmatic.examinations.comparison import PairComparison
-from undogmatic.examinations.rivals import Control, Outcome, Rival
+from undogmatic.examinations.rivals import Control, Outcome, Rival, unforeseen
 from undogmatic.examinations.ruling import Rule, Rules, Values, always, known
 from undogmatic.examinations.truth import Margin
 from undogmatic.records.results import Finding, Leaves
@@ -262,7 +262,12 @@ def _surface_open(facts: AbFacts) -> Values:
     left = at_equal.difference.estimate
     turned = left if facts.expected == "higher" else -left
     values = turned.values("left") | {"margin": facts.margin.value}
-    return _size(facts) | {"rest": [Finding("ab.open_left", values)]}
+    if turned.low <= facts.margin.value:
+        return _size(facts) | {"rest": [Finding("ab.open_left", values)]}
+    # The interval passes the margin: what it lacks is what the counter did not foresee.
+    sign = 1 if facts.expected == "higher" else -1
+    values["slack"] = unforeseen(at_equal, sign)
+    return _size(facts) | {"rest": [Finding("ab.open_left_unforeseen", values)]}
 
 
 def _inconsistent(facts: AbFacts) -> Values:
