@@ -644,7 +644,7 @@ def test_a_ranking_is_held_against_that_of_an_earlier_run(
     row = next(
         line
         for line in said.splitlines()
-        if line.startswith("| elsewhere-verdicts | birch")
+        if line.startswith("| elsewhere-table | birch")
     )
     then, now, difference = (float(cell) for cell in row.split("|")[4:7])
     assert now - then == pytest.approx(difference, abs=2e-3) and difference > 0
