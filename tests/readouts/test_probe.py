@@ -9,7 +9,7 @@ from safetensors.numpy import save as as_bytes
 
 from benchmarks.movement import TYPED
 from tests.conftest import PROMPT, RUBRIC, reading_of
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.fit.probe import fit_probe, origin
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts import probe as probe_module
@@ -100,6 +100,14 @@ def test_a_probe_follows_the_label_its_distribution_the_score_and_it_asks_for_no
         for m in (FakeStates(), FakePieces())
     )
     assert own.score == other.score
+
+
+@pytest.mark.parametrize("text", ["\n", "...", "— \u200b", "?!"])
+def test_a_page_without_a_letter_gets_no_score(file: Path, text: str) -> None:
+    """A regression finds one for anything, near the middle of the scale."""
+    with pytest.raises(UnfitInput, match="nothing to judge"):
+        reading_of(bound(file), FakeStates(), Item(id="x", text=text))
+    assert reading_of(bound(file), FakeStates(), Item(id="x", text="7")).score >= 0
 
 
 def test_scores_beyond_the_scale_are_clipped_and_far_from_every_fitted_text_is_that_of_the_bias(

@@ -207,6 +207,17 @@ def shown_text(item: Item, rubric: Rubric) -> str:
     return "\n\n".join(shown_inputs(item, rubric).values())
 
 
+def written_text(item: Item, rubric: Rubric) -> str:
+    """The same for a regression, which finds a score for whatever it is given. Raises UnfitInput
+    where no letter or digit is in it: of a blank page it says what it says of texts on average."""
+    text = shown_text(item, rubric)
+    if not any(character.isalnum() for character in text):
+        raise UnfitInput(
+            "there is no letter and no digit in it, so there is nothing to judge"
+        )
+    return text
+
+
 def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
     """A verdict whose score is the expectation, unless it is given, and whose confidence comes from
     the entropy."""

@@ -17,7 +17,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.models import fitted
 from undogmatic.models.base import Embeds, EmbedsPieces, Model, Pieces, View
 from undogmatic.models.fitted import KERNEL_AXES, Calibration, Regression, rubric_digest
-from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
+from undogmatic.readouts.base import Readout, entropy_verdict, written_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.folding import Folding
@@ -223,7 +223,7 @@ class ProbeReadout(Readout):
                 f"{states.name} gives no hidden states; a probe needs model=local."
             )
         features = await text_features(
-            self.probe, states, shown_text(item, self.rubric)
+            self.probe, states, written_text(item, self.rubric)
         )
         score, interval, sd, raw = self.probe.estimate(
             features, self.rubric.minimum, self.rubric.maximum

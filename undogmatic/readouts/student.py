@@ -4,7 +4,7 @@ model."""
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.models.distilled import DistilledModel
-from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
+from undogmatic.readouts.base import Readout, entropy_verdict, written_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
@@ -29,7 +29,7 @@ class StudentReadout(Readout):
 
     async def read(self, item: Item) -> Verdict:
         score, low, high, sd = await _student(served_model()).estimate(
-            shown_text(item, self.rubric)
+            written_text(item, self.rubric)
         )
         probabilities = tuple(
             discretised_normal(score, sd, self.rubric.levels).tolist()
