@@ -468,7 +468,7 @@ LISTED = (
         "docs/probe.md",
         "Text that has no part in the text",
         P + "injected --texts 60",
-        "2026-11-25",
+        "2026-11-29",
     ),
     Quoted(
         "docs/probe.md",
@@ -496,6 +496,12 @@ LISTED = (
         P + "trace_files --mb 500 --write",
         "2026-11-29",
         ("trace_files.csv",),
+    ),
+    Quoted(
+        "docs/traces.md",
+        "Judging here",
+        "python -m undogmatic.run experiment=traces model=local",
+        "2026-11-29",
     ),
     Quoted(
         "docs/traces.md",

@@ -340,7 +340,12 @@ COINS = {
         "coin",
         ("is not shown to be better than a coin", "não se mostra melhor que uma moeda"),
     ),
-    "its interval lies below nought": (
+    "a little below nought, by an interval that lies there": (
+        lambda rng: np.where(np.arange(N) * 7 % N < 71, 1 - LABELS, LABELS),
+        "coin",
+        ("is not shown to be better than a coin", "não se mostra melhor que uma moeda"),
+    ),
+    "its interval lies far below nought": (
         lambda rng: np.where(rng.random(N) < 0.7, 1 - LABELS, LABELS),
         "reversed",
         ("no more than a coin would", "não mais que uma moeda"),
@@ -355,7 +360,7 @@ def test_what_is_said_of_a_coin_is_what_its_interval_shows(case: str) -> None:
     found = answer(judged(verdicts(np.random.default_rng(4))))
     agreement = found.numbers["agreement.kappa"]
     assert (found.verdict.key, found.standing) == (f"check.verdict_{rule}", "refuted")
-    assert (agreement.high > 0) == (rule == "coin")
+    assert agreement.high <= 0 or rule == "coin"
     for language, expected in zip(("en", "pt"), said, strict=True):
         words = words_of(language)
         words.strict = True

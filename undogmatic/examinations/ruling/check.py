@@ -168,6 +168,13 @@ class CheckFacts:
         return guessed and known(self.estimate).high < -self.least
 
     @property
+    def goes_against(self) -> bool:
+        """Whether it is shown to say the opposite of people, as a judge does whose scale is read
+        from the wrong end. One that is a little below a coin is no better than a coin."""
+        found = known(self.estimate)
+        return found.high <= 0 and found.value <= -self.least / 2
+
+    @property
     def in_order(self) -> bool:
         """Whether it is the order of the items that is held against people's."""
         return self.own.table.kind == "numeric"
@@ -586,7 +593,7 @@ CHECK = Rules[CheckFacts](
         Rule(
             "reversed",
             "refuted",
-            lambda f: known(f.estimate).high <= 0,
+            lambda f: f.goes_against,
             _agrees,
             subject=Subject.REVERSED,
         ),
