@@ -329,6 +329,8 @@ def repeated(run: FinishedRun, words: Words) -> list[str]:
     if run.elsewhere or scores.identical is None:
         return []
     key = "repeat_identical" if scores.identical else "repeat_differs"
+    if key == "repeat_differs" and not scores.max_difference:
+        key = "repeat_failed"  # the same numbers, and other items without one
     return [
         words.text(
             f"common.note.{key}",

@@ -267,6 +267,7 @@ def _surface_open(facts: AbFacts) -> Values:
     # The interval passes the margin: what it lacks is what the counter did not foresee.
     sign = 1 if facts.expected == "higher" else -1
     values["slack"] = unforeseen(at_equal, sign)
+    values["shown"] = turned.low - values["slack"]
     return _size(facts) | {"rest": [Finding("ab.open_left_unforeseen", values)]}
 
 

@@ -217,7 +217,9 @@ class CheckFacts:
         values = {
             "among": self.among,
             "level": self._strict.level,
-            "all": self.options.level,
+            # Only the lower of an interval's two ends can make a wrong yes.
+            "wrong": (1 - self._strict.level) / 2,
+            "together": self.among * (1 - self._strict.level) / 2,
         }
         return Finding("check.tried", values)
 
@@ -257,9 +259,12 @@ class CheckFacts:
         # A share of equal answers says nothing of numbers, where hardly two are the
         # same.
         if a.raw is None:
-            return Finding("check.agrees_in_order", values)
+            key = "check.planted_in_order" if self.planted else "check.agrees_in_order"
+            return Finding(key, values)
         drawn = self.own.stands_for is not None
         key = "check.agrees_in_drawn" if drawn else "check.agrees_in_share"
+        if self.planted:  # no person said it
+            key = "check.planted_in_share"
         return Finding(key, values | {"raw": a.raw.value})
 
 
