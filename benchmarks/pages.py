@@ -223,6 +223,7 @@ def growth() -> str:
 
 
 WORDS_PT = {
+    "asked for a level": "perguntado por um nível", "a level": "um nível",
     "judge": "juiz", "asked": "o que se conta", "goal": "meta", "texts": "textos",
     "found": "falha encontrada", "accused": "acusado de algo",
     "clean": "nada fala contra ele", "at least": "pelo menos", "at most": "no máximo",
@@ -243,7 +244,8 @@ def _in_portuguese(table: str) -> str:
     """A table of the instrument test with Portuguese words and decimal commas."""
     for english, portuguese in sorted(WORDS_PT.items(), key=lambda pair: -len(pair[0])):
         table = re.sub(rf"(?<!\w){re.escape(english)}(?!\w)", portuguese, table)
-    return re.sub(r"(?<=\d)\.(?=\d)", ",", table)
+    # Numbers, and not what stands in the name of a model.
+    return re.sub(r"(?<![A-Za-z\d])(-?\d+)\.(\d+)(?![A-Za-z\d])", r"\1,\2", table)
 
 
 def instrument(language: str = "en") -> str:

@@ -767,7 +767,9 @@ def examine(
     Raises ConfigError, DataError."""
     demands = config or Path(CONFIG)
     if config is None and not demands.is_file():
-        way = f"Write what is demanded, e.g. {EXAMPLE}, or name another by --config FILE."
+        way = (
+            f"Write what is demanded, e.g. {EXAMPLE}, or name another by --config FILE."
+        )
         raise ConfigError(f"no gate is named, and {CONFIG} is not here. {way}")
     demanded = read_gate(demands)
     if newer is None and demanded.drift is not None:

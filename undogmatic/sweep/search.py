@@ -12,7 +12,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import optuna
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
@@ -144,8 +144,9 @@ class OptunaSweeper(Sweeper):
         self.validate_batch_is_legal(self._first_of_each())
         self._check_prompts()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        others: list[Literal["minimize"]] = ["minimize"] * (len(self.objectives) - 1)
         self.study = optuna.create_study(
-            directions=["maximize", *("minimize" for _ in self.objectives[1:])],
+            directions=["maximize", *others],
             pruner=optuna.pruners.MedianPruner(
                 n_startup_trials=self.startup, n_warmup_steps=0
             ),
