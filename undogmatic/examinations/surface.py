@@ -40,7 +40,7 @@ from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.surface import copies, without_shared
+from undogmatic.stats.surface import copies, versions, without_shared
 
 Outcome = Literal[
     "beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"
@@ -525,9 +525,9 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
     if n_groups < FEWEST_GROUPS:
         return found
     texts = own.table.texts(items)
-    # A column of groups that the user named decides about intervals. Of copies that it
-    # parts, the rival would still learn one by the other.
-    if texts and own.table.grouping != "found":
+    # Of copies and edited versions that the groups of intervals part, the rival would
+    # learn one by the other.
+    if texts:
         groups = _with_copies(
             [" ".join(row) for row in zip(*texts, strict=True)], groups
         )
@@ -555,21 +555,25 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
 
 
 def _with_copies(texts: Sequence[str], groups: Index) -> Index:
-    """Groups joined where they hold texts that are the same or nearly the same, so that no rival
-    learns from a copy of what it is tried on; the groups themselves where that leaves too few.
+    """Groups joined where they hold copies or edited versions of each other's texts, so that no
+    rival learns from a copy of what it is tried on; the groups themselves where that leaves too
+    few. Intervals are over the groups as they were."""
+    bare = without_shared(texts)
+    joined = groups
+    for alike in (np.array(copies(tuple(bare)), dtype=np.intp), versions(bare)):
+        first = np.unique(alike, return_index=True, return_inverse=True)
+        joined = _tied(joined, joined[first[1]][first[2]])
+    return joined if int(joined.max(initial=-1)) + 1 >= FEWEST_GROUPS else groups
 
-    Groups that were found are so already. Those that somebody named stay as they are for intervals.
-    """
+
+def _tied(groups: Index, other: Index) -> Index:
+    """Numbers of groups, of which those that share an item with another one count as one."""
     from scipy import sparse
 
-    alike = np.array(copies(tuple(without_shared(texts))), dtype=np.intp)
-    n_groups = int(groups.max()) + 1
-    links = sparse.coo_matrix(
-        (np.ones(alike.size), (groups, groups[alike])), shape=(n_groups, n_groups)
-    )
-    joined = sparse.csgraph.connected_components(links, directed=False)[1][groups]
-    codes = pd.factorize(joined)[0].astype(np.intp)
-    return codes if int(codes.max(initial=-1)) + 1 >= FEWEST_GROUPS else groups
+    n_groups = int(groups.max(initial=-1)) + 1
+    links = sparse.coo_matrix((np.ones(groups.size), (groups, other)), (n_groups,) * 2)
+    together = sparse.csgraph.connected_components(links, directed=False)[1]
+    return pd.factorize(together[groups])[0].astype(np.intp)
 
 
 def _further(table: pd.DataFrame, items: pd.Index) -> Further:

@@ -459,15 +459,50 @@ _copies_kept = functools.lru_cache(maxsize=8)(_copies)
 SIGNATURE = _BAND * _BANDS
 """How many numbers the signature of a text has."""
 
+EDITED = 0.25
+"""Least resemblance of two versions of a text in which a part was rewritten. Of restaurant reviews
+in which what is said of one aspect was turned round, half of the versions have at least 0.45 and
+nine in ten at least 0.2; 99.99 % of the pairs of other reviews have at most 0.2."""
+FEWEST_EDITED = 20
+"""A text with fewer different shingles, about five words, has no versions."""
+LARGEST_EDITED = 0.1
+"""Versions come in handfuls. Where more than this share of the texts hang together, they share a
+formula, and what each says besides is its own."""
 
-def signatures(texts: Sequence[str]) -> tuple[Index, Hashes]:
+
+def versions(texts: Sequence[str]) -> Index:
+    """Which texts are versions of which, of which parts were rewritten: a number for each cluster.
+
+    They share at least EDITED of their shingles, fewer than near-copies do (`copies`). Every text
+    is compared with every other, so this is for the few thousand that are looked at at a time. A
+    cluster that holds more than LARGEST_EDITED of the texts is none.
+    """
+    from scipy import sparse
+
+    places, known = signatures(texts, FEWEST_EDITED)
+    rough = _lowest_bytes(known)[:, :SIGNATURE]
+    least, links = EDITED * SIGNATURE, []
+    for row, place in enumerate(places):
+        agreeing = np.count_nonzero(rough[:row] == rough[row], axis=1)
+        links += [(place, other) for other in places[:row][agreeing >= least]]
+    one, other = np.array(links, dtype=np.intp).reshape(-1, 2).T
+    tied = sparse.coo_matrix((np.ones(one.size), (one, other)), (len(texts),) * 2)
+    cluster = sparse.csgraph.connected_components(tied, directed=False)[1]
+    large = np.bincount(cluster)[cluster] > LARGEST_EDITED * len(texts)
+    cluster[large] = len(texts) + np.flatnonzero(large)
+    return np.asarray(cluster, dtype=np.intp)
+
+
+def signatures(
+    texts: Sequence[str], fewest: int = FEWEST_SHINGLES
+) -> tuple[Index, Hashes]:
     """What near-copies are known by: the smallest shingle in each of several orders of all.
 
     Returns:
-        The places of the texts that say enough (FEWEST_SHINGLES), shape (n_places,), and the
-        numbers of each, shape (n_places, SIGNATURE).
+        The places of the texts that say enough (`fewest` different shingles), shape (n_places,),
+        and the numbers of each, shape (n_places, SIGNATURE).
     """
-    return _signatures([letters(text) for text in texts])
+    return _signatures([letters(text) for text in texts], fewest)
 
 
 _RUN, _FEWEST_TEXTS, _SAMPLED, _SHARED_BY = 10, 10, 400, 0.4
@@ -518,11 +553,13 @@ _LETTERS = 2**16
 """Letters whose shingles are held at once; more if a single text has more."""
 
 
-def _signatures(forms: Sequence[str]) -> tuple[Index, Hashes]:
+def _signatures(
+    forms: Sequence[str], fewest: int = FEWEST_SHINGLES
+) -> tuple[Index, Hashes]:
     """The places of the texts that say enough, and the signature of each, shape (n_places,
     SIGNATURE)."""
     n_shingles = np.fromiter(map(len, forms), np.intp, len(forms)) - (SHINGLE - 1)
-    long = np.flatnonzero(n_shingles >= FEWEST_SHINGLES)
+    long = np.flatnonzero(n_shingles >= fewest)
     places = np.empty(long.size, dtype=np.intp)
     signatures: Hashes = np.empty((long.size, SIGNATURE), dtype=np.uint32)
     n = 0
@@ -536,7 +573,7 @@ def _signatures(forms: Sequence[str]) -> tuple[Index, Hashes]:
             np.column_stack([sizes, sizes * 0 + SHINGLE - 1]).ravel(),
         )
         shingled = shingled[within[: shingled.size]]
-        enough = _different(shingled, sizes) >= FEWEST_SHINGLES
+        enough = _different(shingled, sizes) >= fewest
         found = signatures[n : n + int(enough.sum())]
         begins = np.cumsum(sizes) - sizes
         for column, factor in enumerate(_FACTORS.ravel()):
