@@ -1,8 +1,10 @@
 """Names stored results that are older than the code that they measure.
 
     python -m benchmarks.stale [RESULT ...] [--deep]
+    python -m benchmarks.stale --same RESULT ...     # measured again here, and it came out the same
 
-A result is as old as the commit that last changed it. It is named where the code of the benchmark
+A result is as old as the commit that last changed it, or at which it was measured again and came out
+the same to the byte (results/repeated.csv). It is named where the code of the benchmark
 that makes it, of another benchmark or test that this one imports, or of a module of undogmatic that
 one of these imports says something else than it did at that commit: comments, docstrings and
 formatting do not count. `--deep` also follows what those modules import, which names nearly
@@ -17,11 +19,13 @@ import ast
 import functools
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.published import MADE_BY, RESULTS, ROOT
+from benchmarks import stored
+from benchmarks.published import MADE_BY, ROOT
 
+REPEATED = "repeated"
 FOLLOWED = ("benchmarks", "tests")
 OURS = (*FOLLOWED, "undogmatic")
 
@@ -94,15 +98,32 @@ def changed(file: Path, since: str) -> bool:
     return code(before) != code(file.read_text(encoding="utf-8"))
 
 
+def repeat(names: Sequence[str]) -> None:
+    """Note that results were measured again at this commit and came out the same."""
+    _, commit, day = measured("HEAD").split()
+    rows = [{"result": name, "commit": commit, "day": day} for name in names]
+    stored.keep(REPEATED, ["result"], rows)
+
+
+def measured(*of: str) -> str:
+    """Seconds, hash and day of the last commit of what is named."""
+    return git("log", "-1", "--format=%ct %H %as", *of).strip()
+
+
+def last_measured() -> dict[str, str]:
+    """For each result that was measured again and came out the same, when (as `measured`)."""
+    return {row["result"]: measured(row["commit"]) for row in stored.rows(REPEATED)}
+
+
 def stale(deep: bool = False) -> Iterator[tuple[str, str, str, list[str]]]:
     """Each result that is older than its code: name, day, command, and the files that changed."""
+    again = last_measured()
     for name, words in sorted(MADE_BY.items()):
         path, module = f"benchmarks/results/{name}", f"benchmarks.{words.split()[0]}"
-        commit, _, day = (
-            git("log", "-1", "--format=%H %as", "--", path).strip().partition(" ")
-        )
-        if not commit or git("status", "--porcelain", "--", path):
+        when = max(measured("--", str(path)), again.get(name, ""))
+        if not when or git("status", "--porcelain", "--", str(path)):
             continue  # not there, or made since the last commit
+        _, commit, day = when.split()
         files = sorted(file for file in sources(module, deep) if changed(file, commit))
         if files:
             named = [file.relative_to(ROOT).as_posix() for file in files]
@@ -118,14 +139,23 @@ def main() -> None:
         "results", nargs="*", metavar="RESULT", help="only these, e.g. kills.csv"
     )
     parser.add_argument("--deep", action="store_true", help="follow imports of imports")
+    parser.add_argument(
+        "--same",
+        action="store_true",
+        help="note that these were measured again at this commit, and came out the same",
+    )
     given = parser.parse_args()
-    known = sorted(path.name for path in RESULTS.glob("*.csv"))
+    known = sorted(MADE_BY)
     if unknown := [name for name in given.results if name not in known]:
         parser.error(
             f"no such result: {', '.join(unknown)}. There are: {', '.join(known)}."
         )
     if not git("rev-parse", "HEAD"):
         sys.exit("This is no git repository: how old results are cannot be told.")
+    if given.same:
+        if not given.results:
+            parser.error("--same needs the names of the results, e.g. check_alone.csv")
+        repeat(given.results)
     count = 0
     for name, day, command, files in stale(given.deep):
         if given.results and name not in given.results:

@@ -53,7 +53,7 @@ def test_a_good_judge_is_beyond_the_surface(name: str) -> None:
         found.at_equal
         and found.at_equal.low > 0.35
         and found.increment
-        and found.increment.low > 0.2
+        and found.increment.low > 0.15
     )
     assert {
         "surface.agreement",
@@ -205,17 +205,26 @@ def test_a_word_counter_is_known_in_groups_too(
     assert found.outcome in ("as_good", "follows") and found.predicts
 
 
+@pytest.mark.parametrize("rewritten", [0, 14])
 @pytest.mark.parametrize("grouping", ["typed", "none"])
-def test_no_rival_learns_from_a_copy_of_what_it_is_tried_on(grouping: Any) -> None:
-    """Each text stands four times with a word changed, in groups that somebody named apart, and its
-    id names it: what a rival remembered of the other three would be neither words nor a column."""
+def test_no_rival_learns_from_a_copy_of_what_it_is_tried_on(
+    grouping: Any, rewritten: int
+) -> None:
+    """Each text stands four times with a word added or a part rewritten, in groups that somebody
+    named apart, and its id names it: what a rival remembered of the other three would be neither
+    words nor a column."""
     rng = np.random.default_rng(3)
     worth = np.repeat(rng.random(40) < 0.5, 4).astype(float)
     said, label = (np.where(rng.random(160) < 0.1, 1 - worth, worth) for _ in range(2))
-    invented = [
-        " ".join(rng.choice([f"w{n}" for n in range(900)], 30)) for _ in range(40)
+
+    def words(n: int) -> list[str]:
+        return [f"w{word}" for word in rng.integers(900, size=n)]
+
+    invented = [words(30 - rewritten) for _ in range(40)]
+    texts = [
+        " ".join([*invented[n // 4], *words(rewritten), f"edited{n}"])
+        for n in range(160)
     ]
-    texts = [f"{invented[n // 4]} edited{n}" for n in range(160)]
     items = {"text": texts, "group": [f"g{n}" for n in range(160)]}
     items["slice.original"] = [f"o{n // 4}" for n in range(160)]
     apart = evidence_of("pass_fail", said, label, items)
@@ -223,9 +232,7 @@ def test_no_rival_learns_from_a_copy_of_what_it_is_tried_on(grouping: Any) -> No
     assert found.outcome == "beyond" and found.groups == 160
     assert found.foretold and found.foretold.low <= 0
     # Were the texts no copies of each other, what stands in the column would explain them.
-    other = [
-        " ".join(rng.choice([f"w{n}" for n in range(900)], 30)) for _ in range(160)
-    ]
+    other = [" ".join(words(30)) for _ in range(160)]
     named, _ = look(
         replace(
             evidence_of("pass_fail", said, label, items | {"text": other}),

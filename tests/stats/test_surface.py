@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from tests.stats.conftest import Rng, peak_memory, refuses
 from undogmatic.stats import surface
-from undogmatic.stats.surface import copies, enough
+from undogmatic.stats.surface import copies, enough, versions
 
 
 def _linear(x: np.ndarray) -> np.ndarray:
@@ -226,6 +226,27 @@ class TestCopies:
     ) -> None:
         assert not enough(one)
         assert (copies((one, other)) == (0, 0)) == same
+
+    def test_versions_share_less_than_copies_and_no_formula(self) -> None:
+        rng = np.random.default_rng(1)
+
+        def said(n: int) -> str:
+            return " ".join(f"word{rng.integers(10**6)}" for _ in range(n))
+
+        kept = [said(16) for _ in range(30)]
+        texts = [f"{kept[n // 2]} {said(14)}" for n in range(60)]
+        order = rng.permutation(60)
+        found = versions([texts[n] for n in order])
+        assert len(set(copies(tuple(texts)))) > 50
+        assert {tuple(sorted(order[found == k])) for k in set(found)} == {
+            (n, n + 1) for n in range(0, 60, 2)
+        }
+        formula = said(16)
+        sharing = [f"{formula} {said(14)}" for _ in range(7)]
+        assert len(set(versions([*texts, *sharing]))) == 30 + 7
+        assert len(set(versions([*texts, *sharing[:6]]))) == 30 + 1
+        short = ["It was good.", "It was good!!", "It was bad."] * 20
+        assert len(set(versions(short))) == 60
 
     def test_texts_that_share_a_subject_or_a_phrase_are_no_copies(self) -> None:
         phrase = words(10, "phrase")
