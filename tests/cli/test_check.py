@@ -421,7 +421,14 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
             ["verdicts.csv", "--card", "c.json", "--judge-config", "prompt=@gone.txt"],
             "gone.txt",
         ),
-        (["verdicts.csv", "--bogus"], "unrecognized arguments: --bogus"),
+        (
+            ["verdicts.csv", "--bogus"],
+            "unrecognized arguments: --bogus. These there are: undogmatic check --help",
+        ),
+        (["verdicts.csv", "--jugde", "judge"], "--jugde judge. Did you mean --judge?"),
+        (["verdicts.csv", "--gold", "label"], "--gold label. Did you mean --human?"),
+        (["verdicts.csv", "--llm", "judge"], "--llm judge. Did you mean --judge?"),
+        (["verdicts.csv", "--label", "human"], "labels is named by --human"),
         (
             ["--judge", "judge", "other", "verdicts.csv", "--human", "human"],
             (

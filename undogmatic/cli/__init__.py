@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         way = _once_each(typed, words, lost)
         if way is not None or stray:
             getattr(typed, "refuse", parser.error)(
-                way or f"unrecognized arguments: {' '.join(stray)}"
+                way or _not_known(parser, typed.command, stray)
             )
         if rest:
             typed.overrides += rest
@@ -141,6 +141,26 @@ def _once_each(
         return None
     verb = "takes" if len(more) == 1 else "take"
     return f"{' and '.join(more)} {verb} one name each time. Type: undogmatic {shlex.join(line)}"
+
+
+def _not_known(
+    parser: argparse.ArgumentParser, command: str | None, words: Sequence[str]
+) -> str:
+    """That a command does not know these words, and which of its options may have been meant."""
+    told = f"unrecognized arguments: {' '.join(words)}"
+    (group,) = [
+        action
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
+    if command is None:
+        return told
+    known = group.choices[command]._option_string_actions
+    typed = [word.partition("=")[0] for word in words if word.startswith("--")]
+    near = [option for word in typed if (option := refusals.meant(word, known))]
+    if near:
+        return f"{told}. Did you mean {' and '.join(dict.fromkeys(near))}?"
+    return f"{told}. These there are: undogmatic {command} --help"
 
 
 def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:

@@ -1,6 +1,8 @@
 """Says in the language of the terminal what argparse says in English of words that it refuses."""
 
+import difflib
 import re
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -31,3 +33,15 @@ def _pattern(sentence: str) -> re.Pattern[str]:
         for place, piece in enumerate(pieces)
     ]
     return re.compile("".join(held), re.DOTALL)
+
+
+def meant(option: str, known: Collection[str]) -> str | None:
+    """Which of the `known` options may be meant by one that there is not: the closest by its
+    letters, or the one for a judge's or people's columns where its name is one of those."""
+    from undogmatic.datasets.names import side_of  # loads pandas
+
+    of_side = {1: "--judge", -1: "--human"}.get(side_of(option.lstrip("-")) or 0)
+    by_letters = difflib.get_close_matches(option, known, 1, 0.75)
+    if "-" in option.lstrip("-"):  # as `--human-scal`, which is no column
+        of_side = None
+    return of_side if of_side in known else next(iter(by_letters), None)

@@ -272,7 +272,7 @@ def _selection(labels: str, door: Door) -> tuple[Selection, str | None]:
     ways = "all, random, by-verdict, probabilities:COLUMN or unknown"
     raise ConfigError(
         f"{door.option(CHOSEN)} is {brief(labels)}; it says how the labelled items were chosen:"
-        f" {ways}."
+        f" {ways}. A column of labels is named by {door.option(LABEL)}."
     )
 
 
