@@ -188,6 +188,10 @@ FOOLING: dict[str, tuple[Callable[[], Told], str]] = {
         lambda: answers(passed(text=[f"scan_{k:03}.pdf" for k in range(N)])),
         "texts_lack",
     ),
+    "the question in the place of its answers": (
+        lambda: answers(passed(text=[TEXTS[k // 4] for k in range(N)])),
+        "texts_same",
+    ),
     "hardly a text": (
         lambda: answers(passed(text=[*TEXTS[:9], *[None] * (N - 9)])),
         "texts_lack",

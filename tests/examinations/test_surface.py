@@ -565,7 +565,7 @@ def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
         "pairwise",
         judge,
         label,
-        {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150},
+        {f"text_{k}": [f"text {k}{n:03}" for n in range(150)] for k in (1, 2)},
     )
     assert "length_bias" in look(same)[1].not_examined
 

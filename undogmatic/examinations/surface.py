@@ -40,7 +40,7 @@ from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
-from undogmatic.stats.surface import copies, versions, without_shared
+from undogmatic.stats.surface import copies, letters, versions, without_shared
 
 Outcome = Literal[
     "beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"
@@ -142,6 +142,9 @@ class SurfaceRival:
     others: int = 0
     # Items of which there is no text, or but the name of one, where those are too many.
     lacking: int = 0
+    # The judge's agreement among items with the same texts, where it and people tell too
+    # many of those apart for the texts to be what was judged.
+    told_apart: Estimate | None = None
     # What explains the agreement, or else foretells the verdicts best, of all beside the texts.
     column: _Column | None = None
     by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
@@ -540,8 +543,12 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
         for row in itertools.compress(zip(*texts, strict=True), known)
     )
     # A rival that sees no text of every third item would look weak for that reason.
-    if lacking > (1 - LEAST_WITH_TEXT) * n:
+    most_lacking = (1 - LEAST_WITH_TEXT) * n
+    if lacking > most_lacking:
         found = replace(found, lacking=lacking)
+    elif texts and (same := look.told_apart(texts, most_lacking)) is not None:
+        apart, told_apart = same
+        found = replace(found, lacking=apart, told_apart=told_apart)
     elif texts:
         found = look.at_words(found, texts, _further(table, items))
     # What stands beside the texts is the same, however they are dealt.
@@ -778,6 +785,27 @@ class _Look:
             for said in (same, far)
         )
         return lost.widened(found, thought)
+
+    def told_apart(
+        self, texts: Sequence[Sequence[str]], most: float
+    ) -> tuple[int, Estimate] | None:
+        """How many items have the same texts as others of which both judge and people say
+        something else, and how far the two agree among items with the same texts. None where there
+        are at most so many items, or no such agreement is shown.
+
+        Who sees no more than these texts can tell such items apart by chance alone, and not as
+        somebody else does.
+        """
+        rows = itertools.compress(zip(*texts, strict=True), self.known)
+        same = pd.factorize(pd.Series([" ".join(row) for row in rows]).map(letters))[0]
+        apart = np.ones(same.size, dtype=bool)
+        for side in (self.judge, self.people):
+            said = pd.DataFrame(side.mean).groupby(same)
+            differ = (said.max() - said.min()).max(axis=1).to_numpy() > 0
+            apart &= differ[same]
+        n = int(apart.sum())
+        within = self.left_within(same.astype(np.intp)) if n > most else None
+        return None if within is None or within.low <= 0 else (n, within)
 
     def thought(
         self, of: rival.Voice, n_lost: int | None = None
@@ -1161,6 +1189,7 @@ LEAST_SHOWN = 0.005
 SAID = {
     "no_texts": "surface.no_texts",
     "texts_lack": "surface.texts_lack",
+    "texts_same": "surface.texts_same",
     "no_labels": "surface.no_labels",
     "few": "surface.few",
     "rare": "surface.rare",
@@ -1258,8 +1287,11 @@ def _not_examined(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         return "few", {"n": found.n, "groups": found.groups, "needed": FEWEST_GROUPS}
     if found.outcome == "rare":
         return "rare", {"n": found.n, "others": found.others, "needed": FEWEST_OTHERS}
+    lacking: dict[str, Any] = {"lacking": found.lacking, "n": found.n}
+    if found.told_apart is not None:
+        return "texts_same", lacking | found.told_apart.values("apart")
     if found.lacking:
-        return "texts_lack", {"lacking": found.lacking, "n": found.n}
+        return "texts_lack", lacking
     return "no_texts" if found.outcome == "no_texts" else "no_labels", {}
 
 

@@ -688,6 +688,13 @@ CHECK = Rules[CheckFacts](
             settle=_settle("planted", nothing),
         ),
         Rule(
+            "texts_same",
+            "not_yet",
+            lambda f: f.rival.outcome == "no_texts" and f.rival.told_apart,
+            lambda f: _agrees(f) | {"lacking": f.rival.lacking, "n": f.rival.n},
+            settle=_settle("texts_same", nothing),
+        ),
+        Rule(
             "texts_lack",
             "not_yet",
             lambda f: f.rival.outcome == "no_texts" and f.rival.lacking,
