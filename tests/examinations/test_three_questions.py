@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks import merit
 from benchmarks.check import World, table, turned
 from undogmatic import check
 from undogmatic.examinations.check import check as examine
+from undogmatic.examinations.surface import least_left
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Told
+from undogmatic.records.results import Told, Weight
 from undogmatic.report.check import words_of
 
 INSULTS = "idiot moron fool clown liar coward scum pig rat loser".split()
@@ -74,6 +76,30 @@ def test_a_judge_that_looks_for_words_shares_nothing_beyond_them() -> None:
         assert answer.verdict.key in ("check.verdict_surface", "check.verdict_follows")
         assert answer.numbers["surface.shared"].high < 0.5
         assert answer.numbers["surface.people_at_equal"].low > 0
+
+
+@pytest.mark.parametrize(
+    ("judge", "fewest", "most"), [("reads", 5, 6), ("looks for words", 0, 1)]
+)
+def test_two_people_and_few_texts_do_not_hide_a_list_of_rare_words(
+    judge: str, fewest: int, most: int
+) -> None:
+    """A hundred texts teach a word counter little of sixteen words; but they say more of the judge
+    that looks for them than of people."""
+    told = [merit.answer(seed, "insults", judge, 100, 2) for seed in range(6)]
+    assert fewest <= sum(one.standing == "supported" for one in told) <= most
+
+
+def test_a_yes_of_few_texts_says_that_rare_words_were_not_learned() -> None:
+    told = [
+        merit.answer(seed, "insults", "looks for words", 60, 2) for seed in range(4)
+    ]
+    believed = [one for one in told if one.standing == "supported"]
+    assert believed
+    for one in believed:
+        limits = [n.key for n in one.findings if n.weight is Weight.LIMITS]
+        left = one.numbers["surface.at_equal"]
+        assert ("surface.unlearned" in limits) == (left.low <= least_left(60))
 
 
 def _frame(

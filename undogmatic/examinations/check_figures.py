@@ -4,7 +4,7 @@ the same items."""
 import numpy as np
 import pandas as pd
 
-from undogmatic.examinations.surface import LEAST_SHARE, SurfaceRival
+from undogmatic.examinations.surface import SurfaceRival
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.results import FigureData
 from undogmatic.stats.annotators import Ceiling
@@ -69,7 +69,7 @@ def three_questions(
         rows.append(("question_people", ceiling.difference, 0.0))
     rows.append(("question_leads", rival.increment, 0.0))
     if shared is not None:
-        rows.append(("question_shares", shared, LEAST_SHARE))
+        rows.append(("question_shares", shared, rival.least_share))
     else:
         rows.append(("question_left", rival.at_equal, rival.least_left))
     known = [(name, found, limit) for name, found, limit in rows if found is not None]

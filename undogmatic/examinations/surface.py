@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -63,9 +64,12 @@ shown to be left: what a pattern over rare words leaves is the larger by chance,
 there are to learn it from. Of judges that look for eight words drawn at random more than 0.3 was
 left in 23 and 42 of 100 files of 60 items, in 13 and 20 of 100 items and in none of 160; more than
 this was left in 4, 1 and 0 (benchmarks/check.py)."""
-LEAST_SHARE = 0.5
+LEAST_SHARE, LEAST_SHARE_OF_LEANING = 0.5, 0.75
 """Where several people labelled the same items, the judge must be shown to share with them, beyond
-what the rival sees, at least this part of what they share with each other beyond it."""
+what the rival sees, at least this part of what they share with each other beyond it; at least the
+second where words foretell the verdicts better than they would foretell labels without errors. A
+judge that looks for sixteen words of which each is rare was else believed in 30 of 100 files of 100
+items that two people labelled (benchmarks/merit.py)."""
 NOTHING = 0.1
 """People whose agreement with each other at equal surface is surely below this share nothing there
 by which a judge could be measured."""
@@ -153,6 +157,9 @@ class SurfaceRival:
     shared: rival.Shared | None = None  # of items that several people labelled
     # how much more the surface says of the judge than of people
     leaning: Estimate | None = None
+    least_share: float = LEAST_SHARE  # of what people share, that must be shown
+    # whether by the rule for one person too little is left for so few items
+    unlearned: bool = False
     # by the surface judge from twice as many labels, where it lost
     gained: Estimate | None = None
     # in how many deals enough was left, before one with too little
@@ -165,7 +172,9 @@ class SurfaceRival:
         # must be shown, but decides nothing, is no reason to fit five times.
         decides: list[tuple[Estimate | None, float]] = [(self.increment, 0.0)]
         if self.shared is not None and self.shared.share is not None:
-            decides.append((self.shared.share, LEAST_SHARE))
+            decides.append((self.shared.share, self.least_share))
+            if self.shared.share.low < LEAST_SHARE_OF_LEANING:
+                decides.append((self.leaning, 0.0))
         else:
             decides.append((self.at_equal, self.least_left))
             if self.at_equal is not None and self.at_equal.low < LEAST_LEFT_OF_LEANING:
@@ -196,7 +205,7 @@ class SurfaceRival:
     def undone(self) -> bool:
         """Whether rows that could not be read could undo that it shares enough with people."""
         share = None if self.shared is None else self.shared.share
-        return share is not None and share.worst_low < LEAST_SHARE <= share.low
+        return share is not None and share.worst_low < self.least_share <= share.low
 
     @property
     def unmeasured(self) -> bool:
@@ -226,7 +235,8 @@ class SurfaceRival:
         if self.shared is not None and self.shared.share is not None:
             people = self.shared.people.value
             share = self.shared.share
-            beyond = (min(share.low, share.worst_low) - LEAST_SHARE) / (1 - LEAST_SHARE)
+            low, least = min(share.low, share.worst_low), self.least_share
+            beyond = (low - least) / (1 - least)
             return people * min(max(beyond, 0.0), 1.0)
         if self.unmeasured or self.at_equal is None:
             return None
@@ -839,6 +849,24 @@ class _Look:
         most = max(1.0, one.estimate - other.estimate)
         return one.nearly_mean(self.options.level, (-2.0, most), less=other)
 
+    def leaning(
+        self, echo: rival.Agreement | None, like: rival.Agreement | None
+    ) -> Estimate | None:
+        """How much better words foretell the judge's verdicts (`echo`) than they foretell people's
+        labels (`like`), or would foretell labels without errors, where several people show how many
+        errors there are: a judge that errs less than a person leans on nothing for that alone."""
+        found = self.less(echo, like)
+        whole = self.shared(
+            lambda rows: lambda column, values: np.full(values.size, values.mean())
+        )
+        if found is None or like is None or whole is None or whole.people.value <= 0:
+            return found
+        foretold = max(0.0, like.estimate)
+        more = foretold / min(1.0, whole.people.value) ** 0.5 - foretold
+        return found.replace(
+            value=found.value - more, low=found.low - more, high=found.high - more
+        )
+
     def without_learning(
         self, texts: Sequence[tuple[str, ...]], further: Further
     ) -> Iterator[tuple[str, rival.Voice]]:
@@ -853,6 +881,22 @@ class _Look:
                 yield from (
                     (name, voice) for voice in giving(kind, value, people, said)
                 )
+
+    def not_behind(
+        self, texts: Sequence[tuple[str, ...]], further: Further
+    ) -> Iterator[tuple[str, rival.Voice, rival.Agreement, Estimate]]:
+        """Programs that learn nothing, agree with people at least half as far as the judge, and are
+        not shown to agree less: the name of each, what it says, how far it agrees, and how much
+        further the judge does. The counter would have to learn such a rule from few texts, and may
+        miss it."""
+        own = self.agreement(self.judge, self.people)
+        for name, voice in self.without_learning(texts, further):
+            other = self.agreement(voice, self.people)
+            if other is None or own is None or 2 * other.estimate < own.estimate:
+                continue
+            less = self.less(own, other)
+            if less is not None and less.low <= 0:
+                yield name, voice, other, less
 
     def at_columns(self, aspects: Sequence[Aspect]) -> Iterator[_Column]:
         """What each of the aspects explains that go with the verdicts most, the first of all first;
@@ -1005,19 +1049,7 @@ class _Look:
         own_agreement = self.agreement(judge, people)
         like = self.agreement(counter, people)
         increment, leans = self.less(own_agreement, like), tuple[str, ...]()
-        # A program that gives a number in the text for its verdict learns nothing; the
-        # counter has to learn it from few texts, and may miss it.
-        for name, voice in self.without_learning(texts, further):
-            other = self.agreement(voice, people)
-            if (
-                other is None
-                or own_agreement is None
-                or 2 * other.estimate < own_agreement.estimate
-            ):
-                continue
-            less = self.less(own_agreement, other)
-            if less is None or less.low > 0:
-                continue
+        for name, voice, other, less in self.not_behind(texts, further):
             if increment is None or less.low < increment.low:
                 like, increment, leans, counter = other, less, (name,), voice
         right = (counter.mean * people.mean).sum(axis=1)
@@ -1026,7 +1058,7 @@ class _Look:
         # A judge that goes by what people go by is foretold by words no better than
         # people's labels are. One that is foretold better owes more to words than
         # people do, and must show more.
-        leaning = self.less(echo, like)
+        leaning = self.leaning(echo, like)
         least, why = (LEAST_LEFT_OF_PAIRS, "pair") if pair else (LEAST_LEFT, "")
         if leaning is not None and leaning.low > 0:
             least, why = LEAST_LEFT_OF_LEANING, "leaning"
@@ -1050,8 +1082,12 @@ class _Look:
                 if told_by_words is not None and told_by_words.low > 0
                 else "open"
             )
+        least_share, unlearned = LEAST_SHARE, False
+        if leaning is not None and leaning.low > 0:
+            least_share = LEAST_SHARE_OF_LEANING
         if shared is not None and not as_good:
-            outcome = _of_shared(shared, outcome)
+            by_itself, outcome = outcome, _of_shared(shared, outcome, least_share)
+            unlearned = outcome == "beyond" != by_itself and why == "few"
         gained = None
         # Whether more labels would teach the counter more is asked only where it lost:
         # it is a warning to who believes the judge.
@@ -1068,6 +1104,8 @@ class _Look:
             least_left=least,
             least_why=why,
             leaning=leaning,
+            least_share=least_share,
+            unlearned=unlearned,
             shared=shared,
             gained=gained,
             agreement=self.agreed(counter, people),
@@ -1091,7 +1129,7 @@ def _by_column(values: Index, rows: NDArray[np.bool_]) -> rival.Foretold:
     return rival.by_column(np.unique(values[rows], return_inverse=True)[1])
 
 
-def _of_shared(shared: rival.Shared, by_itself: Outcome) -> Outcome:
+def _of_shared(shared: rival.Shared, by_itself: Outcome, least: float) -> Outcome:
     """What follows from how much the judge shares with people beyond the surface.
 
     Where they are shown to share nothing with each other there, it cannot be asked, and the answer
@@ -1104,9 +1142,9 @@ def _of_shared(shared: rival.Shared, by_itself: Outcome) -> Outcome:
     # A share of what people share, and no fixed number: the better the counter learns,
     # the less is left of both, so that more labels never speak against a judge that
     # stays as good.
-    if share.low >= LEAST_SHARE:
+    if share.low >= least:
         return "beyond"
-    return "follows" if share.high < LEAST_SHARE else "open"
+    return "follows" if share.high < least else "open"
 
 
 def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceRival:
@@ -1135,6 +1173,12 @@ def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceR
     return found
 
 
+def _fewest_others(n: int) -> int:
+    """How many of `n` items must be outside the most frequent verdict or label: of few items a
+    third, as many as two labels that are nearly as frequent have."""
+    return min(FEWEST_OTHERS, math.ceil(kinds.MINOR * n))
+
+
 def _unless_rare(
     found: SurfaceRival, judge: rival.Voice, people: rival.Voice
 ) -> SurfaceRival:
@@ -1145,7 +1189,7 @@ def _unless_rare(
         found,
         others=others,
         outcome="rare"
-        if found.outcome == "beyond" and others < FEWEST_OTHERS
+        if found.outcome == "beyond" and others < _fewest_others(found.n)
         else found.outcome,
     )
 
@@ -1243,7 +1287,7 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     if accounted_for and found.shared is not None and not found.by_column:
         return f"{found.outcome}_shared", about | {
             "what": found.what,
-            "shared": _shared(found.shared),
+            "shared": _shared(found, found.shared),
         }
     key, values = _accounted_for(found) if accounted_for else _compared(found)
     return key, about | values
@@ -1253,7 +1297,7 @@ def _on_edge(found: SurfaceRival) -> dict[str, Any]:
     """In how many deals enough is left, and how far the one that is told lies from the edge."""
     assert found.judge is not None and found.past_edge is not None
     if found.shared is not None and found.shared.share is not None:
-        left = _shared(found.shared)
+        left = _shared(found, found.shared)
     elif found.at_equal is not None:
         values = found.at_equal.values("left") | _must_be_left(found)
         left = Finding("surface.left_alone", values)
@@ -1286,7 +1330,8 @@ def _not_examined(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     if found.outcome == "few":
         return "few", {"n": found.n, "groups": found.groups, "needed": FEWEST_GROUPS}
     if found.outcome == "rare":
-        return "rare", {"n": found.n, "others": found.others, "needed": FEWEST_OTHERS}
+        needed = _fewest_others(found.n)
+        return "rare", {"n": found.n, "others": found.others, "needed": needed}
     lacking: dict[str, Any] = {"lacking": found.lacking, "n": found.n}
     if found.told_apart is not None:
         return "texts_same", lacking | found.told_apart.values("apart")
@@ -1347,7 +1392,9 @@ def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
             "surface.left_alone", left.values("left") | _must_be_left(found)
         )
         measured = found.shared is not None and (found.shared.share or found.unmeasured)
-        values["left"] = _shared(found.shared) if found.shared and measured else alone
+        values["left"] = (
+            _shared(found, found.shared) if found.shared and measured else alone
+        )
         robust = found.robustness
         values["robust"] = (
             [] if robust is None else [Finding("surface.robust", {"share": robust})]
@@ -1355,14 +1402,17 @@ def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     return f"{found.outcome}{ending}", values
 
 
-def _shared(shared: rival.Shared) -> Finding:
+def _shared(found: SurfaceRival, shared: rival.Shared) -> Finding:
     """The clause that says what judge and people share beyond the surface."""
     people = {"people": shared.people.value, "people_interval": shared.people.interval}
     if shared.share is None:
         return Finding("surface.shared_none", people)
     judge = {"judge": shared.judge.value, "judge_interval": shared.judge.interval}
     share = {"share": shared.share.value, "share_interval": shared.share.interval}
-    return Finding("surface.shared", {**people, **judge, **share, "least": LEAST_SHARE})
+    leans = found.least_share > LEAST_SHARE
+    why = [Finding("surface.shared_leaning", {"usual": LEAST_SHARE})] if leans else []
+    least = {"least": found.least_share, "why": why}
+    return Finding("surface.shared", {**people, **judge, **share, **least})
 
 
 def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
@@ -1391,6 +1441,9 @@ def tell(
         if found.unmeasured and found.outcome == "beyond":
             people = found.shared.people.values("people")
             told.say("surface.unmeasured", weight=Weight.LIMITS, **people)
+        if found.unlearned and found.outcome == "beyond" and found.at_equal:
+            left = found.at_equal.values("left") | {"least": found.least_left}
+            told.say("surface.unlearned", weight=Weight.LIMITS, n=found.n, **left)
     if found.outcome in ("no_texts", "few") or found.lacking or not own.table.has_texts:
         sentence = rival_sentence(
             replace(found, outcome="few" if found.outcome == "few" else "no_texts")
