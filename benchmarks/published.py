@@ -263,7 +263,13 @@ LISTED = (
         "How well it does",
         P + "check believed",
         "2026-11-29",
-        ("check_believed.csv", "check_arena.csv", "check_alone.csv"),
+        (
+            "check_believed.csv",
+            "check_arena.csv",
+            "check_alone.csv",
+            "merit.csv",
+            "strangers.csv",
+        ),
     ),
     Quoted(
         "docs/decisions.md", "*", P + "improvement", "2026-11-28", ("improvement.csv",)
@@ -698,6 +704,7 @@ MADE_BY = {
     "kills.csv": "kills --write",
     "label_draw.csv": "label_draw --write",
     "looks.csv": "improvement --looks 20 --seeds 500",
+    "merit.csv": "merit --write",
     "movement.csv": "movement --write",
     "outcomes.csv": "outcomes --write",
     "peers.csv": "peers --write",
@@ -711,6 +718,7 @@ MADE_BY = {
     "scale.csv": "scale --write",
     "since.csv": "since",
     "startup.csv": "startup --write",
+    "strangers.csv": "strangers --write",
     "structures.csv": "structures --seeds 20 --write",
     "systems.csv": "systems",
     "taxonomy.csv": "taxonomy --reference FOLDER --write",

@@ -270,7 +270,60 @@ def published() -> str:
     return listing()
 
 
+def merit() -> str:
+    """How often a judge as good as people is believed, from `benchmarks.merit`."""
+    worlds = {
+        "insults": "nine of ten texts that fail hold one of sixteen insults",
+        "no words": "no word says anything",
+        "rare": "the same, and one in ten fails",
+    }
+    judges = {
+        "reads": "reads as people do",
+        "looks for words": "looks for the insults",
+    }
+    rows = [
+        (
+            worlds[row["world"]],
+            judges[row["judge"]],
+            row["items"],
+            row["people"],
+            f"{float(row['yes']):.0%}".replace("%", " %"),
+            f"{float(row['by_words']):.0%}".replace("%", " %"),
+        )
+        for row in stored.rows("merit")
+    ]
+    heads = ("texts", "the judge", "items", "people", "Yes", "explained by words")
+    return table(heads, rows)
+
+
+def strangers() -> str:
+    """How often people are named as agreeing with nobody, from `benchmarks.strangers`."""
+    shown = {}
+    for row in stored.rows("strangers"):
+        of = shown.setdefault((row["people"], row["right"], row["labels"]), {})
+        of[row["items"]] = [
+            f"{float(row[name]):.0%}".replace("%", " %")
+            for name in ("careful", "random")
+        ]
+    sizes = list(next(iter(shown.values())))
+    rows = [
+        (
+            people,
+            " or ".join(
+                f"{float(share):.0%}".replace("%", " %") for share in right.split()
+            ),
+            labels,
+            *(" / ".join(cells[size]) for size in sizes),
+        )
+        for (people, right, labels), cells in shown.items()
+    ]
+    counts = [f"{size} items" for size in sizes]
+    return table(("people", "each right in", "labels an item", *counts), rows)
+
+
 BLOCKS = {
+    "merit": merit,
+    "strangers": strangers,
     "started": started,
     "peers": peers,
     "peers_in_trouble": peers_in_trouble,
