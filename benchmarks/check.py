@@ -11,7 +11,7 @@ far that a word counter reaches two thirds of them.
 
     python -m benchmarks.check believed --texts held traits rules --seeds 100 --items 100
 
-Real texts in place of invented ones. The limits of the surface check (`examinations/surface.py`) were chosen on invented
+Real texts in place of invented ones. The limits of the surface check (`examinations/surface_rival.py`) were chosen on invented
 texts and on "legal"; nothing is chosen on the others, which only say how well that does. "good" has labels that go with
 nothing in the texts, "good_worded" the labels of the texts themselves.
 """
@@ -36,7 +36,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from undogmatic.examinations.check import check
-from undogmatic.examinations.surface import surface_rival
+from undogmatic.examinations.surface_rival import surface_rival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED, Evidence
 

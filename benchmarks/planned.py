@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import undogmatic
-from undogmatic.examinations import kinds, surface
+from undogmatic.examinations import kinds, surface_rival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.review.drawn import evenly
 from undogmatic.stats import planning
@@ -77,7 +77,7 @@ def main() -> None:
         needed = planning.labels_needed(
             expected,
             least,
-            surface.least_left,
+            surface_rival.least_left,
             CHANCES,
             level=options.level,
             fewest=kinds.FEWEST,

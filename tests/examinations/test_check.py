@@ -12,7 +12,7 @@ import undogmatic
 from tests.examinations.builders import evidence_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
-from undogmatic.examinations import examination, kinds, position, surface
+from undogmatic.examinations import examination, kinds, position, surface_rival
 from undogmatic.examinations.check import check
 from undogmatic.records.card import digests_of
 from undogmatic.records.checked import CheckOptions
@@ -270,7 +270,7 @@ def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are
     """A verdict that is just enough for one answer is not enough as one of six, be they of judges
     or of criteria."""
     # so few items by one person hardly tell a reader
-    monkeypatch.setattr(surface, "OF_FEW", 0.0)
+    monkeypatch.setattr(surface_rival, "OF_FEW", 0.0)
     just = np.where(np.random.default_rng(0).permutation(N) < 25, 1 - LABELS, LABELS)
     alone = answer(judged(just))
     assert (
@@ -439,7 +439,7 @@ def test_of_many_rows_without_ids_the_same_are_looked_at_whatever_their_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An item without an id is called after its row, so that only its text can choose it."""
-    monkeypatch.setattr(surface, "MOST_ITEMS", 60)
+    monkeypatch.setattr(surface_rival, "MOST_ITEMS", 60)
     rows = pd.DataFrame({"text": TEXTS, "judge": noisy(LABELS, 0.2, 3), "ana": LABELS})
     options = TableOptions(judge=("judge",), human=("ana",), text=("text",))
     numbers = []

@@ -10,7 +10,7 @@ import pytest
 from tests.examinations.builders import analysed, evidence_of, labelled_run
 from undogmatic.datasets.faults import counts_rows
 from undogmatic.datasets.table import TableOptions, read_table
-from undogmatic.examinations import surface
+from undogmatic.examinations import surface_rival
 from undogmatic.examinations.check import check
 from undogmatic.examinations.unread import numbers
 from undogmatic.records.checked import LEAST_AGREEMENT, LEAST_ORDER, CheckOptions
@@ -463,7 +463,7 @@ def test_of_many_judges_one_that_agrees_by_chance_is_not_believed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # so few items by one person hardly tell a reader
-    monkeypatch.setattr(surface, "OF_FEW", 0.0)
+    monkeypatch.setattr(surface_rival, "OF_FEW", 0.0)
     rng = np.random.default_rng(3)
     # alone it is shown to agree enough, with little to spare
     wrong = np.arange(N) % 5 == 0

@@ -15,8 +15,10 @@ from benchmarks.check import CITED, GOOD, made_table, world
 from tests.examinations.builders import evidence_of
 from tests.examinations.conftest import words_of
 from undogmatic.examinations import surface as examined
+from undogmatic.examinations import surface_rival as rivals
 from undogmatic.examinations.structure import Aspect
-from undogmatic.examinations.surface import SurfaceRival, rival_sentence, surface_rival
+from undogmatic.examinations.surface import rival_sentence
+from undogmatic.examinations.surface_rival import SurfaceRival, surface_rival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Told
@@ -373,7 +375,7 @@ def test_of_many_labelled_items_every_group_gives_some(
 ) -> None:
     """Groups are what is independent: a draw that takes some of them whole loses the others, and all
     of them where the first one drawn is larger than the draw."""
-    monkeypatch.setattr(examined, "MOST_ITEMS", 100)
+    monkeypatch.setattr(rivals, "MOST_ITEMS", 100)
     table = made_table("good", 164, 0.0, 1)
     table.items["group"] = [f"g{k // 3}" for k in range(164)]
     found, told = look(table)
@@ -453,7 +455,7 @@ def test_at_the_edge_a_judge_is_past_it_only_in_every_deal(
         deals.append(deal)
         return replace(at_edge, outcome=outcomes[deal])  # type: ignore[arg-type]
 
-    monkeypatch.setattr(examined, "_one_deal", one_deal)
+    monkeypatch.setattr(rivals, "_one_deal", one_deal)
     found, _ = look(table)
     assert deals == list(range(len(outcomes))) and found.past_edge == past
     assert found.outcome == (outcomes[0] if past is None else "open")
@@ -470,7 +472,7 @@ def test_far_from_the_edge_texts_are_dealt_once(
     far = near(found, found.least_left + 0.09)
     deals: list[int] = []
     monkeypatch.setattr(
-        examined, "_one_deal", lambda own, options, deal: deals.append(deal) or far
+        rivals, "_one_deal", lambda own, options, deal: deals.append(deal) or far
     )
     assert look(table)[0].past_edge is None and deals == [0]
 
@@ -479,12 +481,12 @@ def test_the_same_texts_are_read_once_for_all_judges(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read: list[int] = []
-    plain = examined.words.marks
+    plain = rivals.words.marks
     monkeypatch.setattr(
-        examined.words, "marks", lambda *texts: read.append(1) or plain(*texts)
+        rivals.words, "marks", lambda *texts: read.append(1) or plain(*texts)
     )
-    examined._surface.cache_clear()
-    examined._marks.cache_clear()
+    rivals._surface.cache_clear()
+    rivals._marks.cache_clear()
     table = evidence_of(
         "pass_fail",
         {"a": MADE.meaning, "b": 1 - MADE.meaning},
@@ -628,7 +630,7 @@ def test_what_is_at_the_edge_is_what_the_sentence_names(
         replace(found, increment=narrow),
         replace(found, increment=lost, outcome="as_good"),
     ]
-    monkeypatch.setattr(examined, "_one_deal", lambda own, options, deal: deals[deal])
+    monkeypatch.setattr(rivals, "_one_deal", lambda own, options, deal: deals[deal])
     told, _ = look(made_table("good", 100, 0.0, 2))
     sentence = rival_sentence(told)
     assert sentence.key == "surface.edge_of_lead"
@@ -667,4 +669,4 @@ def test_a_column_keeps_the_name_that_its_owner_gave_it(column: str) -> None:
     """`cue` is a word of another table of ours, and was told as `given`."""
     aspect = Aspect("whole", (column,), "", np.array([0, 1]))
     for code in ("en", "pt"):
-        assert f"`{column}`" in words_of(code).say(examined.named(aspect))
+        assert f"`{column}`" in words_of(code).say(rivals.named(aspect))

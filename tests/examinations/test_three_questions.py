@@ -12,7 +12,7 @@ from benchmarks import merit
 from benchmarks.check import World, table, turned
 from undogmatic import check
 from undogmatic.examinations.check import check as examine
-from undogmatic.examinations.surface import least_left
+from undogmatic.examinations.surface_rival import least_left
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Told, Weight

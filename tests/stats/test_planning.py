@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from undogmatic.examinations.surface import least_left
+from undogmatic.examinations.surface_rival import least_left
 from undogmatic.stats.planning import Expected, Order, TwoKinds, labels_needed
 
 

@@ -73,7 +73,7 @@ def _share(option: str, text: str) -> float:
 def run(typed: argparse.Namespace) -> None:
     """Print for each chance of a yes how many labels it takes."""
     from undogmatic.cli.checked import made
-    from undogmatic.examinations import kinds, surface
+    from undogmatic.examinations import kinds, surface_rival
     from undogmatic.records.checked import CheckOptions
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
@@ -94,7 +94,7 @@ def run(typed: argparse.Namespace) -> None:
         name: planning.labels_needed(
             way,
             least,
-            surface.least_left,
+            surface_rival.least_left,
             CHANCES,
             level=typed.level,
             fewest=kinds.FEWEST,

@@ -26,6 +26,7 @@ from undogmatic.examinations.alone import DECIDES_ALONE
 from undogmatic.examinations.check_figures import three_questions
 from undogmatic.examinations.ruling import Ruling, verdict
 from undogmatic.examinations.ruling.check import CHECK, PART, CheckFacts, PartFacts
+from undogmatic.examinations.surface_rival import surface_rival
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import (
     SLICE,
@@ -185,7 +186,7 @@ def _of_one(
     if ruling.standing != "supported":
         told.findings = [_unless(found, Needs.BELIEF) for found in told.findings]
     if surface.SURFACE in asked:
-        rival = own.once(surface.surface_rival, options)
+        rival = own.once(surface_rival, options)
         if rival.outcome == "as_good" and rival.by_number:
             told.findings = [_unless(found, Needs.NO_NUMBER) for found in told.findings]
     pairs = own.pairs()
@@ -208,7 +209,7 @@ def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> Che
         name_of(own.table, own.judge, own.criterion),
         own,
         own.once(kinds.agreement, options),
-        own.once(surface.surface_rival, options),
+        own.once(surface_rival, options),
         options.least_of(own.table.kind),
         # Counted by weight, and not by name, so that an examination of another package
         # limits belief as ours do.
@@ -235,7 +236,7 @@ def _rival(
         return Finding("check.rival_not_asked")
     if own.once(people.copied):
         return Finding("check.rival_identical", {})
-    return surface.rival_sentence(own.once(surface.surface_rival, options))
+    return surface.rival_sentence(own.once(surface_rival, options))
 
 
 def _unless(finding: Finding, lacking: Needs) -> Finding:

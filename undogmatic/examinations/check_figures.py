@@ -4,7 +4,7 @@ the same items."""
 import numpy as np
 import pandas as pd
 
-from undogmatic.examinations.surface import SurfaceRival
+from undogmatic.examinations.surface_rival import SurfaceRival
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.results import FigureData
 from undogmatic.stats.annotators import Ceiling

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from undogmatic.config.build import counter
 from undogmatic.datasets import faults
 from undogmatic.datasets.doors import RUN
-from undogmatic.examinations import examination, surface
+from undogmatic.examinations import examination, surface_rival
 from undogmatic.examinations.check import check
 from undogmatic.examinations.kinds import HEADLINES
 from undogmatic.examinations.run_evidence import RunEvidence
@@ -62,7 +62,7 @@ def answers(name: str, judged: RunEvidence, options: CheckOptions) -> list[Told]
     """
     evidence = evidence_of(judged)
     result = check(evidence, options)
-    surface.forget()
+    surface_rival.forget()
     head = f"{name}.agreement.{HEADLINES[result.table.kind]}"
     names = part_names((each.judge, each.criterion) for each in result.judges)
     graded = judged.graded is not None and evidence.kind == "numeric"

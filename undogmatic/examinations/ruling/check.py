@@ -20,7 +20,7 @@ from undogmatic.examinations.ruling import (
     nothing,
 )
 from undogmatic.examinations.ruling.people import CeilingFacts
-from undogmatic.examinations.surface import SurfaceRival
+from undogmatic.examinations.surface_rival import SurfaceRival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.results import Finding, Subject
