@@ -76,16 +76,17 @@ def sources(module: str, deep: bool) -> set[Path]:
 
 
 def code(text: str) -> str:
-    """What a file does, without comments, docstrings and formatting."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if not isinstance(
-            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-        ):
-            continue
-        if ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.dump(tree)
+    """What a file does, without comments, docstrings (those of attributes, too) and formatting."""
+    return ast.dump(_WithoutText().visit(ast.parse(text)))
+
+
+class _WithoutText(ast.NodeTransformer):
+    """Puts `pass` in the place of texts that stand by themselves."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return ast.Pass()
+        return node
 
 
 @functools.cache

@@ -68,6 +68,8 @@ def test_comments_and_formatting_make_no_result_older_and_other_code_does() -> N
         "def f(\n    a,\n):\n    # why\n    return a + 1\n"
     )
     assert stale.code(before) != stale.code(before.replace("+ 1", "+ 2"))
+    told = 'LEAST = 1\n"""How {}."""\n'
+    assert stale.code(told.format("few")) == stale.code(told.format("many"))
 
 
 def test_a_benchmark_is_as_old_as_what_it_imports() -> None:
