@@ -37,6 +37,8 @@ LENGTH_OPEN = ("surface.length_open", "surface.length_open_pair")
 LENGTH_LITTLE = ("surface.length_little", "surface.length_little_pair")
 LENGTH_BESIDE = ("surface.length_beside", "surface.length_beside_pair")
 """What is said of length: of one text, and of two outputs."""
+LEAST_APART = 0.9
+"""Where fewer of the groups than this share hold no versions of each other's texts, it is said."""
 LEAST_SHOWN = 0.005
 """What is less rounds to no item in a hundred."""
 SAID = {
@@ -249,6 +251,9 @@ def tell(
         )
         told.lacks("surface", sentence.key, **sentence.values)
         return
+    if found.outcome == "beyond" and found.apart < LEAST_APART * found.groups:
+        groups = {"groups": found.groups, "apart": found.apart}
+        told.say("surface.versions", weight=Weight.LIMITS, **groups)
     part = found.column
     if part is not None and part.foretold is not None and part.within is not None:
         left = part.within.values("left") | {

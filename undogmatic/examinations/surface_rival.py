@@ -157,6 +157,8 @@ class SurfaceRival:
     # how much more the surface says of the judge than of people
     leaning: Estimate | None = None
     least_share: float = LEAST_SHARE  # of what people share, that must be shown
+    # how many of the `groups` are no copies or edited versions of each other
+    apart: int = 0
     # whether by the rule for one person too little is left for so few items
     unlearned: bool = False
     # by the surface judge from twice as many labels, where it lost
@@ -545,7 +547,10 @@ def _one_deal(own: JudgeView, options: CheckOptions, deal: int) -> SurfaceRival:
         )
     look = _Look(sides, options, n_labelled, known, groups, codes, _lost(own, n))
     found = replace(
-        found, outcome="no_texts", judge=look.agreed(look.judge, look.people)
+        found,
+        outcome="no_texts",
+        judge=look.agreed(look.judge, look.people),
+        apart=int(look.learning.max()) + 1,
     )
     lacking = sum(
         not all(map(says_something, row))
