@@ -70,6 +70,20 @@ def test_the_command_that_comes_next_works(
     assert (Path.cwd() / asked.split()[1]).exists()
 
 
+def test_a_yes_over_versions_of_texts_names_the_option_for_groups(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """Each text stands twice with its second half rewritten, in groups of their own."""
+    rng, rows = np.random.default_rng(0), frame(160)
+    words = [f"word{n}" for n in range(800)]
+    first = [" ".join(rng.choice(words, 10)) for _ in range(80)]
+    texts = [f"{first[n // 2]} {' '.join(rng.choice(words, 8))}" for n in range(160)]
+    file = put(tmp_path / "v.csv", rows.assign(text=texts).to_csv(index=False))
+    said = check(capsys, str(file), "--judge", "judge", "--group", "id")
+    (unknown,) = [line for line in said.splitlines() if line.startswith("Not known")]
+    assert said.lstrip().startswith("✓ Yes") and "(`--group`)" in unknown
+
+
 @pytest.fixture
 def card(tmp_path: Path, capsys: Capture) -> Path:
     """A card of a judge that agrees with people on nearly every item."""

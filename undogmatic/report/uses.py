@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from undogmatic.examinations import injected
+from undogmatic.examinations.surface_rival import LEAST_SHARE
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.report.words import Words
@@ -249,6 +250,8 @@ def _left(
                 f"{name}_interval": (own["low"], own["high"]),
                 "least": own["least"],
             }
+            if name == "share" and own["least"] > LEAST_SHARE:
+                return words.text(f"uses.{key}_leaning", **values, usual=LEAST_SHARE)
             planted_key = f"{key}_planted" if planted and key == "left" else key
             return words.text(f"uses.{planted_key}", **values)
     return ""

@@ -56,7 +56,7 @@ EXAMINED = (
     "tried",
 )
 """Options of an examination, which sentences name."""
-READ = ("judge", "criterion", "text")
+READ = ("judge", "criterion", "text", "group")
 """Options that say which column is what."""
 
 
