@@ -252,8 +252,12 @@ def tell(
         told.lacks("surface", sentence.key, **sentence.values)
         return
     if found.outcome == "beyond" and found.apart < LEAST_APART * found.groups:
-        groups = {"groups": found.groups, "apart": found.apart}
-        told.say("surface.versions", weight=Weight.LIMITS, **groups)
+        told.say(
+            "surface.versions",
+            weight=Weight.LIMITS,
+            groups=found.groups,
+            apart=found.apart,
+        )
     part = found.column
     if part is not None and part.foretold is not None and part.within is not None:
         left = part.within.values("left") | {
