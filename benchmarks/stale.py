@@ -81,12 +81,12 @@ def code(text: str) -> str:
 
 
 class _WithoutText(ast.NodeTransformer):
-    """Puts `pass` in the place of texts that stand by themselves."""
+    """Leaves out texts that stand by themselves."""
 
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            return ast.Pass()
-        return node
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        value = node.value
+        text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        return None if text else node
 
 
 @functools.cache
