@@ -502,13 +502,13 @@ Names = Annotated[
 """Columns, of which the first that a row has counts."""
 
 
-def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
+def table_file(path: str, key: str) -> Path:
     """The table that a user names under a `key`. Raises ConfigError where there is none, or it is
     of another kind."""
-    file = existing_file(path, key, kinds)
-    if file.suffix.lower() not in kinds:
+    file = existing_file(path, key, SUFFIXES)
+    if file.suffix.lower() not in SUFFIXES:
         raise ConfigError(
-            f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}."
+            f"`{key}` is {brief(path)}; known formats: {', '.join(SUFFIXES)}."
         )
     return file
 

@@ -18,6 +18,7 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety.loops import finished
+from undogmatic.stats.uncertainty import discretised_normal
 
 
 class Unit(dspy.Module):
@@ -228,6 +229,16 @@ def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
         confidence_source="entropy",
         **fields,
     )
+
+
+def normal_verdict(rubric: Rubric, score: float, sd: float, **fields: Any) -> Verdict:
+    """The verdict of an estimated score with its standard deviation, which is taken for that of a
+    normal distribution over the rubric's levels."""
+    shares = discretised_normal(score, sd, rubric.levels)
+    distribution = ScoreDistribution(
+        values=rubric.levels, probabilities=tuple(shares.tolist())
+    )
+    return entropy_verdict(distribution, score=score, **fields)
 
 
 def voted(

@@ -69,16 +69,17 @@ AGREEMENT = (
 ).split()
 
 
-def _metrics_of(analysis: str, *names: str) -> dict[str, str]:
-    return {name: f"{analysis}.{name}" for name in names}
+def _of_calibration(*names: str) -> dict[str, str]:
+    """Metrics of the analysis of calibration, by the columns that they fill."""
+    return {name: f"calibration.{name}" for name in names}
 
 
 WORTH = {
-    "worth_order": _metrics_of(
-        "calibration", "review_gain", "aurc", "excess_aurc", "spearman_error"
+    "worth_order": _of_calibration(
+        "review_gain", "aurc", "excess_aurc", "spearman_error"
     ),
-    "worth_claims": _metrics_of(
-        "calibration", "ece", "coverage", "width", "interval_score", "mae"
+    "worth_claims": _of_calibration(
+        "ece", "coverage", "width", "interval_score", "mae"
     ),
     "following": {
         "spearman": OF_NUMBERS,
