@@ -150,12 +150,7 @@ class Planted:
         other = self.share(clean, level)
         if one is None or other is None:
             return None
-        # Each share may lie as far out as its missing verdicts could bring it.
-        widest = [
-            side.replace(low=side.worst_low, high=side.best_high)
-            for side in (one, other)
-        ]
-        difference = compare.apart(*widest)
+        difference = compare.apart(one.widest, other.widest)
         return difference.replace(n=one.n + other.n, n_groups=one.n_groups)
 
     def difference(self, rows: pd.DataFrame, level: float) -> Estimate | None:
