@@ -118,7 +118,8 @@ class _Run:
         from undogmatic.review.align import labelled_of
         from undogmatic.review.session import Session
 
-        labelled = labelled_of(self.folder, self.parts.prompt)
+        task = self.parts.prompt.task(self.folder.rubric)
+        labelled = labelled_of(self.folder, task)
         (step,) = self.parts.judges
         by_id = {item.id: item for item in labelled.items}
         judgment = next(one for one in self.folder.judgments if one.item_id in by_id)

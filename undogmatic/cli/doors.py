@@ -222,9 +222,11 @@ def _fit(typed: argparse.Namespace) -> None:
     if typed.command == "probe":
         print(probe.fit_from_config(typed.data, Path(typed.out), words(typed)))
     else:
+        from undogmatic.api import judge_items
+
         print(
             calibration.calibrate_from_config(
-                typed.data, typed.method, Path(typed.out), words(typed)
+                typed.data, typed.method, Path(typed.out), words(typed), judge_items
             )
         )
 

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from undogmatic.datasets import trec
-from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.contents import Contents
 from undogmatic.datasets.doors import CHECK, Door, Question, Way
 from undogmatic.datasets.names import side_of, tokens
@@ -42,6 +41,7 @@ from undogmatic.records.evidence import IN_MEMORY
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
 from undogmatic.safety import files
+from undogmatic.safety.existing import existing_file
 from undogmatic.safety.outside import Unreadable, brief, opened, read_bytes, unpacked
 
 

@@ -19,12 +19,12 @@ from typing import IO, Annotated, Any, NamedTuple
 from pydantic import BeforeValidator
 
 from undogmatic.datasets import headers, shapes, sheets
-from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.cells import number_of
 from undogmatic.datasets.doors import RUN, Door
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety import outside
+from undogmatic.safety.existing import existing_file
 from undogmatic.safety.outside import (
     ROW_BYTES,
     Unreadable,

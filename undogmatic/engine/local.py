@@ -109,6 +109,16 @@ class Place:
         )
 
 
+def usual_cache() -> Path:
+    """The folder where answers are kept, where nobody named another one."""
+    return cache_folder() / "replies"
+
+
+def check_cache() -> None:
+    """Raise ConfigError or RuntimeError where nothing can be kept in the usual folder."""
+    ReplyCache(usual_cache()).close()
+
+
 class LocalEngine(Engine):
     """Runs the steps and judges of a recipe over items with a bounded number in flight.
 
@@ -128,9 +138,7 @@ class LocalEngine(Engine):
     ) -> None:
         self.limits, self.budget = limits, Budget(limits)
         self.cache = cache
-        self.cache_dir = (
-            Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
-        )
+        self.cache_dir = usual_cache() if cache_dir is None else Path(cache_dir)
 
     def gateway(
         self,

@@ -28,6 +28,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
 from undogmatic.runs.progress import in_words, speaking
 from undogmatic.safety import files
+from undogmatic.safety.paths import data_folder
 
 TEXTS = Path(__file__).with_name("probe.texts.yaml")
 LEAST = 20
@@ -282,6 +283,12 @@ def author_of(item: Item) -> str | None:
     if "author" in item.metadata:
         return str(item.metadata["author"])
     return item.id.split("-")[0] if "part" in item.metadata else None
+
+
+def shipped(rubric: str) -> probes.About | None:
+    """What is known of the probe that ships for a rubric of this name; None where none does."""
+    file = data_folder() / "probes" / f"{rubric}.safetensors"
+    return probes.load(file).about if file.is_file() else None
 
 
 def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> str:

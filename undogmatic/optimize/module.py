@@ -31,6 +31,11 @@ TOLD = (
 """The fields of a verdict that a prediction has under their own names."""
 
 
+def compares(config: Mapping[str, Any]) -> bool:
+    """Whether a composed config compares two programs, so that it has no one judge."""
+    return settings(config).optimizes
+
+
 class Composed:
     """A composed config with its judge, whose models are connected once, for calls from any thread;
     copies of a program share it."""

@@ -15,7 +15,7 @@ from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.records import Item, ScoreDistribution, Verdict, entropy_verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety.loops import finished
 from undogmatic.stats.uncertainty import discretised_normal
@@ -217,18 +217,6 @@ def written_text(item: Item, rubric: Rubric) -> str:
             "there is no letter and no digit in it, so there is nothing to judge"
         )
     return text
-
-
-def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
-    """A verdict whose score is the expectation, unless it is given, and whose confidence comes from
-    the entropy."""
-    fields = {"score": distribution.expectation} | fields
-    return Verdict(
-        distribution=distribution,
-        confidence=distribution.confidence,
-        confidence_source="entropy",
-        **fields,
-    )
 
 
 def normal_verdict(rubric: Rubric, score: float, sd: float, **fields: Any) -> Verdict:

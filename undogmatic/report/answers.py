@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.instrument import USUAL
+from undogmatic.records.limits import INSTRUMENT_TEXTS
 from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.uses import titled, uses
@@ -167,7 +167,7 @@ def commands(run: FinishedRun) -> dict[str, str]:
 def with_more(run: FinishedRun, needed: Any) -> str:
     """The command of an instrument test with as many texts as it needs: what said how many, or
     which, is left out of it."""
-    n = str(needed) if isinstance(needed, int) and needed > USUAL else None
+    n = str(needed) if isinstance(needed, int) and needed > INSTRUMENT_TEXTS else None
     return again(
         run, **{"dataset.n": n, "dataset.items": None, "analysis.against": None}
     )

@@ -290,9 +290,9 @@ def _texts(
 ) -> tuple[dict[str, str], Sequence[Any], Sequence[Any]]:
     """The texts by their ids, how the file was read, and what is wrong in it. Raises ConfigError,
     DataError."""
-    from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.frames import read_frame
     from undogmatic.datasets.items import find_texts
+    from undogmatic.safety.existing import existing_file
     from undogmatic.safety.outside import read_input, read_text
 
     if file == "-" or Path(file).suffix.lower() in TEXTS:
