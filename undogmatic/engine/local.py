@@ -150,6 +150,17 @@ class LocalEngine(Engine):
         given."""
         return Gateway(cache, self.limits, budget or self.budget, answered=answered)
 
+    def replies(self) -> ReplyCache | None:
+        """The answers that are kept from earlier calls; None where none are kept."""
+        return ReplyCache(self.cache_dir) if self.cache else None
+
+    def connect(self, model: Model) -> ReplyCache | None:
+        """Let a model be asked outside a run, within the limits and through the kept answers, which
+        are returned to be closed."""
+        cache = self.replies()
+        model.connect(self.gateway(cache))
+        return cache
+
     def _door(
         self, model: Model, cache: ReplyCache | None, answered: Collection[str]
     ) -> Gateway:
@@ -246,7 +257,7 @@ class LocalEngine(Engine):
         """Where items are processed, here in this process, the model connected; whatever is still
         running when it ends is given up."""
         model = recipe.build().model
-        cache = ReplyCache(self.cache_dir) if self.cache else None
+        cache = self.replies()
         gateway = self._door(model, cache, journals.answered())
         model.connect(gateway)
         # The libraries' hundred thousand objects outlive the run; walking them at every full

@@ -430,10 +430,8 @@ async def read_all(
 ) -> list[Read]:
     """What `read` gives for each text, with the model connected to the engine's cache; says how far
     it is."""
-    from undogmatic.models.calls import ReplyCache
 
-    cache = ReplyCache(engine.cache_dir) if engine.cache else None
-    model.connect(engine.gateway(cache))
+    cache = engine.connect(model)
     told, readings = time.monotonic(), []
     try:
         for text in texts:
