@@ -108,8 +108,8 @@ FAULTS = {
     ),
     "copies are independent": Fault(
         "undogmatic/datasets/belonging.py",
-        "copied = _copied(items, varied)",
-        "copied: list[list[Mark]] = [[] for _ in items]",
+        "zip(items, _copied(items, varied), strict=True)",
+        "zip(items, [[] for _ in items], strict=True)",
         ("tests/examinations/test_units.py", "tests/fakes"),
     ),
     "texts are asked in file order": Fault(

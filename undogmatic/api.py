@@ -107,7 +107,7 @@ def scoring_config(
 ) -> dict[str, Any]:
     """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else
     chooses a model."""
-    from undogmatic.models.http import setting
+    from undogmatic.safety.variables import setting
 
     config, choices = composed(overrides, config_dir)
     typed = any(re.match(r"[+~]{0,2}model[=.@]", word) for word in overrides)
@@ -223,12 +223,12 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
 def _with_a_cache_that_works(config: Settings) -> Settings:
     """The config, without its cache of answers where the usual folder cannot be written to: a score
     does not depend on it. A folder that was named is another matter, as somebody counts on it."""
-    from undogmatic.models.calls import ReplyCache
+    from undogmatic.engine.local import check_cache
 
     if not config.engine.get("cache") or config.engine.get("cache_dir") is not None:
         return config
     try:
-        ReplyCache(cache_folder() / "replies").close()
+        check_cache()
     except (ConfigError, RuntimeError) as error:
         _say_once(f"answers are not kept for the next time: {error}")
         return config.model_copy(update={"engine": {**config.engine, "cache": False}})
@@ -248,6 +248,34 @@ def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Ju
     from undogmatic.engine.recipe import judged
 
     return judged(items, settings(compose_config(overrides)))
+
+
+class KeptJudge:
+    """Judges items again and again with a composed config; what it builds, the model among it, is
+    kept."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        from undogmatic.config.build import build, settings
+        from undogmatic.engine.recipe import Recipe
+
+        self.recipe = Recipe(config)
+        self.engine = build(settings(config).engine, "engine")
+        self.parts = self.recipe.build()
+
+    def judged(
+        self, items: Sequence[Item]
+    ) -> tuple[Sequence[Judgment], UndogmaticError | None]:
+        """What was judged, and what stopped the judge before it was through."""
+        from undogmatic.engine.journal import Journals
+        from undogmatic.safety.loops import finished
+
+        journals = Journals(None)
+        stopped_by = None
+        try:
+            finished(self.engine.arun(self.recipe, items, journals))
+        except UndogmaticError as error:
+            stopped_by = error
+        return list(journals.judgments.done.values()), stopped_by
 
 
 def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
@@ -395,7 +423,7 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
     if isinstance(choice, str):
         if group == "rubric" and Path(choice).suffix in (".yaml", ".yml"):
             from undogmatic.config.groups import given_file
-            from undogmatic.datasets.base import existing_file
+            from undogmatic.safety.existing import existing_file
 
             choice = given_file(
                 "rubric", existing_file(choice, key or group, (".yaml", ".yml"))

@@ -10,10 +10,10 @@ import pytest
 from tests.conftest import put
 from tests.stub_server import StubServer
 from undogmatic.cli import main
-from undogmatic.cli.describe import described, price
 from undogmatic.config.build import settings
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe, judged
+from undogmatic.engine.unsent import described, price
 from undogmatic.records.records import Item
 
 ITEM = Item(id="a", text="Resta pacificado que o recurso não prospera.")

@@ -135,7 +135,7 @@ def test_what_the_surface_leaves_open(
         "surface_explains": ("surface_explains", "refuted")
     }
     for outcome, ruled in (outcomes | {"open": ("surface_open", "undecided")}).items():
-        rival = LabelledRival(outcome, 60, 60)
+        rival = LabelledRival(outcome, 60)
         monkeypatch.setattr(
             "undogmatic.examinations.controls.surface_of_classes",
             lambda *_, rival=rival: rival,

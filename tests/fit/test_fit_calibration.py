@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from undogmatic.api import judge_items
 from undogmatic.errors import DataError
 from undogmatic.fit.calibration import (
     LEAST,
@@ -70,6 +71,7 @@ def test_too_few_labelled_texts_are_refused_before_judging(
             "linear",
             tmp_path / "out.json",
             ["model=gpt", "readout=logprobs"],
+            judge_items,
         )
     assert not (tmp_path / "out.json").exists()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from tests.fuzzing._values import one_message
-from undogmatic.models.http import find_key, setting
+from undogmatic.models.http import find_key
+from undogmatic.safety.variables import setting
 
 NAME = "A_KEY_OF_NOBODY"
 

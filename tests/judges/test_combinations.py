@@ -19,9 +19,15 @@ from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge, beyond
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.base import categorised, entropy_verdict, mixture
+from undogmatic.readouts.base import categorised, mixture
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
+from undogmatic.records.records import (
+    Failure,
+    Item,
+    ScoreDistribution,
+    Verdict,
+    entropy_verdict,
+)
 from undogmatic.records.rubric import Rubric, UnorderedScale
 
 

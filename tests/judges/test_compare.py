@@ -25,7 +25,7 @@ from undogmatic.examinations.preference import PreferenceAnalysis
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import tabulate
 from undogmatic.judges.compare import CompareJudge
-from undogmatic.readouts.base import Readout, categorised, entropy_verdict
+from undogmatic.readouts.base import Readout, categorised
 from undogmatic.records.records import (
     OVERALL,
     Cost,
@@ -34,6 +34,7 @@ from undogmatic.records.records import (
     Judgment,
     Provenance,
     ScoreDistribution,
+    entropy_verdict,
 )
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import voices

@@ -28,7 +28,6 @@ from undogmatic.cli import main
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.hosted import ChatModel
-from undogmatic.models.http import setting
 from undogmatic.safety import secrets
 from undogmatic.safety.command import guarded
 from undogmatic.safety.secrets import (
@@ -42,6 +41,7 @@ from undogmatic.safety.secrets import (
     secret_name,
     shown_address,
 )
+from undogmatic.safety.variables import setting
 from undogmatic.tracking.store import WithoutSecrets, check_uri
 
 KEY = "sk-proj/Canary+3f9Za81-x7"

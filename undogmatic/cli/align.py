@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.cli.doors import add_language
-from undogmatic.cli.numbers import whole
+from undogmatic.cli.doors import add_language, add_page
 from undogmatic.errors import ConfigError, RunStopped
 from undogmatic.safety.outside import brief, visible
 
@@ -34,17 +33,7 @@ def add(commands: Any) -> None:
     own = "a folder of config groups of your own, which the run had"
     align.add_argument("--config-dir", metavar="DIR", help=own)
     add_language(align)
-    port = whole("--port", 0, 65535, 8080)
-    align.add_argument(
-        "--port",
-        type=port,
-        default=0,
-        metavar="N",
-        help="port of the page (default: a free one)",
-    )
-    align.add_argument(
-        "--no-browser", action="store_true", help="print the address and open nothing"
-    )
+    add_page(align)
     align.set_defaults(run=_align)
 
 
@@ -129,7 +118,8 @@ class _Run:
         from undogmatic.review.align import labelled_of
         from undogmatic.review.session import Session
 
-        labelled = labelled_of(self.folder, self.parts.prompt)
+        task = self.parts.prompt.task(self.folder.rubric)
+        labelled = labelled_of(self.folder, task)
         (step,) = self.parts.judges
         by_id = {item.id: item for item in labelled.items}
         judgment = next(one for one in self.folder.judgments if one.item_id in by_id)

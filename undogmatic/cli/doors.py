@@ -39,6 +39,15 @@ def add_language(parser: Any) -> None:
     parser.add_argument("--language", choices=languages(), default="en", help=what)
 
 
+def add_page(parser: argparse.ArgumentParser) -> None:
+    """Add --port and --no-browser, for a page that this program serves."""
+    port = whole("--port", 0, 65535, 8080)
+    free = "port of the page (default: a free one)"
+    parser.add_argument("--port", type=port, default=0, metavar="N", help=free)
+    silent = "print the address and open nothing"
+    parser.add_argument("--no-browser", action="store_true", help=silent)
+
+
 def words(typed: argparse.Namespace) -> list[str]:
     """What was typed, as overrides. Raises ConfigError."""
     from undogmatic.config.compose import word
@@ -213,9 +222,11 @@ def _fit(typed: argparse.Namespace) -> None:
     if typed.command == "probe":
         print(probe.fit_from_config(typed.data, Path(typed.out), words(typed)))
     else:
+        from undogmatic.api import judge_items
+
         print(
             calibration.calibrate_from_config(
-                typed.data, typed.method, Path(typed.out), words(typed)
+                typed.data, typed.method, Path(typed.out), words(typed), judge_items
             )
         )
 

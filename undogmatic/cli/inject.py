@@ -46,7 +46,6 @@ def add(commands: Any) -> None:
 
 def _inject(typed: argparse.Namespace) -> None:
     """Write the runs and their edited copies, and say what was made and what was left out."""
-    from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.inject import injected
     from undogmatic.datasets.readers.traces import Faults, read_traces
     from undogmatic.datasets.trace_edits import DEFECTS, EQUIVALENT
@@ -56,6 +55,7 @@ def _inject(typed: argparse.Namespace) -> None:
     from undogmatic.report.answers import command
     from undogmatic.report.words import Words
     from undogmatic.safety.command import as_typed
+    from undogmatic.safety.existing import existing_file
     from undogmatic.safety.files import write
 
     file = SHIPPED

@@ -100,14 +100,11 @@ def _instrument(typed: argparse.Namespace) -> None:
 
 def _say_price(composed: dict[str, Any], config: Settings, loaded: Loaded) -> None:
     """Say how many judgments and calls it takes, and how many items are left out."""
-    from undogmatic.cli.describe import calls
-    from undogmatic.engine.recipe import Recipe
-    from undogmatic.models.http import without_keys
+    from undogmatic.engine.unsent import built_without_keys, calls
     from undogmatic.report.words import Words
 
     items = loaded.labelled.items[: config.run.limit]
-    with without_keys():
-        parts = Recipe(composed).build()
+    parts = built_without_keys(composed)
     asked = parts.asked(items)
     made = calls(parts, asked, config.engine.get("cache") is not False)
     n, repeats = len(asked), config.run.repeats
@@ -149,7 +146,7 @@ def _write(typed: argparse.Namespace, line: list[str]) -> None:
     """Let the model write wordings or texts into a new file, and say what is next."""
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.instrument import FEWEST
-    from undogmatic.optimize import writing
+    from undogmatic.engine import writing
     from undogmatic.report.words import Words
     from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety import files

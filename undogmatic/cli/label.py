@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from undogmatic.cli.doors import add_page
 from undogmatic.cli.numbers import whole
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.apart import keep_apart, named
@@ -107,17 +108,7 @@ def add(commands: Any) -> None:
         default="en",
         help="language of the page and the terminal (default: en)",
     )
-    port = whole("--port", 0, 65535, 8080)
-    label.add_argument(
-        "--port",
-        type=port,
-        default=0,
-        metavar="N",
-        help="port of the page (default: a free one)",
-    )
-    label.add_argument(
-        "--no-browser", action="store_true", help="print the address and open nothing"
-    )
+    add_page(label)
     label.set_defaults(run=_label)
 
 

@@ -2,16 +2,11 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from undogmatic.cli.numbers import of_check
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import brief
-
-if TYPE_CHECKING:
-    from undogmatic.stats.planning import Expected
-
-CHANCES = (0.5, 0.8, 0.9)
 
 
 def add(commands: Any) -> None:
@@ -73,11 +68,10 @@ def _share(option: str, text: str) -> float:
 def run(typed: argparse.Namespace) -> None:
     """Print for each chance of a yes how many labels it takes."""
     from undogmatic.cli.checked import made
-    from undogmatic.examinations import kinds, surface_rival
+    from undogmatic.examinations.labels_needed import CHANCES, MOST, labels_needed
     from undogmatic.records.checked import CheckOptions
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
-    from undogmatic.stats import planning
 
     if typed.prevalence is not None and typed.kind != "pass_fail":
         raise ConfigError(
@@ -85,61 +79,28 @@ def run(typed: argparse.Namespace) -> None:
             " it out."
         )
     options = made(CheckOptions, {"least": typed.least, "level": typed.level}, "plan")
-    least = options.least_of(typed.kind)
     share = typed.prevalence or 0.5
-    rarer = min(share, 1 - share)
-    fewest = kinds.FEWEST_RARER if rarer < kinds.MINOR else 0
-    ways = _ways(typed.kind, typed.agreement, rarer, fewest)
-    needed = {
-        name: planning.labels_needed(
-            way,
-            least,
-            surface_rival.least_left,
-            CHANCES,
-            level=typed.level,
-            fewest=kinds.FEWEST,
-        )
-        for name, way in ways.items()
-    }
+    needed = labels_needed(typed.kind, typed.agreement, share, options)
     words = Words(typed.language, [Path(__file__).with_name("plan.texts.yaml")])
-    value = ways["random"].agreement
     facts = {
         "agreement": typed.agreement,
-        "value": value,
-        "least": least,
-        "rarer": rarer,
+        "value": needed.value,
+        "least": needed.least,
+        "rarer": needed.rarer,
     }
     put([words.text(f"plan.expects_{typed.kind}", **facts)])
-    if value <= least or None in needed["random"]:
-        put([words.text("plan.never", most=planning.MOST, **facts)])
+    if needed.is_out_of_reach:
+        put([words.text("plan.never", most=MOST, **facts)])
         return
     print()
-    print(words.text("plan.head" if len(ways) > 1 else "plan.head_random"))
+    by_way = needed.by_way
+    print(words.text("plan.head" if len(by_way) > 1 else "plan.head_random"))
     for place, chance in enumerate(CHANCES):
-        shown = "".join(f"{numbers[place] or '—':>24}" for numbers in needed.values())
+        shown = "".join(f"{numbers[place] or '—':>24}" for numbers in by_way.values())
         print(f"{words.text('plan.chance', chance=chance):<17}{shown}")
     print()
-    put(
-        [
-            words.text("plan.means"),
-            *([words.text("plan.rare", few=fewest)] if fewest else []),
-        ]
-    )
-    # At random, which needs no verdicts beforehand, unless the other way saves a quarter.
-    worth = {"random": 0.75, "by_verdict": 1.0}
-    way = min(ways, key=lambda name: worth[name] * (needed[name][1] or planning.MOST))
-    put([words.text(f"plan.next_{way}", n=needed[way][1] or 0)])
-
-
-def _ways(
-    kind: str, agreement: float, rarer: float, fewest: int
-) -> "dict[str, Expected]":
-    """The judge that is expected, by each way in which labels may be drawn."""
-    from undogmatic.stats.planning import Order, TwoKinds
-
-    if kind == "numeric":
-        return {"random": Order(agreement)}
-    random = TwoKinds(rarer, agreement, fewest=fewest)
-    if kind == "pairwise":
-        return {"random": random}
-    return {"random": random, "by_verdict": TwoKinds(rarer, agreement, True, fewest)}
+    lines = [words.text("plan.means")]
+    if needed.fewest:
+        lines.append(words.text("plan.rare", few=needed.fewest))
+    put(lines)
+    put([words.text(f"plan.next_{needed.way}", n=by_way[needed.way][1] or 0)])

@@ -23,19 +23,17 @@ def fittable() -> Iterator[str]:
 
 def show(typed: argparse.Namespace) -> None:
     """Print a line per rubric."""
-    from undogmatic.readouts.probe import load
+    from undogmatic.fit.probe import shipped
     from undogmatic.report.words import Words
-    from undogmatic.safety.paths import data_folder
 
     words = Words(typed.language, [TEXTS])
     for rubric in fittable():
         name = rubric.rpartition("/")[2]
-        file = data_folder() / "probes" / f"{name}.safetensors"
-        if not file.is_file():
+        about = shipped(name)
+        if about is None:
             command = f"undogmatic probe fit rubric={rubric} --out {name}.safetensors"
             print(words.text("probes.none", rubric=rubric, command=command))
             continue
-        about = load(file).about
         print(
             words.text(
                 "probes.ships",

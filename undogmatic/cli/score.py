@@ -175,7 +175,7 @@ def _read(
     typed: argparse.Namespace, text: str | None, rubric: Rubric
 ) -> tuple[Sequence[str], Sequence[str | Mapping[str, str]]]:
     """The names and the texts to score. What else a file holds, labels among it, is left aside."""
-    from undogmatic.datasets.base import existing_file
+    from undogmatic.safety.existing import existing_file
 
     if typed.file is not None:
         from undogmatic.datasets.tabular import TextsDataset

@@ -60,6 +60,8 @@ def groups_of(items: Sequence[Item]) -> Mapping[str, str]:
 
 
 class _Named(dict[str, str]):
+    """The groups by item, without those that stand alone: of a million items most do."""
+
     def __missing__(self, name: str) -> str:
         return f"item {name}"  # it stands alone
 
@@ -73,77 +75,52 @@ def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
     if _last and _last[0][0]() is items:
         return _last[0][1]
     varied = _varied(items)
-    tied = np.flatnonzero(_tied(items, varied))
-    found = (
-        groups([items[place] for place in tied.tolist()], varied),
-        len(items) - len(tied),
-    )
-    _last[:] = [(weakref.ref(items), found)]
-    return found
+    tied = np.flatnonzero(_tied(items, varied)).tolist()
+    answer = groups([items[place] for place in tied], varied), len(items) - len(tied)
+    _last[:] = [(weakref.ref(items), answer)]
+    return answer
 
 
-_last: list[tuple[Any, tuple[list[Group], int]]] = []  # what was asked for last
+# Every part of a run asks the same of the same items, and of many of them it takes minutes.
+_last: list[tuple[Any, tuple[list[Group], int]]] = []
 
 
 def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
     """Which items may belong to others: by a mark that another bears, or as copies and
     near-copies."""
-    tied, first = np.zeros(len(items), dtype=bool), dict[Mark, int]()
+    tied = np.zeros(len(items), dtype=bool)
+    first: dict[Mark, int] = {}
     parents = {item.parent for item in items if item.parent is not None}
-    forms: dict[str | None, _Forms] = {}
-    # the whole of an item, and each of its inputs
-    for name in (None, *varied) if len(varied) > 1 else (None,):
-        forms[name] = _Forms()
+    whole = _Forms()
+    # Of one input the whole is that input.
+    inputs = {name: _Forms() for name in varied} if len(varied) > 1 else {}
     for place, item in enumerate(items):
-        tied[place] = (
-            item.pair is not None or item.id in parents or item.parent is not None
-        )
+        is_parent = item.id in parents
+        tied[place] = item.pair is not None or item.parent is not None or is_parent
         typed = item.metadata.get(TYPED_GROUP)
         for key in TOGETHER if typed is None else (TYPED_GROUP,):
-            value = item.metadata.get(key) or None
-            for each in (
-                value if isinstance(value, list) else [] if value is None else [value]
-            ):
-                before = first.setdefault((key, str(each)), place)
+            for value in _listed(item.metadata.get(key) or None):
+                before = first.setdefault((key, str(value)), place)
                 tied[[before, place]] |= before != place
-        for name, form in forms.items():
-            if typed is not None:  # whatever else is alike
-                form.add(f"{place}")
-                continue
-            form.add(
-                item.inputs.get(name, "") if name is not None else _whole(item, varied)
-            )
-    for name, form in forms.items():
-        values, places, signatures = form.found()
-        order = np.argsort(values, kind="stable")
-        same = values[order[1:]] == values[order[:-1]]
-        if name is None:
-            tied[order[1:][same]] = tied[order[:-1][same]] = True
-        for band in range(BANDS if len(places) > 1 else 0):
-            parts = (
-                np.frombuffer(part, np.uint32).reshape(-1, SIGNATURE)
-                for part in signatures.parts()
-            )
-            one, other = fallen_together(
-                np.concatenate([banded(part, band) for part in parts])
-            )
-            open_ = ~(tied[places[one]] & tied[places[other]])
-            one, other = one[open_], other[open_]
-            for start in range(0, len(one), _PAIRS):
-                rows = [
-                    np.stack(
-                        [
-                            np.frombuffer(signatures.at(k), np.uint32)
-                            for k in side[start : start + _PAIRS].tolist()
-                        ]
-                    )
-                    for side in (one, other)
-                ]
-                near = alike(rows[0], rows[1])
-                tied[places[one[start : start + _PAIRS][near]]] = tied[
-                    places[other[start : start + _PAIRS][near]]
-                ] = True
+        # What somebody named is final, so that the text is compared as one like no other.
+        whole.add(_whole(item, varied) if typed is None else f"{place}")
+        for name, form in inputs.items():
+            form.add(item.inputs.get(name, "") if typed is None else f"{place}")
+    marks = whole.marks()
+    order = np.argsort(marks, kind="stable")
+    same = np.flatnonzero(marks[order[1:]] == marks[order[:-1]])
+    tied[order[same]] = True
+    tied[order[same + 1]] = True
+    for form in (whole, *inputs.values()):
+        form.tie_near_copies(tied)
     return tied
+
+
+def _listed(value: Any) -> list[Any]:
+    """What metadata say that a text belongs to: a text may be about two precedents."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 _PAIRS = 10_000  # that are compared at once
@@ -171,33 +148,64 @@ class _Forms:
             self._sign()
 
     def _sign(self) -> None:
+        """Take the signatures of the texts that wait for it."""
         begin = len(self._marks) - len(self._waiting)
         places, found = signatures(self._waiting)
         self._places.extend((begin + places).tolist())
         self._signatures.append(found.tobytes())
         self._waiting.clear()
 
-    def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Blocks]:
-        """The hash of every text, the places of those that say enough, and their signatures in that
-        order."""
+    def marks(self) -> NDArray[np.int64]:
+        """The hash of every text, which copies share."""
+        return np.asarray(self._marks)
+
+    def tie_near_copies(self, tied: NDArray[np.bool_]) -> None:
+        """Note in `tied` which texts are nearly the same as another one."""
         self._sign()
-        return np.asarray(self._marks), np.asarray(self._places), self._signatures
+        places = np.asarray(self._places)
+        if len(places) < 2:
+            return
+        # Compared are those alone that have a band in common: all pairs of a million texts would
+        # take years.
+        for band in range(BANDS):
+            one, other = fallen_together(self._banded(band))
+            known = tied[places[one]] & tied[places[other]]
+            one, other = one[~known], other[~known]
+            for start in range(0, len(one), _PAIRS):
+                some = one[start : start + _PAIRS]
+                others = other[start : start + _PAIRS]
+                near = alike(self._signatures_at(some), self._signatures_at(others))
+                tied[places[some[near]]] = True
+                tied[places[others[near]]] = True
+
+    def _banded(self, band: int) -> NDArray[Any]:
+        """One band of all signatures, which are read from disk part by part."""
+        parts = (
+            np.frombuffer(part, np.uint32).reshape(-1, SIGNATURE)
+            for part in self._signatures.parts()
+        )
+        return np.concatenate([banded(part, band) for part in parts])
+
+    def _signatures_at(self, places: NDArray[np.intp]) -> NDArray[np.uint32]:
+        """The signatures at these places among them, shape (n, SIGNATURE)."""
+        blocks = [self._signatures.at(place) for place in places.tolist()]
+        return np.stack([np.frombuffer(block, np.uint32) for block in blocks])
 
 
 def _varied(items: Sequence[Item]) -> list[str]:
     """The inputs that are not the same in all items; all, where none is."""
-    first, differ = dict[str, str | None](), dict[str, bool]()
+    first: dict[str, str | None] = {}
+    differ: set[str] = set()
     for n, item in enumerate(items):
-        for name in [name for name in item.inputs if name not in first]:
-            first[name], differ[name] = (
-                (item.inputs[name], False) if n == 0 else (None, True)
-            )
-        for name, text in first.items():
-            differ[name] = differ[name] or item.inputs.get(name) != text
-    return [name for name in first if differ[name]] or list(first)
+        for name, text in item.inputs.items():
+            # One that the first item lacks is not the same in all of them.
+            first.setdefault(name, text if n == 0 else None)
+        differ |= {name for name in first if item.inputs.get(name) != first[name]}
+    return [name for name in first if name in differ] or list(first)
 
 
 def _whole(item: Item, varied: Sequence[str]) -> str:
+    """All that an item shows, in one text."""
     return "\n\n".join(item.inputs[name] for name in varied if name in item.inputs)
 
 
@@ -209,76 +217,73 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
     before all ties nothing. One that is long enough (`stats.surface.enough`), such as a source
     that was summarised several times, ties those items whose own it nearly is.
     """
-    designed = []
-    copied = _copied(items, varied)
-    for place, item in enumerate(items):
-        typed = item.metadata.get(TYPED_GROUP)
-        if typed is not None:  # what somebody named is final
-            designed.append(
-                [(TYPED_GROUP, str(typed)) if typed else ("parent", item.id)]
-            )
-            copied[place] = []
-            continue
-        marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
-        for key in TOGETHER:  # a text may be about two precedents
-            value = item.metadata.get(key)
-            marks += [
-                (key, each) for each in (value if isinstance(value, list) else [value])
-            ]
-        designed.append(
-            [(kind, str(value)) for kind, value in marks if value is not None]
-        )
-    apart = heads_of(designed)
-    together = heads_of(
-        [[*own, *more] for own, more in zip(designed, copied, strict=True)]
-    )
+    stated = [_stated(item) for item in items]
+    # What somebody named is final, whatever texts show.
+    copied = [
+        [] if item.metadata.get(TYPED_GROUP) is not None else marks
+        for item, marks in zip(items, _copied(items, varied), strict=True)
+    ]
+    every = [[*one, *other] for one, other in zip(stated, copied, strict=True)]
+    apart = heads_of(stated)
     members: dict[Mark, list[int]] = {}
-    for place, head in enumerate(together):
+    for place, head in enumerate(heads_of(every)):
         members.setdefault(head, []).append(place)
-    sides = {
-        (mark, head)
-        for marks, head in zip(copied, apart, strict=True)
-        for mark in marks
-    }
-    crossing = {mark for mark, n in Counter(mark for mark, _ in sides).items() if n > 1}
+    crossing = _crossing(copied, apart)
     in_order = []
     for places in members.values():
-        times = Counter(
-            mark
-            for place in places
-            for mark in dict.fromkeys([*designed[place], *copied[place]])
+        bearers = Counter(
+            mark for place in places for mark in dict.fromkeys(every[place])
         )
-        ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
+        ties = dict.fromkeys(kind for (kind, _), n in bearers.items() if n > 1)
         likenesses = [place for place in places if crossing & {*copied[place]}]
-        firsts = {*{apart[place]: place for place in reversed(likenesses)}.values()}
-        likenesses.sort(key=lambda place: place not in firsts)
-        alike, ids = (
-            tuple(items[place].id for place in chosen)
-            for chosen in (likenesses, places)
-        )
+        # One of each of those that only their likeness ties comes before the rest of them.
+        first_of = {apart[place]: place for place in reversed(likenesses)}
+        likenesses.sort(key=lambda place: first_of[apart[place]] != place)
         first = items[places[0]]
         # Texts of one pair that somebody put into two groups are two groups.
         pair = None if TYPED_GROUP in first.metadata else first.pair
-        in_order.append(
-            Group(
-                f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike
-            )
-        )
+        name = f"item {first.id}" if pair is None else f"pair {pair}"
+        ids = tuple(items[place].id for place in places)
+        copied_ids = tuple(items[place].id for place in likenesses)
+        in_order.append(Group(name, ids, tuple(ties), copied_ids))
     return in_order
 
 
+def _stated(item: Item) -> list[Mark]:
+    """What a dataset says that an item belongs to."""
+    typed = item.metadata.get(TYPED_GROUP)
+    if typed is not None:
+        return [(TYPED_GROUP, str(typed)) if typed else ("parent", item.id)]
+    marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
+    for key in TOGETHER:
+        marks += [(key, value) for value in _listed(item.metadata.get(key))]
+    return [(kind, str(value)) for kind, value in marks if value is not None]
+
+
+def _crossing(copied: Sequence[Sequence[Mark]], apart: Sequence[Mark]) -> set[Mark]:
+    """The marks of likeness that tie what nothing else ties: texts of which each has another head
+    in `apart`."""
+    heads: dict[Mark, set[Mark]] = {}
+    for marks, head in zip(copied, apart, strict=True):
+        for mark in marks:
+            heads.setdefault(mark, set()).add(head)
+    return {mark for mark, bearers in heads.items() if len(bearers) > 1}
+
+
 def _copied(items: Sequence[Item], given: Sequence[str] | None) -> list[list[Mark]]:
+    """The marks of likeness that each item bears: that of its whole and those of its inputs."""
     varied = _varied(items) if given is None else given
     bare = {name: _bare([item.inputs.get(name) for item in items]) for name in varied}
-    shown = zip(*bare.values(), strict=True) if bare else ((),) * len(items)
-    wholes = [
-        "\n\n".join(text for text in texts if text is not None) for texts in shown
-    ]
+    wholes = []
+    for place in range(len(items)):
+        texts = [bare[name][place] for name in varied]
+        wholes.append("\n\n".join(text for text in texts if text is not None))
     marks: list[list[Mark]] = [[("copies", place)] for place in copies(tuple(wholes))]
+    # Of one input the whole is that input.
     for name in varied if len(varied) > 1 else ():
-        texts = tuple(text or "" for text in bare[name])
-        for own, place in zip(marks, copies(texts), strict=True):
-            if enough(texts[place]):
+        inputs = tuple(text or "" for text in bare[name])
+        for own, place in zip(marks, copies(inputs), strict=True):
+            if enough(inputs[place]):
                 own.append(("copies", (name, place)))
     return marks
 

@@ -10,6 +10,7 @@ since nothing but their place tells them apart.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -101,11 +102,8 @@ def places(
     found: dict[tuple[str, str | None], Place] = {}
     first = first_row(item for item, mark in wanted if mark is None)
     for item, mark in wanted:
-        if (
-            mark is None
-            and numbers is not None
-            and (row := _ROW.fullmatch(item)) is not None
-        ):
+        row = _ROW.fullmatch(item)
+        if mark is None and numbers is not None and row is not None:
             at = int(row[1]) - first
             found[item, mark] = Place(numbers[at] if 0 <= at < len(numbers) else None)
         elif item in of_id and (mark is None or mark in of_id[item]):
@@ -184,10 +182,12 @@ class _Rows(NamedTuple):
 
 
 def _ids(table: Frame, options: TableOptions) -> str | None:
+    """The column of ids of a table; None where it has none."""
     return column_of(table.cells, ITEM, options.item)
 
 
 def _texts(cells: Iterable[Any]) -> list[str | None]:
+    """Cells as text, None where one is empty."""
     return [None if cell is None else str(cell) for cell in cells]
 
 
@@ -210,48 +210,66 @@ def _numbered(table: Frame, options: TableOptions) -> tuple[Frame, list[str]]:
 def _placed(sheet: Frame, rows: _Rows, others: Collection[str]) -> Frame:
     """A file of labels with the ids of the rows that they are of, each rater's last label of an
     item alone, and what is to be said of it; `others` are the columns of the other files."""
-    cells, nothing = sheet.cells, [None] * len(sheet.cells)
-    items, marks = _texts(cells["item"]), _texts(cells.get(MARK, nothing))
+    cells = sheet.cells
+    nothing: list[str | None] = [None] * len(cells)
+    items = _texts(cells["item"])
+    marks = _texts(cells.get(MARK, nothing))
     shown = _texts(cells.get(SHOWN, nothing))
     found: dict[int, Place] = {}
+    # People may have labelled the same file by other columns another time.
     for columns in dict.fromkeys(shown):
         at = [
             n
-            for n, each in enumerate(shown)
-            if each == columns and items[n] is not None
+            for n, other in enumerate(shown)
+            if other == columns and items[n] is not None
         ]
-        names = _columns(columns, sheet.places[at[0]]) if at else ()
-        gone = [name for name in names if name not in rows.table.cells]
-        if gone and rows.numbers is not None:
-            listed = ", ".join(str(name) for name in rows.table.cells if name != ID)
-            what = f"its labels are of texts in the column {brief(gone[0])}"
-            way = f"{rows.table.name} has none of that name: {listed}. Give it its name again"
-            raise DataError(f"{sheet.name}: {what}, and {way}.")
-        known = bool(names) and not gone
-        of_table = (
-            marks_of(rows.table.cells, names) if known else [None] * len(rows.ids)
-        )
-        wanted = [(str(items[n]), marks[n] if known else None) for n in at]
-        where = places(wanted, rows.ids, of_table, rows.numbers)
-        found |= {n: where[pair] for n, pair in zip(at, wanted, strict=True)}
+        if at:
+            names = _columns(columns, sheet.places[at[0]])
+            labels = [(str(items[n]), marks[n]) for n in at]
+            places_of_labels = _found(labels, names, sheet, rows)
+            found |= dict(zip(at, places_of_labels, strict=True))
     notes, problems = _told(found, items, marks, sheet, rows)
     # An id that the table does not have is told of where labels and verdicts are put together.
     left = items if rows.numbers is None else nothing
     item = [found[n].item or left[n] if n in found else None for n in range(len(cells))]
-    own = {"item", "rater", "label"}
-    dropped = [
-        n for n in cells if n in (MARK, SHOWN, WHEN) or (n in others and n not in own)
-    ]
-    kept = cells.assign(item=item).drop(columns=dropped)
-    last = ~kept.duplicated(["item", "rater"], keep="last") & kept["item"].notna()
+    # What the table says of its items, it says itself.
+    doubled = {*others} - {"item", "rater", "label"}
+    dropped = [name for name in cells if name in {MARK, SHOWN, WHEN, *doubled}]
+    placed = cells.assign(item=item).drop(columns=dropped)
+    last = ~placed.duplicated(["item", "rater"], keep="last") & placed["item"].notna()
     return sheet._replace(
-        cells=kept[last].reset_index(drop=True),
-        places=[
-            place for place, stays in zip(sheet.places, last, strict=True) if stays
-        ],
+        cells=placed[last].reset_index(drop=True),
+        places=list(itertools.compress(sheet.places, last)),
         notes=(*sheet.notes, *notes),
         problems=(*sheet.problems, *problems),
     )
+
+
+def _found(
+    labels: Sequence[tuple[str, str | None]],
+    names: Sequence[str],
+    sheet: Frame,
+    rows: _Rows,
+) -> list[Place]:
+    """Where labels are, each the id of an item and the digest of what columns of these names showed
+    of it. Raises DataError where the rows are told apart by a column that is gone."""
+    cells = rows.table.cells
+    gone = [name for name in names if name not in cells]
+    if gone and rows.numbers is not None:
+        listed = ", ".join(str(name) for name in cells if name != ID)
+        what = f"its labels are of texts in the column {brief(gone[0])}"
+        way = (
+            f"{rows.table.name} has none of that name: {listed}. Give it its name again"
+        )
+        raise DataError(f"{sheet.name}: {what}, and {way}.")
+    marks: Sequence[str | None] = [None] * len(rows.ids)
+    if names and not gone:
+        marks = marks_of(cells, names)
+    else:
+        # Digests of something that cannot be seen tell nothing, so that the id alone counts.
+        labels = [(item, None) for item, _ in labels]
+    where = places(labels, rows.ids, marks, rows.numbers)
+    return [where[label] for label in labels]
 
 
 def _columns(typed: str | None, place: str) -> tuple[str, ...]:

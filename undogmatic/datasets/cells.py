@@ -206,42 +206,32 @@ def _in_one_unit(
     """The cells of a column in one unit: 80% beside 0.8 is 0.8, "four" beside "3" is 4, and of
     1/4 beside 2/3 each is a share."""
     written = [_text(cell) for cell in distinct]
-    numbers = [cell.number for cell in read]
-    signs = [text.endswith("%") for text in written]
-    outs = [_OUT_OF.fullmatch(text) for text in written]
-    plain = [
-        number
-        for number, sign, out in zip(numbers, signs, outs, strict=True)
-        if not (np.isnan(number) or sign or out)
-    ]
+    are_percents = np.array([text.endswith("%") for text in written], dtype=bool)
+    outs_of = [_OUT_OF.fullmatch(text) for text in written]
+    wholes = np.array([float(out[2]) if out else np.nan for out in outs_of])
+    numbers = np.array([cell.number for cell in read], dtype=float)
+    plain = numbers[~are_percents & np.isnan(wholes)]
+    plain = plain[~np.isnan(plain)]
     # A column of percents alone stays one of percents. Only beside numbers that are
     # shares must one of the two give way, or 80% would be a hundred times 0.8.
-    if any(signs) and plain and max(plain) <= 1:
-        numbers = [
-            number / 100 if sign else number
-            for number, sign in zip(numbers, signs, strict=True)
-        ]
-    if len({out[2] for out in outs if out}) > 1:
-        numbers = [
-            number / float(out[2]) if out and not np.isnan(number) else number
-            for number, out in zip(numbers, outs, strict=True)
-        ]
+    if are_percents.any() and plain.size and plain.max() <= 1:
+        numbers[are_percents] /= 100
+    # Of one whole, the grades 3/5 and 4/5 stay 3 and 4.
+    if len({out[2] for out in outs_of if out}) > 1:
+        numbers = np.where(np.isnan(wholes), numbers, numbers / wholes)
     words = [
         cell.word for cell in read if cell.word is not None and np.isnan(cell.number)
     ]
     # One word that is no number makes all of them categories: "one" beside "none" may
     # be the name of a level.
     if words_are_numbers and words and all(word in _NUMBER_WORDS for word in words):
-        numbers = [
-            _NUMBER_WORDS.get(cell.word or "", number)
-            for cell, number in zip(read, numbers, strict=True)
-        ]
-    return [
-        cell
-        if number == cell.number or np.isnan(number)
-        else Cell(number, f"{number:g}", cell.reason)
-        for cell, number in zip(read, numbers, strict=True)
-    ]
+        for place, cell in enumerate(read):
+            numbers[place] = _NUMBER_WORDS.get(cell.word or "", numbers[place])
+    cells = []
+    for cell, number in zip(read, numbers.tolist(), strict=True):
+        same = number == cell.number or np.isnan(number)
+        cells.append(cell if same else Cell(number, f"{number:g}", cell.reason))
+    return cells
 
 
 def said_of_nothing(cell: Any) -> str | None:

@@ -1167,47 +1167,42 @@ def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice
     """What the columns of judges and of people are about, where they are about the same two or more
     criteria: `judge_style` and `judge_facts` beside `ana_style` and `ana_facts`. Empty where they
     are not."""
-    sides = [{name: tokens(name) for name in side} for side in (judges, people)]
-    if min(map(len, sides)) < 2:
-        return _one_labelled(sides[0], people)
-    words = [set().union(*side.values()) for side in sides]
-    both = {
-        word for word in words[0] & words[1] if len(word) > 1 and not word.isdigit()
-    }
-    everywhere = [
+    of_judges = {name: tokens(name) for name in judges}
+    of_people = {name: tokens(name) for name in people}
+    if min(len(of_judges), len(of_people)) < 2:
+        return _one_labelled(of_judges, people)
+    names = [set(parts) for parts in (*of_judges.values(), *of_people.values())]
+    both = set().union(*of_judges.values()) & set().union(*of_people.values())
+    # A word of every name, such as `score`, tells no criteria apart.
+    words = {
         word
-        for word in both
-        if all(word in name for side in sides for name in side.values())
-    ]
-    both -= {*everywhere}
-    keys = [
-        {
-            name: tuple(part for part in parts if part in both)
-            for name, parts in side.items()
-        }
-        for side in sides
-    ]
-    shared = set(keys[0].values()) & set(keys[1].values()) - {()}
-    if len(shared) < 2 or any(key not in shared for key in keys[1].values()):
+        for word in both - names[0].intersection(*names)
+        if len(word) > 1 and not word.isdigit()
+    }
+
+    def criterion(parts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(part for part in parts if part in words)
+
+    asked = {criterion(parts) for parts in of_judges.values()}
+    labelled = {criterion(parts) for parts in of_people.values()}
+    # What people labelled a judge must have been asked; it may have been asked for more.
+    if len(labelled) < 2 or () in labelled or not labelled <= asked:
         return {}
     voices: dict[str, Voice] = {}
-    for side, named, nobody in zip(sides, keys, (JUDGE.name, LABEL.name), strict=True):
-        rests = {
-            name: "_".join(part for part in side[name] if part not in key)
-            for name, key in named.items()
-        }
+    for side, nobody in ((of_judges, JUDGE.name), (of_people, LABEL.name)):
+        own: dict[str, Voice] = {}
+        for name, parts in side.items():
+            rest = "_".join(part for part in parts if part not in words)
+            own[name] = Voice(rest, " ".join(criterion(parts)) or None)
         # Columns that are called by their criteria alone, such as `style`, are one voice.
-        if not any(rests.values()):
-            rests = dict.fromkeys(rests, nobody)
-        for name, key in named.items():
-            voices[name] = Voice(rests[name] or name, " ".join(key) or None)
-        told = [
-            (voice.name, voice.criterion)
-            for name, voice in voices.items()
-            if name in side
-        ]
-        if len(set(told)) < len(told):
+        alone = not any(voice.name for voice in own.values())
+        own = {
+            name: voice._replace(name=nobody if alone else voice.name or name)
+            for name, voice in own.items()
+        }
+        if len(set(own.values())) < len(own):
             return {}
+        voices |= own
     return voices
 
 

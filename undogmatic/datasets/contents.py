@@ -16,6 +16,8 @@ LONGEST_ID = 3
 """Words that an id may have; what has more is a text."""
 MOST_CATEGORIES, LONGEST_CATEGORY = 60, 60
 """Categories of a column whose name says that it holds verdicts or labels, and letters of one."""
+MOST_VERDICTS, LONGEST_VERDICT = 12, 40
+"""The same where the name says nothing, so that it may hold anything."""
 FEWEST_ROWS, SAME_SHARE = 10, 0.98
 """Rows in which one column must say what another says for it to repeat the other, and their
 share."""
@@ -60,12 +62,10 @@ class Contents:
         # Some cells of a column of grades hold "n/a" or a remark.
         if cells.numeric >= 0.7 or words.keys() <= KNOWN:
             return True
-        short = max(map(len, words)) <= 40
-        return (
-            loose
-            and short
-            and (len(words) <= 12 and len(words) * 2 <= max(cells.said, 4))
-        )
+        short = max(map(len, words)) <= LONGEST_VERDICT
+        # A verdict comes again; of four rows all may be different by chance.
+        few = len(words) <= MOST_VERDICTS and len(words) * 2 <= max(cells.said, 4)
+        return loose and short and few
 
     def is_category(self, name: str) -> bool:
         """Whether it holds categories that come again, of which there may be many: for a column
@@ -123,18 +123,14 @@ class Contents:
             if said is not None and cells:
                 answers.append(_sums_up(str(said), cells))
         compared = [answer for answer in answers if answer is not None]
-        return len(compared) >= FEWEST_ROWS and sum(compared) >= SAME_SHARE * len(
-            compared
-        )
+        enough = len(compared) >= FEWEST_ROWS
+        return enough and sum(compared) >= SAME_SHARE * len(compared)
 
     def is_text(self, name: str) -> bool:
         """Whether it holds words that are no known verdicts."""
         cells = self.sample(name)
-        return (
-            cells.said > 0
-            and cells.numeric < 0.5
-            and not cells.distinct_words().keys() <= KNOWN
-        )
+        known = cells.distinct_words().keys() <= KNOWN
+        return cells.said > 0 and cells.numeric < 0.5 and not known
 
     def is_prose(self, name: str) -> bool:
         """Whether most of what it holds are sentences, not ids."""
@@ -149,18 +145,13 @@ class Contents:
         cells = self.sample(name)
         words = cells.distinct_words()
         # A system may be called as a choice is: "model a".
-        return (
-            bool(words)
-            and cells.numeric < 0.5
-            and not words.keys() <= KNOWN - CHOICES.keys()
-        )
+        are_verdicts = words.keys() <= KNOWN - CHOICES.keys()
+        return bool(words) and cells.numeric < 0.5 and not are_verdicts
 
     def is_order(self, name: str) -> bool:
         """Whether it says in which order two outputs were shown."""
-        return (
-            order_words(self.joined[name], self.sample(name).distinct_words())
-            is not None
-        )
+        words = self.sample(name).distinct_words()
+        return order_words(self.joined[name], words) is not None
 
     def identifies(self, name: str) -> bool:
         """Whether each row has an id there, and none has that of another but where an item may have
@@ -183,23 +174,26 @@ class Contents:
         # beside it, which says what a judge says.
         if cells.numeric < 1 or not (numbers == np.round(numbers)).all():
             return False
-        judged = [n for n in self.free() if side_of(n) == 1 and self.is_value(n)]
-        others = [
-            n for n in self.free() if n != name and not side_of(n) and self.is_value(n)
-        ]
-        if not judged:
-            # No judge stands here, as in a file of labels alone.
-            words = [n for n in others if self.sample(n).numeric < 0.1]
-            return len(numbers) == 1 and len(words) == 1
-        return any(self.says_as(other, judged) for other in others)
+        values = [other for other in self.free() if self.is_value(other)]
+        judged = [other for other in values if side_of(other) == 1]
+        unclaimed = [other for other in values if other != name and not side_of(other)]
+        if judged:
+            return any(self.says_as(other, judged) for other in unclaimed)
+        # No judge stands here, as in a file of labels alone.
+        words = [other for other in unclaimed if self.sample(other).numeric < 0.1]
+        return len(numbers) == 1 and len(words) == 1
 
     def says_what_judges_say(self, name: str) -> bool:
         """Whether it holds the words of another column, which is called a judge's."""
+        # Numbers from the same range may be anything; words that judges say are no accident.
+        if self.sample(name).numeric >= 0.5 or not self.is_value(name):
+            return False
         others = [
-            n for n in self.free() if n != name and side_of(n) == 1 and self.is_value(n)
+            other
+            for other in self.free()
+            if other != name and side_of(other) == 1 and self.is_value(other)
         ]
-        words = self.sample(name).numeric < 0.5 and self.is_value(name)
-        return words and self.says_as(name, others)
+        return self.says_as(name, others)
 
     def has_labels_beside(self, name: str, not_called: Collection[str]) -> bool:
         """Whether another free column, which is called none of these names, is clearly one of
@@ -230,15 +224,16 @@ def _sums_up(said: str, cells: Sequence[str]) -> bool | None:
 
 
 def _say_the_same(own: Cells, words: Collection[str], other: Cells) -> bool:
-    known = other.distinct_words().keys()
-    if len(words) < 2 or len(known) < 2:
+    """Whether a column says what another one says: the same few words, or numbers from its
+    range."""
+    known = set(other.distinct_words())
+    said = set(words)
+    if len(said) < 2 or len(known) < 2:
         return False
-    shared = set(words) & known
     if len(known) <= MOST_CATEGORIES and max(map(len, known)) <= LONGEST_CATEGORY:
         # A category that one of both never uses is nothing strange, but half of them are.
-        return (set(words) <= known and len(shared) * 2 > len(known)) or (
-            known < set(words) and (len(known) * 2 > len(words))
-        )
+        fewer, more = sorted((said, known), key=len)
+        return fewer <= more and len(fewer) * 2 > len(more)
     # Words that differ are different scales; of numbers only the range can tell.
     if min(own.numeric, other.numeric) < 0.9:
         return False

@@ -134,7 +134,7 @@ def phoenix(table: Evidence) -> dict[str, Any]:
     for one in outputs(table, "phoenix"):
         for kind, who, value, row in _all(one):
             result = {"explanation": row.get("reason") if kind == "LLM" else None}
-            result |= _score(value, "score", "label")
+            result |= _score(value, "label")
             said_by = {"judge": who} if kind == "LLM" else {}
             data.append(
                 {
@@ -163,7 +163,7 @@ def langsmith(table: Evidence) -> list[dict[str, Any]]:
                 "comment": row.get("reason"),
             }
             feedback.append(
-                about | _score(value, "score", "value") | {"feedback_source": source}
+                about | _score(value, "value") | {"feedback_source": source}
             )
     return feedback
 
@@ -245,9 +245,10 @@ def _all(one: Output) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:
         yield "HUMAN", str(row["rater"]), row["label"], row
 
 
-def _score(value: Any, number: str, word: str) -> dict[str, Any]:
+def _score(value: Any, word: str) -> dict[str, Any]:
+    """A value as a score where it is a number, else under the name that a tool has for words."""
     is_number = isinstance(value, int | float)
-    return {number: value if is_number else None, word: None if is_number else value}
+    return {"score": value if is_number else None, word: None if is_number else value}
 
 
 def _facts(one: Output) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from undogmatic.datasets import trec
-from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.contents import Contents
 from undogmatic.datasets.doors import CHECK, Door, Question, Way
 from undogmatic.datasets.names import side_of, tokens
@@ -42,6 +41,7 @@ from undogmatic.records.evidence import IN_MEMORY
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
 from undogmatic.safety import files
+from undogmatic.safety.existing import existing_file
 from undogmatic.safety.outside import Unreadable, brief, opened, read_bytes, unpacked
 
 
@@ -99,7 +99,7 @@ def read_frame(
         return Frame(IN_MEMORY, _cells(source), places, digest)
     path = existing_file(str(source), called, SUFFIXES, folder=True)
     # By its first bytes, since a packed file may be called anything.
-    if path.is_file() and _begins_with(path, GZIP):
+    if path.is_file() and _is_packed(path):
         return _unpacked(path, sheet, door, unit)
     # A tool's log before a table: nearly every log can be read as a table, too, and as
     # a wrong one.
@@ -175,9 +175,10 @@ MOST_UNPACKED = 100
 """How many times its size a packed table may unpack to, beyond a few megabytes."""
 
 
-def _begins_with(path: Path, mark: bytes) -> bool:
+def _is_packed(path: Path) -> bool:
+    """Whether a file is one that gzip has packed."""
     with opened(path) as file:
-        return file.read(len(mark)) == mark
+        return file.read(len(GZIP)) == GZIP
 
 
 def _unpacked(path: Path, sheet: str | None, door: Door, unit: Unit | None) -> Frame:

@@ -29,6 +29,8 @@ CLEAN, EQUAL = "clean", "equivalent"
 KIND, EDIT, PARENT, AT = "injected", "edit", "parent", "defect_step"
 """What is noted of each run in its metadata; its `group` is what it was made from, too."""
 GROUP = "group"
+ATTEMPTS = 4
+"""Draws of an edit before it is taken for one that this run does not allow."""
 FAILS, PASSES = "fail", "pass"
 """The success of a run with a planted defect, and of any other."""
 
@@ -56,15 +58,19 @@ def injected(traces: Sequence[Trace], seed: int = 0) -> Iterator[Injected]:
         traces: Clean runs, whose ids differ.
         seed: Of the draws.
     """
-    others = sorted(map(_told, traces), key=lambda run: run.run)
-    for trace in map(_told, traces):
+    described = [_described(trace) for trace in traces]
+    # Sorted, so that what is borrowed does not hang on the order of the file.
+    others = sorted(described, key=lambda run: run.run)
+    for trace in described:
         about = trace.metadata | {PARENT: trace.run, **_about(CLEAN)}
         clean = trace.replace(metadata=about, success=PASSES)
         runs, unmade = [clean], list[str]()
-        seen = {_content(trace.steps)}
+        seen: set[str | None] = {_content(trace.steps)}
         for name, make in [*DEFECTS.items(), *EQUIVALENT.items()]:
             made = _made(trace, others, name, make, seed)
-            if made is None or (content := _content(made.steps)) in seen:
+            content = None if made is None else _content(made.steps)
+            # Two edits may come to the same, as leaving out the only step and the last one.
+            if made is None or content in seen:
                 unmade.append(name)
                 continue
             seen.add(content)
@@ -79,15 +85,18 @@ def is_edited(trace: Trace) -> bool:
 
 def spoken(trace: Trace) -> Language:
     """The language of a run: what it says of itself, else that of its words."""
+    # A log may say "pt-BR".
     named = str(trace.metadata.get("language", "")).lower()[:2]
-    if named in ("en", "pt"):
-        return "pt" if named == "pt" else "en"
-    return language_of(
-        " ".join(s.text or "" for s in trace.steps if s.kind != "tool_call")
-    )
+    if named == "pt":
+        return "pt"
+    if named == "en":
+        return "en"
+    # Calls are code, whose words are English in any language.
+    texts = [step.text or "" for step in trace.steps if step.kind != "tool_call"]
+    return language_of(" ".join(texts))
 
 
-def _told(trace: Trace) -> Trace:
+def _described(trace: Trace) -> Trace:
     """The run with its language, by which runs are found that it may borrow from, and its
     group."""
     about = {GROUP: trace.run} | trace.metadata | {"language": spoken(trace)}
@@ -97,11 +106,14 @@ def _told(trace: Trace) -> Trace:
 def _made(
     trace: Trace, others: Sequence[Trace], name: str, make: Make, seed: int
 ) -> Made | None:
-    # A draw may hit on what changes nothing, so there are several
-    for attempt in range(4):
+    """A run with one edit made, None where the edit cannot be made of it."""
+    words = wordings(spoken(trace))
+    before = _content(trace.steps)
+    # A draw may hit on what changes nothing, so there are several.
+    for attempt in range(ATTEMPTS):
         draw = random.Random(digest([seed, trace.run, name, attempt]))
-        made = make(Bench(trace, others, wordings(spoken(trace)), draw))
-        if made is not None and _content(made.steps) != _content(trace.steps):
+        made = make(Bench(trace, others, words, draw))
+        if made is not None and _content(made.steps) != before:
             return made
     return None
 
@@ -116,12 +128,16 @@ def _about(kind: str, edit: str = "", at: int | None = None) -> dict[str, object
 
 
 def _as_run(trace: Trace, made: Made, name: str, seed: int) -> Trace:
+    """An edited run as one of its own, which says what was done to what."""
     at = None
     if made.at is not None:
+        # By identity: a run may take the same step twice.
         at = next(place for place, step in enumerate(made.steps) if step is made.at)
-    kind = defect(name) if name in DEFECTS else EQUAL
-    # Marks in place of the edit's name: a judge that sees ids shall learn nothing from them
-    run = f"{trace.run}-{digest([seed, trace.run, name])[:6]}"
+    is_defect = name in DEFECTS
+    kind = defect(name) if is_defect else EQUAL
+    success = FAILS if is_defect else PASSES
+    # Marks in place of the edit's name: a judge that sees ids shall learn nothing from them.
+    mark = digest([seed, trace.run, name])[:6]
+    run = f"{trace.run}-{mark}"
     about = trace.metadata | {PARENT: trace.run, **_about(kind, name, at)}
-    success = FAILS if name in DEFECTS else PASSES
     return trace.with_steps(made.steps, run).replace(metadata=about, success=success)

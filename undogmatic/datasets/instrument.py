@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from undogmatic.config.build import LARGEST_SEED
-from undogmatic.datasets.base import SubsetDataset, existing_file, unique
+from undogmatic.datasets.base import SubsetDataset, unique
 from undogmatic.datasets.edits import (
     STEPS,
     WAYS,
@@ -30,6 +30,7 @@ from undogmatic.datasets.rows import json_lines
 from undogmatic.datasets.tabular import TextsDataset, shipped_dataset
 from undogmatic.datasets.together import heads_of
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.limits import INSTRUMENT_TEXTS
 from undogmatic.records.records import (
     NAMED,
     TYPED_GROUP,
@@ -44,6 +45,7 @@ from undogmatic.records.results import Finding
 from undogmatic.records.rubric import OUTPUTS
 from undogmatic.records.wordings import Licence, Licensed
 from undogmatic.safety import files
+from undogmatic.safety.existing import existing_file
 from undogmatic.stats.surface import copies
 
 ORIGINAL, CUE, ASKED, LADDER, DARK = "original", "cue", "asked", "ladder", "dark"
@@ -53,8 +55,6 @@ EXPECTED = ("same", "worse", "nothing", "even")
 FILE = "instrument.jsonl"
 """What a run calls its items in its folder: `dataset.items=` reads them again."""
 FEWEST = 20
-USUAL = 60
-"""So many texts are drawn where nobody says how many."""
 AGAIN_EVERY = 4
 """Of so many texts one is asked about again, in the same words; it says how far answers vary by
 themselves, for which fewer texts do. The others bring a text in which there is nothing to judge."""
@@ -105,7 +105,7 @@ class InstrumentDataset:
         optional: Sequence[str] = (),
         shipped: str | None = None,
         path: str | None = None,
-        n: Annotated[int, Field(ge=2, le=1000)] = USUAL,
+        n: Annotated[int, Field(ge=2, le=1000)] = INSTRUMENT_TEXTS,
         seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0,
         cues: Annotated[int, Field(ge=1)] | list[str] | None = 5,
         ways: list[str] | None = WAYS[:3],  # type: ignore[assignment]

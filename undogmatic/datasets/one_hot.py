@@ -26,20 +26,14 @@ def merged(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Finding]]:
             stems.setdefault(stem, {})[category] = name
     notes: list[Finding] = []
     for stem, columns in stems.items():
+        made = "_".join(stem)
         flags = {category: _flags(cells[name]) for category, name in columns.items()}
-        together = np.sum([*flags.values()], axis=0)
-        if len(columns) < FEWEST or "" in columns or not (together == 1).all():
-            continue
-        # Two columns of which one is never 1 say the same of every row; they are as
-        # likely two flags that have nothing to do with each other.
-        if any(not own.any() for own in flags.values()) and len(columns) == FEWEST:
+        # A column that is called by the stem alone is the choice itself, not one of its flags.
+        if made in cells or "" in columns or not _are_choices([*flags.values()]):
             continue
         chosen = np.full(len(cells), None, dtype=object)
-        for category, own in flags.items():
-            chosen[own] = category
-        made = "_".join(stem)
-        if made in cells:
-            continue
+        for category, is_chosen in flags.items():
+            chosen[is_chosen] = category
         cells = cells.drop(columns=[*columns.values()])
         cells[made] = pd.Series(chosen, dtype=object, index=cells.index)
         facts = {
@@ -50,6 +44,15 @@ def merged(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Finding]]:
     return cells, notes
 
 
+def _are_choices(flags: list[np.ndarray]) -> bool:
+    """Whether one of several columns is 1 in each row."""
+    if len(flags) < FEWEST or not (np.sum(flags, axis=0) == 1).all():
+        return False
+    # Two columns of which one is never 1 say the same of every row; they are as likely two flags
+    # that have nothing to do with each other.
+    return len(flags) > FEWEST or all(column.any() for column in flags)
+
+
 def _stem(parts: tuple[str, ...]) -> tuple[str, ...]:
     """The words up to the one that says that a verdict, a label or a choice stands there."""
     ends = (
@@ -58,10 +61,14 @@ def _stem(parts: tuple[str, ...]) -> tuple[str, ...]:
         | PARTS["perhaps_human"]
         | PARTS["perhaps_judge"]
     )
+    # The last part alone is the category, whatever it is called.
     at = [n for n, part in enumerate(parts[:-1]) if part in ends]
-    stem = parts[: at[-1] + 1] if at else ()
-    return stem if stem and side_of(" ".join(stem)) is not None else ()
+    if not at:
+        return ()
+    stem = parts[: at[-1] + 1]
+    return stem if side_of(" ".join(stem)) is not None else ()
 
 
 def _flags(column: pd.Series) -> np.ndarray:
+    """Which rows have a 1 in a column."""
     return np.array([str(cell).strip().lower() in _YES for cell in column], dtype=bool)

@@ -19,12 +19,12 @@ from typing import IO, Annotated, Any, NamedTuple
 from pydantic import BeforeValidator
 
 from undogmatic.datasets import headers, shapes, sheets
-from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.cells import number_of
 from undogmatic.datasets.doors import RUN, Door
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety import outside
+from undogmatic.safety.existing import existing_file
 from undogmatic.safety.outside import (
     ROW_BYTES,
     Unreadable,
@@ -502,13 +502,13 @@ Names = Annotated[
 """Columns, of which the first that a row has counts."""
 
 
-def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
+def table_file(path: str, key: str) -> Path:
     """The table that a user names under a `key`. Raises ConfigError where there is none, or it is
     of another kind."""
-    file = existing_file(path, key, kinds)
-    if file.suffix.lower() not in kinds:
+    file = existing_file(path, key, SUFFIXES)
+    if file.suffix.lower() not in SUFFIXES:
         raise ConfigError(
-            f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}."
+            f"`{key}` is {brief(path)}; known formats: {', '.join(SUFFIXES)}."
         )
     return file
 

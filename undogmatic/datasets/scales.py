@@ -2,7 +2,7 @@
 one scale."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -758,68 +758,88 @@ def _categories(
     door: Door,
     beside: Beside | None = None,
 ) -> Scales:
+    """The categories of verdicts and labels, and the place of each. Raises ConfigError."""
     words, given = verdicts.distinct_words(), labels.distinct_words()
+    every = {*words, *given}
     if kind == "pass_fail":
         return _pass_fail(verdicts, labels, order, options, door)
-    is_known = kind == "ordered" and order_of(set(words) | set(given)) is not None
+    known = order_of(every) if kind == "ordered" else None
     none_in_common = bool(words and given) and not set(words) & set(given)
-    if none_in_common and not is_known and not (order and their_order):
+    if none_in_common and known is None and not (order and their_order):
         raise _nothing_in_common(verdicts, labels, door, beside)
-    if kind == "ordered" or (order and their_order):
-        if order:
-            if their_order and len(their_order) != len(order):
-                raise ConfigError(
-                    f"{door.option(SCALE)} has {len(order)} categories and"
-                    f" {door.option(LABEL_SCALE)} {len(their_order)}; a label can be put in the"
-                    " place of a verdict only where both have as many."
-                )
-            ours, theirs = (
-                {_key(name): float(n) for n, name in enumerate(each)}
-                for each in (order, their_order or order)
-            )
-            return Scales(kind, None, tuple(order), ours, theirs)
-        known = order_of(set(words) | set(given))
-        if known is not None:
-            used = [
-                [name for name in group if name in words or name in given]
-                for group in known
-            ]
-            used = [
-                sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0))
-                for group in used
-                if group
-            ]
-            mapping = {
-                name: float(place) for place, group in enumerate(used) for name in group
-            }
-            names = _as_written([group[0] for group in used], verdicts, labels)
-            return _named("ordered", names, mapping, spelled(door, SCALE))
-        numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
-        if len(numbers) == len(set(words) | set(given)):
-            whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[
-                0
-            ] < MOST_LEVELS
-            numbers = np.arange(numbers[0], numbers[-1] + 1) if whole else numbers
-            names = [f"{number:g}" for number in numbers]
-            mapping = {name: float(place) for place, name in enumerate(names)}
-            return _named("ordered", names, mapping, spelled(door, SCALE))
-        listed = ", ".join(
-            _as_written(sorted(set(words) | set(given))[:8], verdicts, labels)
-        )
-        raise Question(
-            f"the order of the categories is not known ({listed}). Declare it with"
-            f" {door.option(SCALE)}: all of them, the lowest first, with < between them.",
-            [Way("Without an order, type", [(KIND, "unordered")])],
-        ).at(door)
+    if order and (kind == "ordered" or their_order):
+        return _as_declared(kind, order, their_order or order, door)
+    if kind == "ordered":
+        return _ordered(verdicts, labels, known, door)
     if order:
-        mapping = {_key(name): float(place) for place, name in enumerate(order)}
-        return Scales("unordered", None, tuple(order), mapping, mapping)
-    names = sorted(set(words) | set(given))
+        places = _places(map(_key, order))
+        return Scales("unordered", None, tuple(order), places, places)
     # What the judge says, too, is a category; of people alone A|B accepts both.
-    names = [n for n in names if n in words or not names_several(n, {*names} - {n})]
-    mapping = {name: float(place) for place, name in enumerate(names)}
+    names = [
+        name
+        for name in sorted(every)
+        if name in words or not names_several(name, every - {name})
+    ]
+    mapping = _places(names)
     written = _as_written(names, verdicts, labels)
     return _named("unordered", written, mapping, spelled(door, KIND, SCALE))
+
+
+def _places(names: Iterable[str]) -> dict[str, float]:
+    """The place of each category, from 0."""
+    return {name: float(place) for place, name in enumerate(names)}
+
+
+def _as_declared(
+    kind: Kind, order: Sequence[str], their_order: Sequence[str], door: Door
+) -> Scales:
+    """The categories that somebody declared, those of people in their own words."""
+    if len(their_order) != len(order):
+        raise ConfigError(
+            f"{door.option(SCALE)} has {len(order)} categories and {door.option(LABEL_SCALE)}"
+            f" {len(their_order)}; a label can be put in the place of a verdict only where both"
+            " have as many."
+        )
+    ours = _places(map(_key, order))
+    theirs = _places(map(_key, their_order))
+    return Scales(kind, None, tuple(order), ours, theirs)
+
+
+def _ordered(
+    verdicts: Cells,
+    labels: Cells,
+    known: Sequence[Sequence[str]] | None,
+    door: Door,
+) -> Scales:
+    """Categories whose order is `known` from their words (groups of words that say the same), or
+    that are numbers."""
+    words, given = verdicts.distinct_words(), labels.distinct_words()
+    every = {*words, *given}
+    if known is not None:
+        used = [[name for name in group if name in every] for group in known]
+        used = [group for group in used if group]
+        # Of words that say the same, the most frequent names the category.
+        for group in used:
+            group.sort(key=lambda name: -words.get(name, 0) - given.get(name, 0))
+        mapping = {
+            name: float(place) for place, group in enumerate(used) for name in group
+        }
+        names = _as_written([group[0] for group in used], verdicts, labels)
+        return _named("ordered", names, mapping, spelled(door, SCALE))
+    numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
+    if len(numbers) == len(every):
+        are_whole = (numbers == np.round(numbers)).all()
+        # A grade between two others is one, though nobody gave it.
+        if are_whole and numbers[-1] - numbers[0] < MOST_LEVELS:
+            numbers = np.arange(numbers[0], numbers[-1] + 1)
+        names = [f"{number:g}" for number in numbers]
+        return _named("ordered", names, _places(names), spelled(door, SCALE))
+    listed = ", ".join(_as_written(sorted(every)[:8], verdicts, labels))
+    raise Question(
+        f"the order of the categories is not known ({listed}). Declare it with"
+        f" {door.option(SCALE)}: all of them, the lowest first, with < between them.",
+        [Way("Without an order, type", [(KIND, "unordered")])],
+    ).at(door)
 
 
 def _nothing_in_common(

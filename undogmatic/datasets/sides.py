@@ -33,7 +33,8 @@ def deal(
     counts = dict.fromkeys(shares, 0.0)
     for group in _ordered(items, rng):
         total = sum(counts.values()) + len(group.ids)
-        side = max(shares, key=lambda name: shares[name] * total - counts[name])
+        lacking = {name: share * total - counts[name] for name, share in shares.items()}
+        side = max(lacking, key=lacking.__getitem__)
         counts[side] += len(group.ids)
         side_of |= dict.fromkeys(group.ids, side)
     return {
@@ -56,10 +57,11 @@ def blocks(
     items: Sequence[Item], size: int, rng: np.random.Generator
 ) -> list[list[Item]]:
     """Items dealt into blocks of `size` or a few more, each with some of every stratum."""
-    ordered = [id_ for group in _ordered(items, rng) for id_ in group.ids]
-    count = max(1, len(ordered) // size)
     by_id = {item.id: item for item in items}
-    return [[by_id[id_] for id_ in ordered[start::count]] for start in range(count)]
+    ordered = [by_id[id_] for group in _ordered(items, rng) for id_ in group.ids]
+    count = max(1, len(ordered) // size)
+    # Every `count`-th item: those of one stratum stand beside each other in the order.
+    return [ordered[start::count] for start in range(count)]
 
 
 def apart(items: Sequence[Item], kept: Sequence[Item]) -> list[Item]:
@@ -75,21 +77,24 @@ def check_leaks(
     """Raise DataError where texts that are tested belong together with texts that were seen before:
     the same pair, precedent or source, a copy, or a near-copy. `way` is a further one out of it."""
     named, leaks = _ties(development, test)
-    if leaks:
-        one = next(id_ for id_ in leaks[0].ids if id_ not in named)
-        other = next(
-            item.id
-            for item, name in zip(development, named, strict=True)
-            if name in leaks[0].ids
-        )
-        ties = ", ".join(TIES.get(tie, tie) for tie in leaks[0].ties)
-        said = (
-            f"{len(leaks)} {'groups of texts lie' if len(leaks) > 1 else 'group of texts lies'} on"
-            " both sides of the split, so the test would be of what was seen before: test text"
-            f" {brief(one)} and development text {brief(other)} ({ties}). Take these out of one"
-            f" side. {way}"
-        )
-        raise DataError(said.strip())
+    if not leaks:
+        return
+    shown = leaks[0]
+    tested = next(id_ for id_ in shown.ids if id_ not in named)
+    # The name may be one that was made up; the user knows the item by its own id.
+    seen = next(
+        item.id
+        for item, name in zip(development, named, strict=True)
+        if name in shown.ids
+    )
+    ties = ", ".join(TIES.get(tie, tie) for tie in shown.ties)
+    lie = "groups of texts lie" if len(leaks) > 1 else "group of texts lies"
+    sentence = (
+        f"{len(leaks)} {lie} on both sides of the split, so the test would be of what was seen"
+        f" before: test text {brief(tested)} and development text {brief(seen)} ({ties}). Take"
+        f" these out of one side. {way}"
+    )
+    raise DataError(sentence.strip())
 
 
 def _ties(
@@ -97,35 +102,44 @@ def _ties(
 ) -> tuple[dict[str, Item], list[Group]]:
     """The items by names that no other item has (two files may number alike, and then an id says
     nothing of a text), and the groups that hold some of both."""
-    other_ids, named = {item.id for item in others}, dict[str, Item]()
+    other_ids = {item.id for item in others}
+    named: dict[str, Item] = {}
     for n, item in enumerate(items):
         name = item.id
         while name in other_ids or name in named:
             name = f"{n}, {name}"
         named[name] = item if name == item.id else item.model_copy(update={"id": name})
-    together = groups([*named.values(), *others])
-    return named, [
-        group
-        for group in together
-        if other_ids & {*group.ids} and named.keys() & {*group.ids}
-    ]
+    tied = []
+    for group in groups([*named.values(), *others]):
+        ids = set(group.ids)
+        if ids & other_ids and ids & named.keys():
+            tied.append(group)
+    return named, tied
 
 
 def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
     """The groups, stratum by stratum, in random order within each."""
     by_id = {item.id: item for item in items}
-    labels = [item.label for item in items if item.label is not None]
+    labels = _labels(items)
     thirds = np.quantile(labels, [1 / 3, 2 / 3]) if labels else np.zeros(0)
     strata: dict[str, list[Group]] = defaultdict(list)
     for group in groups(list(items)):
         members = [by_id[id_] for id_ in group.ids]
-        known = [item.label for item in members if item.label is not None]
-        third = int(np.searchsorted(thirds, np.mean(known))) if known else -1
-        strata[
-            json.dumps([sorted({str(item.condition) for item in members}), third])
-        ].append(group)
+        conditions = sorted({str(item.condition) for item in members})
+        labels_inside = _labels(members)
+        third = -1
+        if labels_inside:
+            third = int(np.searchsorted(thirds, np.mean(labels_inside)))
+        stratum = json.dumps([conditions, third])
+        strata[stratum].append(group)
+    # Sorted, because what is drawn may hang on the seed alone and not on the order of the file.
     return [
         alike[place]
         for _, alike in sorted(strata.items())
         for place in rng.permutation(len(alike))
     ]
+
+
+def _labels(items: Sequence[Item]) -> list[float]:
+    """The labels of those items that have one."""
+    return [item.label for item in items if item.label is not None]

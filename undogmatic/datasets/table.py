@@ -7,7 +7,7 @@ What was recognised and what is wrong is told in findings.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -988,13 +988,17 @@ class _Builder:
             or len(own.verdicts) != 1
         ):
             return False
-        ids = [set(item[self.file == n]) for n in range(len(self.frames))]
-        same = all(
-            len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:]
-        )
+        same = self._same_items(item, range(len(self.frames)))
         if same:
             self.notes.append(Finding("table.read_files", spelled(self.door, JUDGE)))
         return same
+
+    def _same_items(self, item: np.ndarray, files: Iterable[int]) -> bool:
+        """Whether each of some files has most of its items in common with the first of them."""
+        first, *others = (set(item[self.file == n]) for n in files)
+        return all(
+            2 * len(first & other) > min(len(first), len(other)) for other in others
+        )
 
     def _people_are_files(self, item: np.ndarray) -> bool:
         """Whether files of labels with the same columns speak of the same items, and say something
@@ -1010,10 +1014,7 @@ class _Builder:
         ]
         if len(there) < 2 or any(frame.is_log for frame in self.frames):
             return False
-        ids = [set(item[self.file == n]) for n in there]
-        if not all(
-            len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:]
-        ):
+        if not self._same_items(item, there):
             return False
         said = self.cells[own.labels[0]].to_numpy(dtype=object)
         first, *others = (

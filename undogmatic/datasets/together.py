@@ -53,58 +53,58 @@ def groups_of(
         final: That somebody said which column it is: what texts show is then told, and ties nothing
             together.
     """
+    n = len(item)
     by_item = pd.factorize(item)[0]
-    every = [*([context] if context is not None else []), *texts]
-    bare = [_bare(column) for column in every]
+    columns = [*([] if context is None else [context]), *texts]
+    bare = [_bare(column) for column in columns]
     shared = tuple(
-        n
-        for n, (own, rest) in enumerate(zip(every, bare, strict=True))
-        if own is not rest
+        place for place, column in enumerate(columns) if bare[place] is not column
     )
-    context, texts = (bare[0], bare[1:]) if context is not None else (None, bare)
-    given = [_codes(named)] if named is not None else []
-    if context is not None:
-        given.append(_clusters([context])[0])
-    every = bare
-    shown = [column for column in every if _varies(column)] or every
-    wholes = _clusters([_joined(shown)])
-    alone = texts if len(shown) > 1 else ()
-    each = _clusters([_only(column, enough) for column in alone if _varies(column)])
-    apart = _components([by_item, *given], len(item))
-    together = (
-        _components([by_item, *given, *wholes, *each], len(item)) if texts else apart
-    )
-    alike = _alike(
-        [*given[len(given) - (context is not None) :], *wholes, *each], by_item
-    )
-    crossed = pd.DataFrame({"apart": apart, "together": together})[
-        [
-            named is not None and x is not None
-            for x in (named if named is not None else apart)
-        ]
-    ]
-    counts = (
-        crossed.groupby("together")["apart"].nunique()
-        if len(crossed)
-        else pd.Series(dtype=int)
-    )
-    by_copies = int(counts[counts > 1].sum())
+    by_name = [] if named is None else [_codes(named)]
+    by_context = [] if context is None else _clusters(bare[:1])
+    # An instruction that all rows have in common ties nothing.
+    shown = [column for column in bare if _varies(column)] or bare
+    by_whole = _clusters([_joined(shown)])
+    # Where a row shows one column, its whole is that column.
+    alone = bare[len(by_context) :] if len(shown) > 1 else []
+    by_text = _clusters([_only(column, enough) for column in alone if _varies(column)])
+    stated = [*by_name, *by_context]
+    seen = [*by_whole, *by_text]
+    apart = _components([by_item, *stated], n)
+    together = _components([by_item, *stated, *seen], n) if texts else apart
+    alike = _alike([*by_context, *seen], by_item)
+    by_copies = 0 if named is None else _crossed(named, apart, together)
     if final and named is not None:
         return Groups(named, by_copies, alike, shared)
-    tied = np.any([codes >= 0 for codes in (*given, *wholes, *each)], axis=0)
-    heads: dict[int, object] = {}
+    tied = np.any([codes >= 0 for codes in (*stated, *seen)], axis=0)
+    names = _names(together, tied, named)
+    return Groups(names, by_copies, alike, shared)
+
+
+def _crossed(named: Column, apart: NDArray[np.intp], together: NDArray[np.intp]) -> int:
+    """How many groups that a column told apart are together by what texts show."""
+    there = np.array([name is not None for name in named], dtype=bool)
+    rows = pd.DataFrame({"apart": apart[there], "together": together[there]})
+    counts = rows.groupby("together")["apart"].nunique()
+    return int(counts[counts > 1].sum())
+
+
+def _names(
+    together: NDArray[np.intp], tied: NDArray[np.bool_], named: Column | None
+) -> Column:
+    """The name of each row's group: the first that the column gives to one of its rows, else a
+    number; None where it is tied to nothing."""
+    name_of: dict[int, object] = {}
     for head, name in zip(
-        together.tolist(), named if named is not None else (), strict=False
+        together.tolist(), () if named is None else named, strict=False
     ):
         if name is not None:
-            heads.setdefault(head, name)
-    n = 0
-    for head in dict.fromkeys(together[tied].tolist()):
-        if head not in heads:
-            n += 1
-            heads[head] = f"text {n}"
-    names = np.array([heads.get(head) for head in together.tolist()], dtype=object)
-    return Groups(names, by_copies, alike, shared)
+            name_of.setdefault(head, name)
+    unnamed = [
+        head for head in dict.fromkeys(together[tied].tolist()) if head not in name_of
+    ]
+    name_of |= {head: f"text {number}" for number, head in enumerate(unnamed, 1)}
+    return np.array([name_of.get(head) for head in together.tolist()], dtype=object)
 
 
 def _bare(column: Column) -> Column:
@@ -132,9 +132,10 @@ def _alike(
 
 
 def _varies(column: Column) -> bool:
-    said = (text for text in column if text is not None and text.strip())
-    first = next(said, None)
-    return any(text != first for text in said)
+    """Whether a column holds two different texts."""
+    texts = (text for text in column if text is not None and text.strip())
+    first = next(texts, None)
+    return any(text != first for text in texts)
 
 
 def _codes(column: Column) -> NDArray[np.intp]:
@@ -164,19 +165,16 @@ def _clusters(columns: Sequence[Column]) -> list[NDArray[np.intp]]:
     columns together; -1 where there is none."""
     if not columns or not len(columns[0]):
         return []
-    codes, distinct = pd.factorize(
-        np.array(
-            [
-                text if text and text.strip() else None
-                for column in columns
-                for text in column
-            ],
-            dtype=object,
-        )
-    )
-    found = np.asarray(copies(tuple(map(str, distinct))), dtype=np.intp)
-    clusters = np.where(codes >= 0, found[codes] if len(found) else -1, -1)
-    return [part.astype(np.intp) for part in np.split(clusters, len(columns))]
+    filled = [
+        text if text and text.strip() else None for column in columns for text in column
+    ]
+    # Each different text once, as most tables judge a text several times.
+    codes, distinct = pd.factorize(np.array(filled, dtype=object))
+    clusters = np.full(codes.size, -1, dtype=np.intp)
+    first_copy = np.asarray(copies(tuple(map(str, distinct))), dtype=np.intp)
+    there = codes >= 0
+    clusters[there] = first_copy[codes[there]]
+    return np.split(clusters, len(columns))
 
 
 def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
@@ -184,22 +182,21 @@ def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
     mark of -1 ties nothing."""
     from scipy import sparse
 
-    tied = [np.flatnonzero(codes >= 0) for codes in marks]
-    # A place for each row, and behind them one for each mark, whatever row bears it.
-    places = [
-        pd.factorize(codes[rows])[0] for codes, rows in zip(marks, tied, strict=True)
-    ]
-    begins = n + np.cumsum([0, *(own.max(initial=-1) + 1 for own in places)])
-    rows = np.concatenate([np.empty(0, dtype=np.intp), *tied])
-    ends = np.concatenate(
-        [np.empty(0, dtype=np.intp), *map(np.add, places, begins[:-1])]
-    )
-    links = sparse.coo_matrix(
-        (np.ones(rows.size, dtype=np.int8), (rows, ends)),
-        shape=(begins[-1], begins[-1]),
-    )
-    found = sparse.csgraph.connected_components(links, directed=False)[1]
-    return np.asarray(pd.factorize(found[:n])[0], dtype=np.intp)
+    # A graph with a place for each row, and behind them one for each mark, whatever row bears it.
+    nothing = np.empty(0, dtype=np.intp)
+    rows, ends = [nothing], [nothing]
+    n_places = n
+    for codes in marks:
+        tied = np.flatnonzero(codes >= 0)
+        numbers, distinct = pd.factorize(codes[tied])
+        rows.append(tied)
+        ends.append(n_places + numbers)
+        n_places += len(distinct)
+    links = np.concatenate(rows), np.concatenate(ends)
+    weights = np.ones(links[0].size, dtype=np.int8)
+    graph = sparse.coo_matrix((weights, links), shape=(n_places, n_places))
+    component = sparse.csgraph.connected_components(graph, directed=False)[1]
+    return np.asarray(pd.factorize(component[:n])[0], dtype=np.intp)
 
 
 def heads_of(marks: Sequence[Sequence[M]]) -> list[M]:
@@ -208,6 +205,7 @@ def heads_of(marks: Sequence[Sequence[M]]) -> list[M]:
     heads: dict[M, M] = {}
 
     def head(mark: M) -> M:
+        # Each step shortens the way for those who come later, or long chains would take for ever.
         while heads.setdefault(mark, mark) != mark:
             heads[mark] = heads[heads[mark]]
             mark = heads[mark]

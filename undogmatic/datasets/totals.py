@@ -4,6 +4,7 @@ A spreadsheet often ends so. Read as an item, a total of 190 makes the scale of 
 one that ends at 190, and both columns of it agree in the most extreme value.
 """
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -35,45 +36,60 @@ def totals(cells: pd.DataFrame, sides: Sequence[str], texts: Sequence[str]) -> i
         sides: Its columns of verdicts and labels. texts: Its columns of texts.
     """
     sides = [name for name in sides if name in cells]
-    has_texts = bool(texts) and bool(cells[list(texts)].notna().any(axis=None))
+    written = cells[list(texts)].notna()
+    has_texts = bool(written.any(axis=None))
     last: list[Row] = cells.iloc[-MOST:].to_dict("records")
     possible = [_may_sum_up(row, sides, texts) for row in last]
     # The most rows first: a mean and a total above each other are both taken off.
     for n in range(len(last), 0, -1):
-        above = cells.iloc[: len(cells) - n]
+        n_above = len(cells) - n
         # What is quick to see is asked first, as nearly every file has no such row.
-        if all(possible[-n:]) and len(above) >= FEWEST_ABOVE:
-            columns = {name: _Above(above[name]) for name in sides}
-            if all(_sums_up(row, columns, texts, has_texts) for row in last[-n:]):
-                return n
+        if n_above < FEWEST_ABOVE or not all(possible[-n:]):
+            continue
+        columns = {name: _Above(cells[name].iloc[:n_above]) for name in sides}
+        if all(_sums_up(row, columns, texts, has_texts) for row in last[-n:]):
+            return n
     return 0
 
 
 _WORDS = frozenset(alternatives(LEXICON["cells"]["totals"]))
+_MARKS = re.compile("[(:=]")
+"""They stand behind such a word, with or without a space."""
 
 
 def _is_word(cell: object) -> bool:
     """Whether a cell says that its row sums up others: "Mean", "Total:", "Average (n = 60)"."""
-    said = fold(str(cell)).replace("(", " ").replace(":", " ").replace("=", " ").split()
-    return bool(said) and (said[0].rstrip(".") in _WORDS or " ".join(said) in _WORDS)
+    words = _MARKS.sub(" ", fold(str(cell))).split()
+    if not words:
+        return False
+    # "Avg." is a word of totals; "Meaning" is none, so that whole words are compared.
+    first = words[0].rstrip(".")
+    return first in _WORDS or " ".join(words) in _WORDS
 
 
 def _may_sum_up(row: Row, sides: Sequence[str], texts: Sequence[str]) -> bool:
     """Whether a row has numbers for verdict or label, no text, and nothing that names an item."""
-    said = [str(row[name]) for name in sides if row[name] is not None]
-    if not said or any(number_of(cell.strip()) is None for cell in said):
+    verdicts = [str(row[name]).strip() for name in sides if row[name] is not None]
+    all_numbers = all(number_of(verdict) is not None for verdict in verdicts)
+    if not verdicts or not all_numbers:
         return False
+    # The word itself may stand in the column of texts.
     if any(row[name] is not None and not _is_word(row[name]) for name in texts):
         return False
-    return _says_so(row, sides) or all(
-        row[name] is None for name in row if name not in sides
-    )
+    return not _besides(row, sides) or _says_so(row, sides)
+
+
+def _besides(row: Row, sides: Sequence[str]) -> list[object]:
+    """What stands in a row besides verdicts and labels."""
+    return [
+        cell for name, cell in row.items() if name not in sides and cell is not None
+    ]
 
 
 def _says_so(row: Row, sides: Sequence[str]) -> bool:
-    others = (row[name] for name in row if name not in sides)
-    first = next((cell for cell in others if cell is not None), None)
-    return first is not None and _is_word(first)
+    """Whether the first cell that is no verdict and no label says that its row sums up others."""
+    besides = _besides(row, sides)
+    return bool(besides) and _is_word(besides[0])
 
 
 class _Above:
@@ -87,44 +103,51 @@ class _Above:
 
     def computed(self) -> list[float]:
         """What a total, a mean, a median, a spread or a count of the column would be."""
-        if not self.numbers.size:
-            return [float(self.said)]
-        own = self.numbers
+        count = float(self.said)
+        numbers = self.numbers
+        # Of words, such as "pass", a spreadsheet can only count how many there are.
+        if not numbers.size:
+            return [count]
+        middles = [numbers.sum(), numbers.mean(), np.median(numbers)]
+        ends = [numbers.min(), numbers.max()]
         # Spreadsheets have two deviations: that of the cells, and that of what they are a sample
         # of.
-        spreads = [float(own.std(ddof=ddof)) for ddof in (0, 1) if own.size > ddof]
-        middles = [float(own.sum()), float(own.mean()), float(np.median(own))]
-        ends = [float(own.min()), float(own.max())]
-        return [*middles, *spreads, float(self.said), *ends]
+        spreads = [numbers.std(ddof=ddof) for ddof in (0, 1) if numbers.size > ddof]
+        return [count, *map(float, [*middles, *ends, *spreads])]
 
     def gives(self, number: float, digit: float) -> bool:
         """Whether a number is one of those that are computed, but for rounding."""
-        return any(abs(number - own) <= digit * _SAME_DIGITS for own in self.computed())
+        tolerance = digit * _SAME_DIGITS
+        return any(abs(number - result) <= tolerance for result in self.computed())
 
     def holds(self, number: float) -> bool:
         """Whether the column could hold the number: within what it holds, and as whole."""
         if not self.numbers.size:
             return False
+        if not self.numbers.min() <= number <= self.numbers.max():
+            return False
         # A 3.7 below whole grades is no grade.
-        whole = bool(np.all(self.numbers % 1 == 0))
-        inside = self.numbers.min() <= number <= self.numbers.max()
-        return bool(inside and (number % 1 == 0 or not whole))
+        whole = np.all(self.numbers % 1 == 0)
+        return bool(number % 1 == 0 or not whole)
 
 
 def _sums_up(
     row: Row, columns: dict[str, _Above], texts: Sequence[str], has_texts: bool
 ) -> bool:
-    numbers = {name: _number(row[name]) for name in columns if row[name] is not None}
-    computed = all(
-        columns[name].gives(number, digit) for name, (number, digit) in numbers.items()
-    )
-    possible = [columns[name].holds(number) for name, (number, _) in numbers.items()]
+    """Whether a row that may sum up others holds what is computed from the columns above it."""
+    computed = []
+    possible = []
+    for name, column in columns.items():
+        if row[name] is not None:
+            number, digit = _number(row[name])
+            computed.append(column.gives(number, digit))
+            possible.append(column.holds(number))
     lacks_text = has_texts and all(row[name] is None for name in texts)
     if lacks_text and _says_so(row, tuple(columns)):
         # Of two means one may by chance be a grade, such as 3.0.
-        return computed or not all(possible)
+        return all(computed) or not all(possible)
     # "Total" may be an item's text, or the name of the last of five aspects.
-    return computed and not any(possible)
+    return all(computed) and not any(possible)
 
 
 def _number(cell: object) -> tuple[float, float]:
@@ -132,5 +155,8 @@ def _number(cell: object) -> tuple[float, float]:
     written = str(cell).strip()
     number = number_of(written)
     assert number is not None, "only rows of numbers are looked at"
-    decimals = written.rstrip("% ").replace(",", ".").partition(".")[2]
-    return number, 10.0 ** -len(decimals) if decimals.isdigit() else 1.0
+    # Where people write "3,7", the comma is the point.
+    pointed = written.rstrip("% ").replace(",", ".")
+    decimals = pointed.partition(".")[2]
+    digit = 10.0 ** -len(decimals) if decimals.isdigit() else 1.0
+    return number, digit

@@ -53,33 +53,48 @@ def shown(steps: Sequence[Step], tokens: int, language: Language = "en") -> Show
 def within(steps: Sequence[Step], budget: int, language: Language = "en") -> Shown:
     """Write steps as a text of about so many characters at most; where steps are left out, nobody
     counts what they hold. Of a run of which only the ends fit, only these are looked at."""
+    if not steps:
+        return Shown("")
     words = read(TEXTS)[language]["trace"]
-    if len(steps) * LEAST <= budget:
-        lengths = [
-            len(words["unknown"] if step.text is None else step.text) for step in steps
-        ]
-        for cap in CAPS:
-            last = max(cap, budget // 2)
-            least = sum(min(length, cap) for length in lengths[:-1])
-            least += min(lengths[-1], last) if lengths else 0
-            if least + LEAST * len(steps) > budget:
-                continue  # whatever the lines say besides
-            lines, cut = _lines(steps, cap, last, words)
-            if _length(lines) <= budget:
-                return Shown("\n".join(lines), cut)
+    if len(steps) * LEAST > budget:
+        return _middle_left_out(steps, budget, words)
+    lengths = [len(_text(step, words)) for step in steps]
+    for cap in CAPS:
+        caps = _caps(len(steps), cap, budget)
+        texts = sum(map(min, lengths, caps))
+        # Too long already, whatever the lines say besides: writing a run of 100,000 steps nine
+        # times would take long.
+        if texts + LEAST * len(steps) > budget:
+            continue
+        lines, cut = _lines(steps, caps, words)
+        if _length(lines) <= budget:
+            return Shown("\n".join(lines), cut)
     return _middle_left_out(steps, budget, words)
 
 
+def _caps(n: int, cap: int, budget: int) -> list[int]:
+    """How long each of `n` steps may be: the last one, which a text is about, up to half of the
+    budget."""
+    return [cap] * (n - 1) + [max(cap, budget // 2)]
+
+
 def _lines(
-    steps: Iterable[Step], cap: int, last: int, words: Mapping[str, str]
+    steps: Sequence[Step], caps: Sequence[int], words: Mapping[str, str]
 ) -> tuple[list[str], int]:
-    """A line for each step, with none longer than `cap`, the last no longer than `last`, and how
-    many characters that cost."""
-    every = list(steps)
-    began = _began(every)
-    made = [_line(step, cap, began, words) for step in every[:-1]]
-    made += [_line(step, last, began, words) for step in every[-1:]]
-    return [line for line, _ in made], sum(cut for _, cut in made)
+    """A line for each step, with no text longer than its cap, and how many characters that cost."""
+    began = _began(steps)
+    lines = []
+    total_cut = 0
+    for step, cap in zip(steps, caps, strict=True):
+        line, cut = _line(step, cap, began, words)
+        lines.append(line)
+        total_cut += cut
+    return lines, total_cut
+
+
+def _text(step: Step, words: Mapping[str, str]) -> str:
+    """The text of a step, or a word that says that a log does not hold it."""
+    return words["unknown"] if step.text is None else step.text
 
 
 def _began(steps: Sequence[Step]) -> float | None:
@@ -91,19 +106,23 @@ def _line(
     step: Step, cap: int, began: float | None, words: Mapping[str, str]
 ) -> tuple[str, int]:
     """The line of a step, and how many characters were cut out of it."""
-    text, cut = words["unknown"] if step.text is None else step.text, 0
-    if len(text) > cap:
-        cut, half = len(text) - cap, cap // 2
-        text = f"{text[:half]} {words['cut'].format(n=cut)} {text[-half:]}"
+    text = _text(step, words)
+    cut = max(0, len(text) - cap)
+    if cut:
+        # What an answer begins with and where it arrives tell more than its middle.
+        half = cap // 2
+        missing = words["cut"].format(n=cut)
+        text = f"{text[:half]} {missing} {text[-half:]}"
     kind = "failed" if step.error and step.kind == "tool_result" else step.kind
-    said = words[kind].format(name=step.name or "", text=text)
+    sentence = words[kind].format(name=step.name or "", text=text)
     after = ""
     if step.time is not None and began is not None:
         after = f" +{step.time - began:.0f}s"
-    return f"[{step.place}{after}] {said}", cut
+    return f"[{step.place}{after}] {sentence}", cut
 
 
 def _length(lines: Iterable[str]) -> int:
+    """How long lines are together, each with the end of its line."""
     return sum(len(line) + 1 for line in lines)
 
 
@@ -112,23 +131,28 @@ def _middle_left_out(
 ) -> Shown:
     """The first and the last lines, as many as fit, each side in turn; the first and the last one
     in any case."""
-    if not steps:
-        return Shown("")
-    cap, began = CAPS[-1], _began(steps[: budget // LEAST])
+    cap = CAPS[-1]
+    # A run may have a hundred thousand steps, of which no more than these can be shown.
+    began = _began(steps[: budget // LEAST])
 
     def line(place: int, most: int = cap) -> str:
-        return _line(steps[place], most, began, words)[0]
+        text, _ = _line(steps[place], most, began, words)
+        return text
 
     head = [line(0)] if len(steps) > 1 else []
-    tail = [line(-1, max(cap, budget // 2))]
-    room = budget - _length([*head, *tail]) - len(words["left_out"])
-    while len(head) + len(tail) < len(steps):
-        backward = len(tail) <= len(head)
-        said = line(-len(tail) - 1 if backward else len(head))
-        if len(said) + 1 > room:
+    backward_tail = [line(-1, max(cap, budget // 2))]
+    room = budget - _length([*head, *backward_tail]) - len(words["left_out"])
+    while len(head) + len(backward_tail) < len(steps):
+        # The end of a run says more of how it went, so that it is never behind the beginning.
+        at_end = len(backward_tail) <= len(head)
+        place = -len(backward_tail) - 1 if at_end else len(head)
+        next_line = line(place)
+        room -= _length([next_line])
+        if room < 0:
             break
-        room -= len(said) + 1
-        (tail if backward else head).append(said)
-    gone = len(steps) - len(head) - len(tail)
-    missing = [words["left_out"].format(n=gone)] if gone else []
-    return Shown("\n".join([*head, *missing, *reversed(tail)]), 0, gone)
+        side = backward_tail if at_end else head
+        side.append(next_line)
+    left_out = len(steps) - len(head) - len(backward_tail)
+    gap = [words["left_out"].format(n=left_out)] if left_out else []
+    tail = reversed(backward_tail)
+    return Shown("\n".join([*head, *gap, *tail]), 0, left_out)

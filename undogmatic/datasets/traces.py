@@ -14,7 +14,7 @@ from pydantic import Field
 
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.datasets import vocabulary
-from undogmatic.datasets.base import existing_file, unique
+from undogmatic.datasets.base import unique
 from undogmatic.datasets.inject import (
     AT,
     EDIT,
@@ -44,6 +44,7 @@ from undogmatic.records.records import (
 from undogmatic.records.results import Finding
 from undogmatic.records.trace import Step, Trace
 from undogmatic.records.wordings import Licence
+from undogmatic.safety.existing import existing_file
 from undogmatic.safety.paths import data_folder
 
 Unit = Literal["run", "turn", "step"]

@@ -314,55 +314,39 @@ class VerdictsDataset:
         """The files as they are read, a row for each verdict where they are wide, and with which
         options."""
         frames = [read_frame(str(file), self.options.sheet, RUN) for file in self.files]
-        chosen, shown = dict[str, Any](), dict[str, str]()
+        chosen: dict[str, Any] = {}
         for role, names in self.columns.items():
             option = _FIELDS.get(role, role)
-            # several columns are several judges or persons
             if role in ("judge", "label") and names:
-                chosen[option] = (
-                    names
-                    if len(names) == 1
-                    else tuple(name for name in names if has(frames, name))
-                )
+                chosen[option] = names
+                # Several columns are several judges or persons, of whom a file may lack some.
+                if len(names) > 1:
+                    there = (name for name in names if has(frames, name))
+                    chosen[option] = tuple(there)
             elif role not in self.inputs and names is not None:
                 frames, found = one_name(frames, names)
-                found = found if len(names) > 1 else "".join(names)  # "": none is it
-                chosen[option] = (
-                    ((found,) if found else ()) if option == "system" else found
-                )
-        for role in self.inputs:
-            names = self.columns.get(role) or ()
-            frames, found = one_name(frames, names or (role,))
-            found = names[0] if len(names) == 1 else found
-            shown |= {} if found is None else {role: SLICE + found if shown else "text"}
-            chosen |= {"text": (found,)} if shown.get(role) == "text" else {}
-        self._shown = shown or {
-            self.inputs[0] if len(self.inputs) == 1 else "text": "text"
+                # "" says that no column is it.
+                found = found if len(names) > 1 else "".join(names)
+                chosen[option] = found
+                if option == "system":
+                    chosen[option] = (found,) if found else ()
+        frames, inputs = self._with_inputs(frames)
+        first = next(iter(inputs), None)
+        if first is not None:
+            chosen["text"] = (inputs[first],)
+        shown = {
+            role: "text" if role == first else SLICE + column
+            for role, column in inputs.items()
         }
-        facts = {
-            *(column.removeprefix(SLICE) for column in shown.values()),
-            *itertools.chain(*self.details.values()),
-        }
-        chosen |= {
-            "facts": frozenset(facts),
-            "scales": {name: given.ends for name, given in self.scales.items()},
-        }
+        alone = self.inputs[0] if len(self.inputs) == 1 else "text"
+        self._shown = shown or {alone: "text"}
+        shown_facts = [column.removeprefix(SLICE) for column in shown.values()]
+        details = itertools.chain(*self.details.values())
+        chosen["facts"] = frozenset([*shown_facts, *details])
+        chosen["scales"] = {name: given.ends for name, given in self.scales.items()}
         keys = Keys.of(frames, chosen)
-        quoted = {
-            stem: frame
-            for frame in frames
-            if (stem := Path(frame.name).stem) in self.quotes
-        }
-        frames = of_cases(
-            [frame for frame in frames if Path(frame.name).stem not in quoted], keys
-        )
         judged = [name for names in self.wide.scores.values() for name in names]
-        for stem, rows in quoted.items():
-            name = QUOTES + self.quotes[stem]
-            frames = [
-                with_quotes(f, rows, keys, name) if has([f], *judged) else f
-                for f in frames
-            ]
+        frames = self._with_quotes(frames, keys, judged)
         if has(frames, *judged):
             frames = [self.wide.rows(frame, keys) for frame in frames]
             chosen |= {
@@ -370,9 +354,40 @@ class VerdictsDataset:
                 "verdict": VERDICTS,
                 "criterion": keys.criterion,
                 "repeat": keys.repeat,
+                "failed": keys.failed,
             }
-            chosen |= {"failed": keys.failed}
         return frames, self.options.model_copy(update=chosen)
+
+    def _with_inputs(
+        self, frames: Sequence[Frame]
+    ) -> tuple[list[Frame], dict[str, str]]:
+        """The frames with one column for each input, and the column of each."""
+        frames = list(frames)
+        columns: dict[str, str] = {}
+        for role in self.inputs:
+            names = self.columns.get(role) or ()
+            frames, found = one_name(frames, names or (role,))
+            # A column that somebody named is it, there or not: where it is not, the table says so.
+            column = names[0] if len(names) == 1 else found
+            if column is not None:
+                columns[role] = column
+        return frames, columns
+
+    def _with_quotes(
+        self, frames: Sequence[Frame], keys: Keys, judged: Sequence[str]
+    ) -> list[Frame]:
+        """The frames without files of quotes, which stand beside the scores of their judgments."""
+        stems = [Path(frame.name).stem for frame in frames]
+        named = list(zip(stems, frames, strict=True))
+        quoted = {stem: frame for stem, frame in named if stem in self.quotes}
+        rest = of_cases([frame for stem, frame in named if stem not in quoted], keys)
+        for stem, rows in quoted.items():
+            name = QUOTES + self.quotes[stem]
+            rest = [
+                with_quotes(frame, rows, keys, name) if has([frame], *judged) else frame
+                for frame in rest
+            ]
+        return rest
 
     @cached_property
     def _table(self) -> Evidence:

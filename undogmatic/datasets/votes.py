@@ -53,10 +53,10 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
         if not filled or len(filled) < n_cells:
             continue
         if _name_what_may_be_right(filled):
-            joined = [
+            alternatives = [
                 None if value is None else "|".join(map(str, value)) for value in held
             ]
-            cells[name] = pd.Series(joined, dtype=object, index=cells.index)
+            cells[name] = pd.Series(alternatives, dtype=object, index=cells.index)
             continue
         # The new columns must be found as labels by the search for roles, which goes by
         # names.
@@ -84,18 +84,23 @@ def _are_lists_of_labels(column: pd.Series, known: Collection[str]) -> bool:
     lists = [value for value in held if isinstance(value, list) and len(value) > 1]
     if not lists or len(lists) < len(held):
         return False
-    words = [fold(str(one)) for value in lists for one in value]
-    return len(known) > 1 and sum(word in known for word in words) >= 0.9 * len(words)
+    words = [fold(str(label)) for value in lists for label in value]
+    n_known = sum(word in known for word in words)
+    # A judge that says one thing throughout shows nothing of what labels may be.
+    return len(known) > 1 and n_known >= 0.9 * len(words)
 
 
 def _said_alone(cells: pd.DataFrame) -> set[str]:
     """What a judge says in cells with one word each, by which labels are known."""
     known: set[str] = set()
     for name in map(str, cells.columns):
-        if side_of(name) == 1 and not is_measured(name):
-            words = {fold(str(cell)) for cell in cells[name] if not is_empty(cell)}
-            short = max(map(len, words), default=0) <= LONGEST
-            known |= words if short and len(words) <= MOST_CATEGORIES else set()
+        if side_of(name) != 1 or is_measured(name):
+            continue
+        words = {fold(str(cell)) for cell in cells[name] if not is_empty(cell)}
+        longest = max(map(len, words), default=0)
+        # Many or long ones are reasons, in the judge's own words.
+        if longest <= LONGEST and len(words) <= MOST_CATEGORIES:
+            known |= words
     return known
 
 
@@ -105,14 +110,18 @@ def _parted(column: pd.Series, known: Collection[str]) -> list[list[str] | None]
     nothing: list[list[str] | None] = [None] * len(column)
     filled = [str(cell) for cell in column if not is_empty(cell)]
     for mark in MARKS:
-        if sum(mark in cell for cell in filled) < max(1, FEWEST_TOGETHER * len(filled)):
+        n_several = sum(mark in cell for cell in filled)
+        if n_several < max(1, FEWEST_TOGETHER * len(filled)):
             continue
-        if {fold(part) for cell in filled for part in cell.split(mark)} <= {*known, ""}:
+        parts = {fold(part) for cell in filled for part in cell.split(mark)}
+        # A mark at the end leaves nothing behind it.
+        if parts <= {*known, ""}:
             return [_split(cell, mark) for cell in column]
     return nothing
 
 
 def _split(cell: Any, mark: str) -> list[str] | None:
+    """The labels in a cell with this mark between them; None where it is empty."""
     if is_empty(cell):
         return None
     return [part.strip() for part in str(cell).split(mark)]
@@ -177,12 +186,9 @@ def _columns(
     numbers = [number for value in filled for number in value.values()]
     are_numbers = all(isinstance(number, int | float) for number in numbers)
     if are_numbers and _are_labels(keys, known):
-        # True and False are whole numbers to Python.
-        whole = all(
-            isinstance(number, int) and not isinstance(number, bool)
-            for number in numbers
-        )
-        if not whole:
+        # By its type, as True and False are whole numbers to Python.
+        are_counts = all(type(number) is int for number in numbers)
+        if not are_counts:
             raise DataError(
                 f"{place}: `{name}` holds shares of people ({brief(str(filled[0]), 60)}), which do"
                 ' not say how many people there were. Write how many gave which label ({"yes": 3,'

@@ -109,6 +109,16 @@ class Place:
         )
 
 
+def usual_cache() -> Path:
+    """The folder where answers are kept, where nobody named another one."""
+    return cache_folder() / "replies"
+
+
+def check_cache() -> None:
+    """Raise ConfigError or RuntimeError where nothing can be kept in the usual folder."""
+    ReplyCache(usual_cache()).close()
+
+
 class LocalEngine(Engine):
     """Runs the steps and judges of a recipe over items with a bounded number in flight.
 
@@ -128,9 +138,7 @@ class LocalEngine(Engine):
     ) -> None:
         self.limits, self.budget = limits, Budget(limits)
         self.cache = cache
-        self.cache_dir = (
-            Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
-        )
+        self.cache_dir = usual_cache() if cache_dir is None else Path(cache_dir)
 
     def gateway(
         self,
@@ -141,6 +149,17 @@ class LocalEngine(Engine):
         """The door for calls with the engine's limits; `budget` is the engine's own where none is
         given."""
         return Gateway(cache, self.limits, budget or self.budget, answered=answered)
+
+    def replies(self) -> ReplyCache | None:
+        """The answers that are kept from earlier calls; None where none are kept."""
+        return ReplyCache(self.cache_dir) if self.cache else None
+
+    def connect(self, model: Model) -> ReplyCache | None:
+        """Let a model be asked outside a run, within the limits and through the kept answers, which
+        are returned to be closed."""
+        cache = self.replies()
+        model.connect(self.gateway(cache))
+        return cache
 
     def _door(
         self, model: Model, cache: ReplyCache | None, answered: Collection[str]
@@ -238,7 +257,7 @@ class LocalEngine(Engine):
         """Where items are processed, here in this process, the model connected; whatever is still
         running when it ends is given up."""
         model = recipe.build().model
-        cache = ReplyCache(self.cache_dir) if self.cache else None
+        cache = self.replies()
         gateway = self._door(model, cache, journals.answered())
         model.connect(gateway)
         # The libraries' hundred thousand objects outlive the run; walking them at every full

@@ -27,12 +27,12 @@ from undogmatic.errors import ConfigError, JudgeFault, RunStopped, UndogmaticErr
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.models.hosted import HostedModel
-from undogmatic.models.http import noting_settings
 from undogmatic.models.pace import START
 from undogmatic.records.limits import USUAL, PacedLimits
 from undogmatic.records.records import Failure, Item, Judgment, Made
 from undogmatic.safety.command import say
 from undogmatic.safety.extras import needs
+from undogmatic.safety.variables import noting_settings
 
 # workers that may end over one item; then it is the item that could not be judged
 TRIES = 3

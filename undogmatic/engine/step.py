@@ -231,18 +231,23 @@ class JudgeStep:
         **took: Any,
     ) -> list[Judgment]:
         """One judgment per criterion of an item that was judged, or that could not be."""
-        return [
-            Judgment(
-                item_id=item.id,
-                repeat=repeat,
-                judge=self.name,
-                criterion=criterion,
-                outcome=result if isinstance(result, Failure) else result[criterion],
-                provenance=self.provenance,
-                **({"cost": FREE} if n else {"cost": FREE} | took),
+        judgments = []
+        for n, criterion in enumerate(self.criteria):
+            # What was asked once for all criteria is paid once.
+            costs = {"cost": FREE} if n else {"cost": FREE} | took
+            outcome = result if isinstance(result, Failure) else result[criterion]
+            judgments.append(
+                Judgment(
+                    item_id=item.id,
+                    repeat=repeat,
+                    judge=self.name,
+                    criterion=criterion,
+                    outcome=outcome,
+                    provenance=self.provenance,
+                    **costs,
+                )
             )
-            for n, criterion in enumerate(self.criteria)
-        ]
+        return judgments
 
 
 Processes = Step | JudgeStep

@@ -25,7 +25,6 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.step import Processes
 from undogmatic.errors import RunStopped, UndogmaticError
 from undogmatic.models.calls import Budget, Check, Gateway, Reply, ReplyCache, Send
-from undogmatic.models.http import bring_settings
 from undogmatic.models.pace import Pace
 from undogmatic.records.limits import PacedLimits
 from undogmatic.records.records import Item, Judgment, Made
@@ -33,6 +32,7 @@ from undogmatic.records.results import Finding
 from undogmatic.safety.command import WORKERS, guard_worker
 from undogmatic.safety.paths import cache_folder
 from undogmatic.safety.secrets import know_environment
+from undogmatic.safety.variables import bring_settings
 
 # prices of an item that the desk was told of
 _owed: ContextVar[list[Any]] = ContextVar("undogmatic_owed")

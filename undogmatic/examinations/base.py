@@ -303,11 +303,10 @@ def columns(table: pd.DataFrame, **names: str) -> dict[str, list[Any]]:
     return {name: table[column].tolist() for name, column in names.items()}
 
 
-def too_few(figure: str, present: int, needed: int = FEWEST_DRAWN) -> Finding:
-    """A figure was left out: `present` of the `needed` marks, pairs or scores."""
-    return Finding(
-        "analyses.too_few", {"figure": figure, "present": present, "needed": needed}
-    )
+def too_few(figure: str, present: int) -> Finding:
+    """A figure was left out: it has `present` of the marks, pairs or scores that one needs."""
+    facts = {"figure": figure, "present": present, "needed": FEWEST_DRAWN}
+    return Finding("analyses.too_few", facts)
 
 
 def from_cache(rows: pd.DataFrame) -> pd.Series:

@@ -409,10 +409,7 @@ def difference(now: Estimate, before: Estimate) -> Estimate | None:
         [now.value, *now.interval, before.value, *before.interval]
     ).all():
         return None
-    sides = [
-        each.replace(low=each.worst_low, high=each.best_high) for each in (now, before)
-    ]
-    widest = compare.apart(*sides)
+    widest = compare.apart(now.widest, before.widest)
     return compare.apart(now, before).replace(worst=widest.low, best=widest.high)
 
 

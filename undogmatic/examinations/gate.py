@@ -685,7 +685,7 @@ def hold(
             held.append(_ruled(name, verdict(PROMISED, promise), figure))
             continue
         # Missing verdicts count against the demand here, as they do in the answer.
-        shown = figure.replace(low=figure.worst_low, high=figure.best_high)
+        shown = figure.widest
         for demand, bound in (
             (AT_LEAST, threshold.at_least),
             (AT_MOST, threshold.at_most),
@@ -721,11 +721,7 @@ def _senseless(
     if wrong := is_interval(figure, known) or ("value" if name in gated.odd else ""):
         source = {"source": shlex.quote(gated.source)}
         again = Finding("gate.again_run" if gated.is_run else "gate.again_card", source)
-        shown = (
-            figure.replace(low=figure.worst_low, high=figure.best_high)
-            if wrong == "range"
-            else figure
-        )
+        shown = figure.widest if wrong == "range" else figure
         values = {
             "figure": name,
             **shown.values("value"),

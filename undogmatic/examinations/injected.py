@@ -69,9 +69,8 @@ class Planted:
     def of(self, kind: str) -> pd.DataFrame:
         """The items of a kind; of DEFECT all with a defect."""
         kinds = self.rows["kind"]
-        return self.rows[
-            kinds.str.startswith(DEFECT) if kind == DEFECT else kinds == kind
-        ]
+        chosen = kinds.str.startswith(DEFECT) if kind == DEFECT else kinds == kind
+        return self.rows[chosen]
 
     @property
     def defects(self) -> list[str]:
@@ -95,19 +94,15 @@ class Planted:
         known = alarms.notna()
         if not known.any():
             return None
-        found = proportion(
-            alarms[known], level, groups=rows.loc[known, "group"].tolist()
-        )
+        groups = rows["group"]
+        share = proportion(alarms[known], level, groups=groups[known].tolist())
         if known.all():
-            return found
+            return share
         # An item without a verdict may be seen or not: the ends of what could be are
         # taken with all of them unseen, and with all of them seen.
-        thought = (
-            proportion(alarms.fillna(fill), level, groups=rows["group"].tolist())
-            for fill in (0.0, 1.0)
-        )
-        worst, best = thought
-        return found.replace(worst=worst.low, best=best.high)
+        all_unseen = proportion(alarms.fillna(0.0), level, groups=groups.tolist())
+        all_seen = proportion(alarms.fillna(1.0), level, groups=groups.tolist())
+        return share.replace(worst=all_unseen.low, best=all_seen.high)
 
     def held(
         self, rows: pd.DataFrame, level: float, margin: float = 0.0
@@ -118,45 +113,45 @@ class Planted:
         further = (paired["worse"] - paired["before"]).to_numpy(dtype=np.float64)
         groups = paired["group"].astype(str).tolist()
         judged = ~np.isnan(further)
-        if len(set(paired.loc[judged, "group"])) < 2:
+        if paired.loc[judged, "group"].nunique() < 2:
             return None
         low, high = self.ends
-        ends = [
-            self._thought(paired, first, then)
-            for first, then in ((low, high), (high, low))
-        ]
-        return bounded(further, ends, margin, level, groups, (-self.span, self.span))
+        # A missing verdict may have been anything: the differences are as small as they can
+        # be where the copy is as good as possible and its parent as bad, or the reverse.
+        smallest = self._filled(paired, low, high)
+        largest = self._filled(paired, high, low)
+        bounds = -self.span, self.span
+        return bounded(further, [smallest, largest], margin, level, groups, bounds)
 
-    def _thought(self, paired: pd.DataFrame, after: float, before: float) -> Array:
+    def _filled(self, paired: pd.DataFrame, after: float, before: float) -> Array:
         """The differences where verdicts that are missing are so bad."""
-        then = paired["worse"].fillna(after) - paired["before"].fillna(before)
-        return then.to_numpy(dtype=np.float64)
+        further = paired["worse"].fillna(after) - paired["before"].fillna(before)
+        return further.to_numpy(dtype=np.float64)
 
     def apart(self, rows: pd.DataFrame, level: float) -> Estimate | None:
         """How much worse the items are than clean ones that are no parents of theirs: the
         difference of the shares that fail; of scores, how often one is worse than a clean one, less
         a half."""
-        clean, groups = self.of(CLEAN).dropna(subset="worse"), "group"
+        clean = self.of(CLEAN)
         known = rows.dropna(subset="worse")
-        if clean.empty or known.empty:
+        known_clean = clean.dropna(subset="worse")
+        if known.empty or known_clean.empty:
             return None
         if self.scores:
-            sides = known["worse"].to_numpy(), clean["worse"].to_numpy()
-            named = {
-                "groups_a": known[groups].tolist(),
-                "groups_b": clean[groups].tolist(),
-            }
-            area = ranking.auc(*sides, level, **named)
-            low, high = area.low - HALF, area.high - HALF
-            return area.replace(value=area.value - HALF, low=low, high=high)
-        one, other = (self.share(side, level) for side in (rows, self.of(CLEAN)))
+            area = ranking.auc(
+                known["worse"].to_numpy(),
+                known_clean["worse"].to_numpy(),
+                level,
+                groups_a=known["group"].tolist(),
+                groups_b=known_clean["group"].tolist(),
+            )
+            return _shifted(area, -HALF)
+        one = self.share(rows, level)
+        other = self.share(clean, level)
         if one is None or other is None:
             return None
-        ends = [
-            side.replace(low=side.worst_low, high=side.best_high)
-            for side in (one, other)
-        ]
-        return compare.apart(*ends).replace(n=one.n + other.n, n_groups=one.n_groups)
+        difference = compare.apart(one.widest, other.widest)
+        return difference.replace(n=one.n + other.n, n_groups=one.n_groups)
 
     def difference(self, rows: pd.DataFrame, level: float) -> Estimate | None:
         """How much worse the items are than their parents, else than clean ones."""
@@ -201,17 +196,20 @@ def planted(view: JudgeView, options: CheckOptions) -> Planted:
     """What was planted, with what the judge said of it."""
     table = view.table
     kinds = table.items["injected"]
-    said = view.first().drop_duplicates("item").set_index("item")["verdict"]
-    judged = kinds.index.isin(said.index)
+    verdict_of = view.first().drop_duplicates("item").set_index("item")["verdict"]
+    judged = kinds.index.isin(verdict_of.index)
     known = np.array(kinds.notna(), dtype=bool)
+    # Whoever judged a small part of the items was asked for that part; else silence is a
+    # verdict that is missing.
     if not counts_silence(int((known & judged).sum()), int(known.sum())):
         known &= judged
-    verdicts = said.reindex(kinds.index).astype(np.float64)
-    scores, up = table.kind != "pass_fail", options.worse == "high"
+    verdicts = verdict_of.reindex(kinds.index).astype(np.float64)
+    scores = table.kind != "pass_fail"
     low, high = _ends(view, verdicts) if scores else (0.0, 1.0)
     # Turned within its scale, so that more is worse everywhere below. A pass is 1 and a
     # fail 0, so pass or fail is always turned.
-    worse = verdicts if up and scores else low + high - verdicts
+    is_worse_when_high = scores and options.worse == "high"
+    worse = verdicts if is_worse_when_high else low + high - verdicts
     rows = pd.DataFrame({"kind": kinds, "group": table.items["group"], "worse": worse})
     parents, lost, only = _parents(rows[known], table.items)
     rows["before"] = parents.reindex(rows.index).map(worse)
@@ -263,14 +261,18 @@ def _parents(
     able = items.index[~items["injected"].astype(str).str.startswith(DEFECT)]
     there = named.isin(able)
     lost = named[named.notna() & ~there]
-    clean = (
-        rows.index[~copies].to_series().groupby(rows.loc[~copies, "group"].to_numpy())
-    )
-    only = clean.first()[clean.size() == 1] if len(clean) else pd.Series(dtype=object)
+    only = _only_clean(rows[~copies])
     own = rows["group"].map(only).where(copies & named.isna()).astype(object)
-    found = named.where(there, None).where(named.notna(), own)
+    parents = named.where(there, None).where(named.notna(), own)
     first = str(lost.iloc[0]) if len(lost) else ""
-    return found.where(found.notna(), None), (len(lost), first), int(own.notna().sum())
+    n_only = int(own.notna().sum())
+    return parents.where(parents.notna(), None), (len(lost), first), n_only
+
+
+def _only_clean(clean: pd.DataFrame) -> pd.Series:
+    """The clean item of each group that has only one: of two nobody knows which is meant."""
+    alone = clean[~clean["group"].duplicated(keep=False)]
+    return pd.Series(alone.index, alone["group"], dtype=object)
 
 
 def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
@@ -296,27 +298,36 @@ def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
 def _kinds(here: Planted, level: float) -> list[Kind]:
     """The kinds of defects, those that are missed first; what is shown holds of all together."""
     rows = {kind: here.of(kind) for kind in here.defects}
+
+    def is_missed(kind: str, alpha: float) -> bool:
+        return here.is_missed(rows[kind], 1 - alpha)
+
+    def is_seen(kind: str, alpha: float) -> bool:
+        return here.is_seen(rows[kind], 1 - alpha)
+
     # Of twenty kinds one would be called missed by chance: what is said of the kinds
     # holds of all of them together.
-    missed = step_down(
-        list(rows), lambda kind, alpha: here.is_missed(rows[kind], 1 - alpha), 1 - level
-    )
-    seen = step_down(
-        list(rows), lambda kind, alpha: here.is_seen(rows[kind], 1 - alpha), 1 - level
-    )
-    found = []
-    for kind, own in rows.items():
-        word: Word = (
-            "missed" if missed[kind].shown else "seen" if seen[kind].shown else "open"
-        )
-        share, difference = here.share(own, level), here.difference(own, level)
-        found.append(Kind(kind.removeprefix(DEFECT), len(own), share, difference, word))
+    missed = step_down(list(rows), is_missed, 1 - level)
+    seen = step_down(list(rows), is_seen, 1 - level)
+    kinds = []
+    for kind, items in rows.items():
+        word: Word = "open"
+        if missed[kind].shown:
+            word = "missed"
+        elif seen[kind].shown:
+            word = "seen"
+        share = here.share(items, level)
+        difference = here.difference(items, level)
+        name = kind.removeprefix(DEFECT)
+        kinds.append(Kind(name, len(items), share, difference, word))
+    return sorted(kinds, key=_place)
 
-    def place(each: Kind) -> tuple[int, float, str]:
-        told = each.share or each.difference
-        return _ORDER.index(each.word), 0.0 if told is None else told.value, each.name
 
-    return sorted(found, key=place)
+def _place(kind: Kind) -> tuple[int, float, str]:
+    """Where a kind stands among others: those that are missed and seldom seen first."""
+    estimate = kind.share or kind.difference
+    value = 0.0 if estimate is None else estimate.value
+    return _ORDER.index(kind.word), value, kind.name
 
 
 def _tell_first(
@@ -324,10 +335,12 @@ def _tell_first(
 ) -> None:
     """Tell in one sentence what share of the defects it sees, and how often it raises a false
     alarm."""
-    level, defects = options.level, here.of(DEFECT)
+    level = options.level
+    defects = here.of(DEFECT)
     seen = here.share(defects, level)
     apart = None if defects.empty else here.difference(defects, level)
     alarms = {
+        # A clean item has no parent than which its score could be worse.
         "clean": None if here.scores else here.share(here.of(CLEAN), level),
         "equivalent": here.share(here.of(EQUIVALENT), level),
     }
@@ -339,8 +352,8 @@ def _tell_first(
         told.number(share, f"injected.{name}", unit="share")
         clauses[name] = []
         if share is not None:
-            own = share.values("share") | {"n": share.n, "scores": int(here.scores)}
-            clauses[name] = Finding(f"injected.of_{name}", own)
+            facts = share.values("share") | {"n": share.n, "scores": int(here.scores)}
+            clauses[name] = Finding(f"injected.of_{name}", facts)
     values = {
         "judge": view.judge,
         "level": level,
@@ -354,19 +367,20 @@ def _tell_first(
         key = "injected.scores" if here.scores else "injected.flags"
         told.say(key, values, seen.values("share"), n=seen.n, **how)
     elif apart is not None:
-        n, clean = len(defects), len(here.of(CLEAN))
-        order = _in_order(apart).values("share")
-        told.say("injected.order", values, order, n=n, clean=clean, **how)
+        clean = len(here.of(CLEAN))
+        order = _shifted(apart, HALF).values("share")
+        told.say("injected.order", values, order, n=len(defects), clean=clean, **how)
     elif any(share is not None for share in alarms.values()):
         told.say("injected.alarms", values, **how)
     else:
         told.lacks("injected", "injected.nothing_to_compare", n=len(here.rows))
 
 
-def _in_order(apart: Estimate) -> Estimate:
-    """How often one is worse than a clean one, of how much more often than half that is."""
-    return apart.replace(
-        value=apart.value + HALF, low=apart.low + HALF, high=apart.high + HALF
+def _shifted(estimate: Estimate, by: float) -> Estimate:
+    """An estimate moved with its ends: how often one is worse than a clean one is by a half more
+    than how much more often than half that is."""
+    return estimate.replace(
+        value=estimate.value + by, low=estimate.low + by, high=estimate.high + by
     )
 
 
@@ -374,27 +388,26 @@ def _tell_kinds(
     here: Planted, kinds: list[Kind], told: Told, options: CheckOptions
 ) -> None:
     """Tell what it sees of each kind of defect, and which it is shown to miss."""
-    unit: Any = (
-        "amount" if any(each.share for each in kinds) and here.scores else "share"
-    )
-    rows, said = [], []
-    for each in kinds:
-        told.number(each.share, "injected.recall", each.name, unit="share")
-        told.number(each.difference, "injected.difference", each.name, unit=unit)
-        row: dict[str, Any] = {"planted": each.name, "n": each.n, "outcome": each.word}
-        row |= {} if each.share is None else each.share.row("recall", "recall_")
-        row |= (
-            {}
-            if each.difference is None
-            else each.difference.row("difference", "difference_")
-        )
+    # Without parents a difference of scores says how often one is the worse, which is a share.
+    in_points = here.scores and any(kind.share for kind in kinds)
+    unit: Any = "amount" if in_points else "share"
+    rows = []
+    said = []
+    for kind in kinds:
+        told.number(kind.share, "injected.recall", kind.name, unit="share")
+        told.number(kind.difference, "injected.difference", kind.name, unit=unit)
+        row: dict[str, Any] = {"planted": kind.name, "n": kind.n, "outcome": kind.word}
+        if kind.share is not None:
+            row |= kind.share.row("recall", "recall_")
+        if kind.difference is not None:
+            row |= kind.difference.row("difference", "difference_")
         rows.append(row)
-        own = each.share
-        if own is None and here.scores and each.difference is not None:
-            own = _in_order(each.difference)
-        if own is not None:
-            key = "injected.of_missed" if each.word == "missed" else "injected.of_kind"
-            said.append(Finding(key, own.values("share") | {"planted": each.name}))
+        share = kind.share
+        if share is None and here.scores and kind.difference is not None:
+            share = _shifted(kind.difference, HALF)
+        if share is not None:
+            key = "injected.of_missed" if kind.word == "missed" else "injected.of_kind"
+            said.append(Finding(key, share.values("share") | {"planted": kind.name}))
     told.table("injected.kinds", pd.DataFrame(rows), recall="share", difference=unit)
     left = len(said) - MOST_NAMED
     more: Any = Finding("injected.and_more", {"more": left}) if left > 0 else []
@@ -422,6 +435,7 @@ def _tell_kinds(
 
 
 def _draw(kinds: list[Kind], told: Told) -> None:
+    """Draw the shares of the kinds beside each other."""
     shares = [(each.name, each.share) for each in kinds if each.share is not None]
     if len(shares) > 1:
         data = {
@@ -442,9 +456,8 @@ def _tell_equivalent(here: Planted, told: Told, options: CheckOptions) -> None:
     both = paired.dropna(subset=["worse", "before"])
     if both.empty:
         return
-    turned = ((both["worse"] - both["before"]).abs() > here.margin).to_numpy(
-        dtype=float
-    )
+    further = (both["worse"] - both["before"]).abs()
+    turned = (further > here.margin).to_numpy(dtype=float)
     changed = proportion(turned, options.level, groups=both["group"].tolist())
     told.number(changed, "injected.changed", unit="share")
     told.say(

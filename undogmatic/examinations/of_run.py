@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from undogmatic.config.build import counter
 from undogmatic.datasets import faults
 from undogmatic.datasets.doors import RUN
+from undogmatic.datasets.readers.own_run import EVIDENCE
+from undogmatic.datasets.table import read_table
 from undogmatic.examinations import examination, surface_rival
 from undogmatic.examinations.check import check
 from undogmatic.examinations.kinds import HEADLINES
@@ -49,6 +51,12 @@ BESIDE_HEADLINE = (
     "steps.exact",
 )
 """What a report of a run shows beside how far the judge agrees with people."""
+
+
+def kept_evidence(folder: Path) -> Evidence | None:
+    """The evidence that a run against labels has kept in its folder; None where it kept none.
+    Raises DataError where it cannot be read."""
+    return read_table([folder]) if (folder / EVIDENCE).is_file() else None
 
 
 def answers(name: str, judged: RunEvidence, options: CheckOptions) -> list[Told]:

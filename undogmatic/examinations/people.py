@@ -317,7 +317,8 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
     pairs = annotators.rater_pairs(
         _codes(rows["unit"]), _codes(rows["rater_code"]), options.rng()
     )
-    labels, verdicts = rows["label"].to_numpy(), rows["verdict"].to_numpy()
+    labels = rows["label"].to_numpy()
+    verdicts = rows["verdict"].to_numpy()
     n = int(rows["item"].iloc[pairs.first].nunique())
     groups, names = pd.factorize(rows["code"].iloc[pairs.first])
     if len(names) < jackknife.FEWEST:
@@ -329,24 +330,20 @@ def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
     found = _compared(kind, sides, pairs.pair, codes, options)
     if found is None:
         return Finding("people.constant", {"n": n})
-    thought = list(_with_lost(own, sides, pairs.pair, codes, n, options))
-    found = Ceiling(
-        *(
-            lost.widened(
-                part, (None if case is None else case[place] for case in thought)
-            ).replace(n=n)
-            for place, part in enumerate(found)
-        )
-    )
+    cases = list(_with_lost(own, sides, pairs.pair, codes, n, options))
+    parts = []
+    for place, part in enumerate(found):
+        of_cases = [None if case is None else case[place] for case in cases]
+        parts.append(lost.widened(part, of_cases).replace(n=n))
+    found = Ceiling(*parts)
     margin = options.margin
     # The coefficient has no unit, so that a margin in grades is taken as a share of the
     # scale.
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))
         margin = margin / (high - low)
-    raters = int(
-        rows["rater"].iloc[np.concatenate([pairs.first, pairs.second])].nunique()
-    )
+    either = np.concatenate([pairs.first, pairs.second])
+    raters = int(rows["rater"].iloc[either].nunique())
     measure = MEASURES.get(kind, "kappa")
     return CeilingFacts(
         found, measure, margin, raters, n, len(names), kind == "numeric"

@@ -554,7 +554,6 @@ class LabelledRival(NamedTuple):
     """
 
     outcome: Outcome
-    n_texts: int
     n_drawn: int
     correlation: float | None = None
     increment: Estimate | None = None
@@ -583,7 +582,7 @@ def labelled_rival(
     score = np.asarray(score, np.float64)[kept]
     label = np.asarray(label, np.float64)[kept]
     codes = pd.factorize(np.asarray(groups, dtype=object)[kept])[0]
-    nothing = LabelledRival("open", len(texts), len(read))
+    nothing = LabelledRival("open", len(read))
     if len(set(read)) < 2:
         return nothing._replace(outcome="no_texts")
     if (
@@ -619,7 +618,7 @@ def labelled_rival(
     elif increment.low <= 0:
         result = "surface_as_good"
     return LabelledRival(
-        result, len(texts), len(read), correlation - increment.value, increment, beyond
+        result, len(read), correlation - increment.value, increment, beyond
     )
 
 

@@ -55,44 +55,34 @@ class Means:
     options: CheckOptions
 
     def __post_init__(self) -> None:
-        rows, items, kind = self.own.first(), self.own.table.items, self.own.table.kind
+        table = self.own.table
+        rows, items, kind = self.own.first(), table.items, table.kind
         names = rows["item"].to_numpy()
-        probability = (
-            items["probability"].reindex(names)
-            if "probability" in items
-            else pd.Series(np.nan, names)
-        )
-        labels = self.own.labels.groupby("item")["label"].mean().reindex(names)
-        verdicts, people, chance = (
-            part.to_numpy(np.float64) for part in (rows["verdict"], labels, probability)
-        )
+        verdicts = rows["verdict"].to_numpy(np.float64)
+        labels = self.own.labels.groupby("item")["label"].mean()
+        people = labels.reindex(names).to_numpy(np.float64)
+        chance = np.full(len(names), np.nan)
+        self.drawn = 0.0
+        if "probability" in items:
+            chance = items["probability"].reindex(names).to_numpy(np.float64)
+            self.drawn = float(items["probability"].sum())
         # Of those that were drawn in a random order only a part may have a label yet: each had
         # that much less of a chance.
-        self.drawn = float(items["probability"].sum()) if "probability" in items else 0
-        known = int((~np.isnan(people) & ~np.isnan(chance)).sum())
-        self.part = min(1.0, known / self.drawn) if self.drawn > 0 else 1.0
-        chance = chance * self.part
-        n_groups = int(rows["code"].max()) + 1 if len(rows) else 0
-        self.judged = Judged(
-            verdicts, people, chance, rows["code"].to_numpy(), n_groups
-        )
-        self.systems = (
-            items["system"].reindex(names).to_numpy() if "system" in items else None
-        )
-        self.what = (
-            "share_passed"
-            if kind == "pass_fail"
-            else "mean_level"
-            if kind == "ordered"
-            else "mean_label"
-        )
+        n_labelled = int((~np.isnan(people) & ~np.isnan(chance)).sum())
+        self.part = min(1.0, n_labelled / self.drawn) if self.drawn > 0 else 1.0
+        codes = rows["code"].to_numpy()
+        n_groups = int(codes.max(initial=-1)) + 1
+        self.judged = Judged(verdicts, people, chance * self.part, codes, n_groups)
+        self.systems = None
+        if "system" in items:
+            self.systems = items["system"].reindex(names).to_numpy()
+        named = {"pass_fail": "share_passed", "ordered": "mean_level"}
+        self.what = named.get(kind, "mean_label")
         self.spec = ".0%" if kind == "pass_fail" else ""  # how a mean is written
         self.unit: Unit = "share" if kind == "pass_fail" else "score"
-        self.bounds = (
-            self.own.table.scale
-            if kind == "numeric"
-            else (0.0, len(self.own.table.categories) - 1.0)
-        )
+        self.bounds = table.scale
+        if kind != "numeric":
+            self.bounds = 0.0, len(table.categories) - 1.0
 
     @cached_property
     def judge(self) -> Estimate | None:

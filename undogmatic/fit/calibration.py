@@ -2,7 +2,7 @@
 development texts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,10 +24,16 @@ CONTENT_FREE = ("N/A", "...", "texto", "[vazio]")
 
 
 def calibrate_from_config(
-    data: str | None, method: Method, out: Path, overrides: Sequence[str]
+    data: str | None,
+    method: Method,
+    out: Path,
+    overrides: Sequence[str],
+    judge: Callable[[Sequence[Item], Sequence[str]], Sequence[Judgment]],
 ) -> str:
     """Judge labelled texts with the composed config, fit a calibration and write it.
 
+    Args:
+        judge: Judges items with the config that these overrides compose (`api.judge_items`).
     Returns:
         A summary for the terminal: error before and after, by cross-validation.
     Raises:
@@ -37,7 +43,6 @@ def calibrate_from_config(
     from undogmatic.config.build import build, settings
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.tabular import check_labels, labelled_items
-    from undogmatic.engine.recipe import judged
 
     config = compose_config(overrides)
     if not str(config["readout"]["_target_"]).endswith("LogprobsReadout"):
@@ -57,7 +62,7 @@ def calibrate_from_config(
             Item(id=str(n), inputs=dict.fromkeys(rubric.inputs, text))
             for n, text in enumerate(CONTENT_FREE)
         ]
-        fitted, told = fit_content_free(empty, judged(empty, chosen))
+        fitted, told = fit_content_free(empty, judge(empty, overrides))
     else:
         items = labelled_items(data, rubric)
         if len(items) < LEAST:
@@ -66,7 +71,7 @@ def calibrate_from_config(
             )
         check_labels(items, rubric)
         fitted, told = fit(
-            items, judged(items, chosen), method, (rubric.minimum, rubric.maximum)
+            items, judge(items, overrides), method, (rubric.minimum, rubric.maximum)
         )
     files.write(out, json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", files.ALL)
     return f"{words.say(told)}\n{words.text('calibrate.written', out=str(out))}"

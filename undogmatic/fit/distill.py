@@ -25,7 +25,7 @@ from undogmatic.datasets.roles import TEXT
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.fit.student import LEAST, MOST, Fit, Lesson, fit_student
-from undogmatic.models.calls import Gateway, ReplyCache
+from undogmatic.models.calls import Gateway
 from undogmatic.models.distilled import embeddings_of
 from undogmatic.models.fitted import rubric_digest
 from undogmatic.readouts.base import shown_text
@@ -143,7 +143,7 @@ def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, Told]:
         embeddings_of(chosen.embeddings, "embeddings"),
         build(chosen.engine, "engine"),
     )
-    cache = ReplyCache(engine.cache_dir) if engine.cache else None
+    cache = engine.replies()
     embeddings.connect(Gateway(cache))
     try:
         fit = fit_student(lesson, embeddings, chosen.embeddings)

@@ -28,6 +28,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
 from undogmatic.runs.progress import in_words, speaking
 from undogmatic.safety import files
+from undogmatic.safety.paths import data_folder
 
 TEXTS = Path(__file__).with_name("probe.texts.yaml")
 LEAST = 20
@@ -284,6 +285,12 @@ def author_of(item: Item) -> str | None:
     return item.id.split("-")[0] if "part" in item.metadata else None
 
 
+def shipped(rubric: str) -> probes.About | None:
+    """What is known of the probe that ships for a rubric of this name; None where none does."""
+    file = data_folder() / "probes" / f"{rubric}.safetensors"
+    return probes.load(file).about if file.is_file() else None
+
+
 def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> str:
     """Read the labelled texts through the composed model, fit a probe for the composed rubric and
     save it.
@@ -423,10 +430,8 @@ async def read_all(
 ) -> list[Read]:
     """What `read` gives for each text, with the model connected to the engine's cache; says how far
     it is."""
-    from undogmatic.models.calls import ReplyCache
 
-    cache = ReplyCache(engine.cache_dir) if engine.cache else None
-    model.connect(engine.gateway(cache))
+    cache = engine.connect(model)
     told, readings = time.monotonic(), []
     try:
         for text in texts:

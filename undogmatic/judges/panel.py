@@ -10,15 +10,15 @@ from pydantic import Field
 from undogmatic.errors import ConfigError, DataError, ModelError, UnparseableAnswer
 from undogmatic.judges.base import Judge
 from undogmatic.models.fitted import rubric_digest
-from undogmatic.readouts.base import (
-    agreement_confidence,
-    entropy_verdict,
-    mixture,
-    spread_over,
-    voted,
-)
+from undogmatic.readouts.base import agreement_confidence, mixture, spread_over, voted
 from undogmatic.readouts.chat import voices
-from undogmatic.records.records import Item, Judgment, ScoreDistribution, Verdict
+from undogmatic.records.records import (
+    Item,
+    Judgment,
+    ScoreDistribution,
+    Verdict,
+    entropy_verdict,
+)
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.outside import brief

@@ -10,8 +10,8 @@ from pydantic import create_model, model_validator
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Number
-from undogmatic.readouts.base import Readout, entropy_verdict
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.readouts.base import Readout
+from undogmatic.records.records import Item, ScoreDistribution, Verdict, entropy_verdict
 from undogmatic.records.rubric import Anchors, Rubric
 from undogmatic.stats.uncertainty import points_entropy, quantile_interval
 

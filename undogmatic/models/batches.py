@@ -172,7 +172,7 @@ class Batches:
 
     async def state(self, batch: str) -> State:
         """How far it is. Raises BatchLost."""
-        return self._state(await self._json("GET", f"{self.place}/{batch}"))
+        return self._state(await self._json(f"{self.place}/{batch}"))
 
     async def answers(self, batch: str, mark: str, count: int) -> Answers:
         """What came of the requests of this mark, `count` at most, in a batch that has ended.
@@ -194,7 +194,7 @@ class Batches:
         """The provider's batches from the newest down to this moment."""
         after, seen = "", set[str]()
         for _ in range(MOST_PAGES):
-            page = await self._json("GET", f"{self.place}?limit=100{after}")
+            page = await self._json(f"{self.place}?limit=100{after}")
             rows = page.get("data")
             if not isinstance(rows, list):
                 raise UnparseableAnswer(
@@ -235,13 +235,12 @@ class Batches:
         except UnparseableAnswer as error:
             raise Unnamed(str(error)) from error
 
-    async def _json(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
-        status, headers, body = await self.client.request(
-            method, self.base + path, **sent
-        )
-        # Of one batch it says that the provider has forgotten it; of a list, or of what
-        # is sent, that the address is wrong.
-        if status == 404 and method == "GET" and "?" not in path:
+    async def _json(self, path: str) -> dict[str, Any]:
+        """What the provider says of a batch, or of a list of them."""
+        status, headers, body = await self.client.request("GET", self.base + path)
+        # Of one batch it says that the provider has forgotten it; of a list, that the
+        # address is wrong.
+        if status == 404 and "?" not in path:
             raise BatchLost(
                 f"{self.client.about} does not know {path.rpartition('/')[2]} any more"
             )
@@ -323,7 +322,7 @@ class OpenAIBatches(Batches):
         return None if odd is None else _id(odd)
 
     async def answers(self, batch: str, mark: str, count: int) -> Answers:
-        said = await self._json("GET", f"{self.place}/{batch}")
+        said = await self._json(f"{self.place}/{batch}")
         reader, rest = _Reader(mark, count, _of_openai), ""
         files = [
             _usable(said.get(name)) for name in ("error_file_id", "output_file_id")

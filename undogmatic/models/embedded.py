@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import numpy as np
 from pydantic import Field
 
-from undogmatic.datasets.base import existing_file
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models import gguf_file
 from undogmatic.models.base import Model, Pieces, View, cut
@@ -24,6 +23,7 @@ from undogmatic.models.calls import Reply, reading
 from undogmatic.models.hosted import ChatModel, Tokens, settled
 from undogmatic.models.llama import Ended, Llama, library
 from undogmatic.safety.command import WORKERS
+from undogmatic.safety.existing import existing_file
 from undogmatic.safety.paths import data_folder
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
 import re
 import time
 import urllib.request
@@ -15,7 +14,6 @@ from contextlib import AbstractContextManager, aclosing, asynccontextmanager, su
 from contextvars import ContextVar
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -30,14 +28,14 @@ from undogmatic.errors import (
 )
 from undogmatic.models.calls import RAW_LIMIT, Retryable, with_texts, within
 from undogmatic.safety import secrets
-from undogmatic.safety.outside import Unreadable, json_value, read_env
+from undogmatic.safety.outside import Unreadable, json_value
 from undogmatic.safety.secrets import (
     has_secret,
     keep,
-    keep_environment,
     learn,
     shown_address,
 )
+from undogmatic.safety.variables import setting
 
 if TYPE_CHECKING:
     import aiohttp
@@ -89,8 +87,6 @@ _ADVICE = {
         "The server redirects; set model.api_base to the final address.",
     ),
 }
-_brought: dict[str, str] = {}
-_noted: ContextVar[dict[str, str] | None] = ContextVar("undogmatic_noted", default=None)
 _keyed: ContextVar[bool] = ContextVar("undogmatic_keyed", default=True)
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")
 # bytes that are unpacked at once: what is packed may be a thousand times as long unpacked
@@ -509,33 +505,6 @@ def checked_base(api_base: str) -> str:
 def is_local(url: str) -> bool:
     """Whether `url` is on this machine."""
     return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1", "0.0.0.0")
-
-
-def setting(variable: str) -> str | None:
-    """The variable's value in the environment, else in `.env`, of which nothing reaches child
-    processes (`os.environ` is left as it is); None where it is unset or blank. Raises DataError
-    where `.env` is needed and cannot be read.
-    """
-    value = _brought.get(variable) or os.environ.get(variable, "").strip()
-    value = value or read_env(Path(".env"), variable).get(variable, "").strip()
-    if value:
-        keep_environment({variable: value})
-        if (noted := _noted.get()) is not None:
-            noted[variable] = value
-    return value or None
-
-
-def noting_settings() -> AbstractContextManager[dict[str, str]]:
-    """Collects the variables that are found inside: what a process elsewhere needs to build the
-    same models."""
-    return within(_noted, {})
-
-
-def bring_settings(variables: Mapping[str, str]) -> None:
-    """Let `setting` find these in this process, where its own environment is not that of the
-    run."""
-    keep_environment(variables)
-    _brought.update(variables)
 
 
 def without_keys() -> AbstractContextManager[bool]:

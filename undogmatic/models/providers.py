@@ -14,9 +14,10 @@ from undogmatic.models.base import Model
 from undogmatic.models.batches import AnthropicBatches
 from undogmatic.models.calls import shown
 from undogmatic.models.hosted import HostedModel, Price, Stop, Tokens
-from undogmatic.models.http import checked_base, is_local, setting
+from undogmatic.models.http import checked_base, is_local
 from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import conf_folder
+from undogmatic.safety.variables import setting
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response

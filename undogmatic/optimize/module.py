@@ -14,7 +14,6 @@ from undogmatic.config.build import build, settings
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.judges.base import Judge
-from undogmatic.models.calls import ReplyCache
 from undogmatic.readouts.chat import Guest, guest_of_dspy
 from undogmatic.records.records import OVERALL, Item, Judgment, Verdict
 from undogmatic.safety.loops import finished
@@ -29,6 +28,11 @@ TOLD = (
     "issues",
 )
 """The fields of a verdict that a prediction has under their own names."""
+
+
+def compares(config: Mapping[str, Any]) -> bool:
+    """Whether a composed config compares two programs, so that it has no one judge."""
+    return settings(config).optimizes
 
 
 class Composed:
@@ -51,8 +55,7 @@ class Composed:
         with self._lock:
             if not self._connected:
                 engine = build(settings(self.config).engine, "engine")
-                cache = ReplyCache(engine.cache_dir) if engine.cache else None
-                self.parts.model.connect(engine.gateway(cache))
+                engine.connect(self.parts.model)
                 self._connected = True
 
     def item(self, inputs: Mapping[str, Any]) -> Item:

@@ -321,10 +321,10 @@ class JudgeAdapter(dspy.Adapter):
         )
 
 
-def _code(texts: Collection[str], key: bytes | None = None) -> str:
+def _code(texts: Collection[str]) -> str:
     """16 hexadecimal digits that name the fence of texts: always the same for whoever has the key,
     unknown to whoever wrote the texts, and in none of them."""
-    key = _fence_key(cache_folder()) if key is None else key
+    key = _fence_key(cache_folder())
     judged = "\n\n".join(texts).encode("utf-8", "replace")
     codes = (
         hmac.digest(key, b"%d\n%s" % (n, judged), "sha256").hex()[:16] for n in count()

@@ -15,9 +15,10 @@ from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.records import Item, ScoreDistribution, Verdict, entropy_verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety.loops import finished
+from undogmatic.stats.uncertainty import discretised_normal
 
 
 class Unit(dspy.Module):
@@ -218,16 +219,14 @@ def written_text(item: Item, rubric: Rubric) -> str:
     return text
 
 
-def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
-    """A verdict whose score is the expectation, unless it is given, and whose confidence comes from
-    the entropy."""
-    fields = {"score": distribution.expectation} | fields
-    return Verdict(
-        distribution=distribution,
-        confidence=distribution.confidence,
-        confidence_source="entropy",
-        **fields,
+def normal_verdict(rubric: Rubric, score: float, sd: float, **fields: Any) -> Verdict:
+    """The verdict of an estimated score with its standard deviation, which is taken for that of a
+    normal distribution over the rubric's levels."""
+    shares = discretised_normal(score, sd, rubric.levels)
+    distribution = ScoreDistribution(
+        values=rubric.levels, probabilities=tuple(shares.tolist())
     )
+    return entropy_verdict(distribution, score=score, **fields)
 
 
 def voted(

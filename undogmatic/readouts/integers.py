@@ -12,7 +12,7 @@ from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.models.base import Model
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import entropy_verdict, shown_inputs
+from undogmatic.readouts.base import shown_inputs
 from undogmatic.readouts.chat import ask
 from undogmatic.readouts.logprobs import (
     LogprobsReadout,
@@ -21,7 +21,7 @@ from undogmatic.readouts.logprobs import (
     sent_tokens,
 )
 from undogmatic.readouts.prompt import FixedWords, Prompt
-from undogmatic.records.records import Item, Record, Verdict
+from undogmatic.records.records import Item, Record, Verdict, entropy_verdict
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.stats.uncertainty import (
     Completed,

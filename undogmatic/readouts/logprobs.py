@@ -15,10 +15,10 @@ from undogmatic.errors import ConfigError, DataError, OffScaleAnswer, Unparseabl
 from undogmatic.models.base import Model
 from undogmatic.models.calls import reading
 from undogmatic.readouts import adapter
-from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs
+from undogmatic.readouts.base import Readout, shown_inputs
 from undogmatic.readouts.chat import ask
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.records import Item, ScoreDistribution, Verdict, entropy_verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief, read_json
 

@@ -17,14 +17,13 @@ from undogmatic.errors import ConfigError
 from undogmatic.models import fitted
 from undogmatic.models.base import Embeds, EmbedsPieces, Model, Pieces, View
 from undogmatic.models.fitted import KERNEL_AXES, Calibration, Regression, rubric_digest
-from undogmatic.readouts.base import Readout, entropy_verdict, written_text
+from undogmatic.readouts.base import Readout, normal_verdict, written_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.folding import Folding
-from undogmatic.records.records import Item, Record, ScoreDistribution, Verdict, digest
+from undogmatic.records.records import Item, Record, Verdict, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import data_folder
-from undogmatic.stats.uncertainty import discretised_normal
 
 FORMAT = 1
 SMOOTHING = 0.3
@@ -228,17 +227,8 @@ class ProbeReadout(Readout):
         score, interval, sd, raw = self.probe.estimate(
             features, self.rubric.minimum, self.rubric.maximum
         )
-        probabilities = tuple(
-            discretised_normal(score, sd, self.rubric.levels).tolist()
-        )
-        distribution = ScoreDistribution(
-            values=self.rubric.levels, probabilities=probabilities
-        )
-        return entropy_verdict(
-            distribution,
-            score=score,
-            interval=interval,
-            raw_score=self.rubric.units(raw),
+        return normal_verdict(
+            self.rubric, score, sd, interval=interval, raw_score=self.rubric.units(raw)
         )
 
     def fitted_on(self) -> frozenset[str]:

@@ -4,12 +4,11 @@ model."""
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.models.distilled import DistilledModel
-from undogmatic.readouts.base import Readout, entropy_verdict, written_text
+from undogmatic.readouts.base import Readout, normal_verdict, written_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, ScoreDistribution, Verdict
+from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats.uncertainty import discretised_normal
 
 
 class StudentReadout(Readout):
@@ -31,13 +30,7 @@ class StudentReadout(Readout):
         score, low, high, sd = await _student(served_model()).estimate(
             written_text(item, self.rubric)
         )
-        probabilities = tuple(
-            discretised_normal(score, sd, self.rubric.levels).tolist()
-        )
-        distribution = ScoreDistribution(
-            values=self.rubric.levels, probabilities=probabilities
-        )
-        return entropy_verdict(distribution, score=score, interval=(low, high))
+        return normal_verdict(self.rubric, score, sd, interval=(low, high))
 
 
 def _student(model: Model) -> DistilledModel:

@@ -8,7 +8,7 @@ program.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -460,3 +460,34 @@ class JudgeView:
     def _coded(rows: pd.DataFrame) -> pd.DataFrame:
         codes, _ = pd.factorize(rows["group"])
         return rows.assign(code=codes.astype(np.intp)).reset_index(drop=True)
+
+
+def settings_of_judges(
+    judged: Iterable[tuple[str, Mapping[str, Any]]],
+) -> dict[str, dict[str, str]]:
+    """What each judge of a run was set to (`settings.NAME`), by its name; where it was asked in
+    several ways, all of them. `judged`: of each judgment the judge and the provenance."""
+    ways: dict[str, dict[str, set[str]]] = {}
+    for judge, origin in judged:
+        own = ways.setdefault(judge, {})
+        for name, value in settings_of(origin).items():
+            own.setdefault(name, set()).add(str(value))
+    return {
+        judge: {name: "\n".join(sorted(values)) for name, values in own.items()}
+        for judge, own in ways.items()
+    }
+
+
+def settings_of(origin: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of a judge (`settings.NAME`) that the provenance of a judgment names."""
+    named = {
+        "model": "model",
+        "prompt": "prompt_hash",
+        "program": "program_hash",
+        "readout": "readout",
+    }
+    return {
+        f"settings.{name}": str(origin[key])
+        for name, key in named.items()
+        if origin.get(key)
+    }

@@ -61,3 +61,5 @@ class PacedLimits(Limits):
 
 USUAL = PacedLimits()
 """The limits where nobody set any."""
+INSTRUMENT_TEXTS = 60
+"""So many texts are drawn for an instrument test where nobody says how many."""

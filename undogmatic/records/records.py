@@ -628,6 +628,18 @@ NO_VERDICT: Mapping[str, Any] = dict.fromkeys(Verdict(score=0).row()) | {
 """The row of a judge that failed."""
 
 
+def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
+    """A verdict whose score is the expectation, unless it is given, and whose confidence comes from
+    the entropy."""
+    fields = {"score": distribution.expectation} | fields
+    return Verdict(
+        distribution=distribution,
+        confidence=distribution.confidence,
+        confidence_source="entropy",
+        **fields,
+    )
+
+
 class Failure(Record):
     """The judge did not decide, and why. Never a number."""
 

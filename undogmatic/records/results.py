@@ -57,6 +57,10 @@ class Weight(IntEnum):
     DETAIL = 3
 
 
+Number = float | Estimate
+"""A number that is told, with its interval where it has one."""
+
+
 class Subject(StrEnum):
     """What a finding is about, where other findings or the answer hang on it."""
 
@@ -189,7 +193,7 @@ class Told:
     """
 
     name: str = ""
-    numbers: dict[str, float | Estimate] = field(default_factory=dict)
+    numbers: dict[str, Number] = field(default_factory=dict)
     units: dict[str, Unit] = field(default_factory=dict)
     subjects: dict[Subject, str] = field(default_factory=dict)
     promises: list[str] = field(default_factory=list)
@@ -263,7 +267,7 @@ class Told:
 
     def number(
         self,
-        value: float | Estimate | None,
+        value: Number | None,
         *parts: str,
         unit: Unit = "",
         measure: str = "",

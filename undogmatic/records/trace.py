@@ -15,7 +15,6 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from undogmatic.records.records import OVERALL, Label, Metadata, Name, Record, Text
-from undogmatic.safety.outside import json_value
 
 StepKind = Literal["user", "assistant", "tool_call", "tool_result", "other"]
 KINDS: tuple[StepKind, ...] = ("user", "assistant", "tool_call", "tool_result", "other")
@@ -166,11 +165,6 @@ class Trace(Record):
             del step["run"], step["place"]
         form["steps"] = form.pop("steps", [])  # At the end, behind what is short
         return json.dumps(form, ensure_ascii=False)
-
-    @staticmethod
-    def of_line(line: str | bytes) -> Trace:
-        """The run of a line. Raises ValueError, of which Unreadable is one."""
-        return Trace.model_validate(json_value(line))
 
 
 def as_jsonl(traces: Iterable[Trace]) -> Iterator[str]:

@@ -6,14 +6,13 @@ analysis, else `next.<rule>` of the report, else `next.<answer>`. Its commands a
 with one thing changed.
 """
 
-import itertools
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.instrument import USUAL
+from undogmatic.records.limits import INSTRUMENT_TEXTS
 from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.uses import titled, uses
@@ -167,7 +166,7 @@ def commands(run: FinishedRun) -> dict[str, str]:
 def with_more(run: FinishedRun, needed: Any) -> str:
     """The command of an instrument test with as many texts as it needs: what said how many, or
     which, is left out of it."""
-    n = str(needed) if isinstance(needed, int) and needed > USUAL else None
+    n = str(needed) if isinstance(needed, int) and needed > INSTRUMENT_TEXTS else None
     return again(
         run, **{"dataset.n": n, "dataset.items": None, "analysis.against": None}
     )
@@ -216,26 +215,22 @@ def folders_of(folder: RunFolder, name: str) -> list[str]:
         # as nearly always, and to understand all that Hydra notes takes longer
         return []
     noted = folder.noted(name, "hydra")
-    keys = {"runtime": "config_sources", "overrides": "hydra"}
-    parts = [noted.get(part) if isinstance(noted, dict) else None for part in keys]
-    found = [
-        part.get(key) if isinstance(part, dict) else None
-        for part, key in zip(parts, keys.values(), strict=True)
-    ]
-    sources, words = (known if isinstance(known, list) else [] for known in found)
-    typed_sources = [
-        s
-        for s in sources
-        if isinstance(s, dict) and s.get("provider") == "command-line"
-    ]
-    named = [
-        ("--config-dir", str(as_typed(Path(str(source.get("path"))))))
-        for source in typed_sources
-    ]
-    searched = [
-        str(o) for o in words if str(o).lstrip("+").startswith("hydra.searchpath=")
-    ]
-    return [*itertools.chain.from_iterable(named), *searched]
+    typed: list[str] = []
+    for source in _listed(noted, "runtime", "config_sources"):
+        if isinstance(source, dict) and source.get("provider") == "command-line":
+            path = as_typed(Path(str(source.get("path"))))
+            typed += ["--config-dir", str(path)]
+    for word in map(str, _listed(noted, "overrides", "hydra")):
+        if word.lstrip("+").startswith("hydra.searchpath="):
+            typed.append(word)
+    return typed
+
+
+def _listed(noted: Any, *keys: str) -> list[Any]:
+    """The list at the end of these keys; an empty one where something else stands there."""
+    for key in keys:
+        noted = noted.get(key) if isinstance(noted, dict) else None
+    return noted if isinstance(noted, list) else []
 
 
 def command(overrides: Sequence[str]) -> str:

@@ -369,7 +369,8 @@ def svg(card: TrustCard) -> str:
     style = (
         "text{font-family:system-ui,'DejaVu"
         " Sans',Arial,sans-serif;fill:#1f2328}.title{font-size:12px;fill:#5b636d}"
-        f".judge{{font-size:20px;font-weight:600}}.standing{{font-size:17px;fill:{COLOURS[card.standing]}}}"
+        ".judge{font-size:20px;font-weight:600}"
+        f".standing{{font-size:17px;fill:{COLOURS[card.standing]}}}"
         ".use{font-size:13px}.small{font-size:13px;fill:#5b636d}"
     )
     about = xml(f"{card.judge}: {standing}")

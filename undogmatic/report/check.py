@@ -807,56 +807,61 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
     None."""
 
     def told(part: Told) -> dict[str, Any]:
-        findings = [
-            {
-                "key": found.key,
-                "weight": found.weight.name.lower(),
-                "sentence": words.say(found),
+        findings = []
+        for finding in part.ordered():
+            plain = {
+                "key": finding.key,
+                "weight": finding.weight.name.lower(),
+                "sentence": words.say(finding),
             }
-            | ({} if found.settle is None else {"settle": words.say(found.settle)})
-            for found in part.ordered()
-        ]
+            if finding.settle is not None:
+                plain["settle"] = words.say(finding.settle)
+            findings.append(plain)
         lacking = {
             name: words.say(finding) for name, finding in part.not_examined.items()
         }
         figures = {name: figure_row(each) for name, each in part.estimates.items()}
         return {"figures": figures, "findings": findings, "not_examined": lacking}
 
-    judges = [
-        {
+    judges = []
+    for each in result.judges:
+        judge: dict[str, Any] = {
             "judge": each.judge,
             "criterion": each.criterion,
             "standing": each.standing,
             "key": each.answer.key,
-        }
-        | {
             "answer": words.answered(each.answer),
             **uses_of(result, each, words)._asdict(),
             "rival": words.say(each.rival),
             "n": each.n,
             "groups": each.groups,
         }
-        | ({} if each.settle is None else {"settle": words.say(each.settle)})
-        | told(each)
-        for each in result.judges
-    ]
+        if each.settle is not None:
+            judge["settle"] = words.say(each.settle)
+        judges.append(judge | told(each))
     table = result.table
     about: dict[str, Any] = {
         "kind": table.kind,
         "read": [*map(words.say, table.read)],
         "problems": [*map(words.say, table.problems)],
+        "files": dict(table.sources),
+        "selection": table.selection,
+        "rows": table.rows,
+        "unread": table.unread,
     }
-    about |= {"files": dict(table.sources), "selection": table.selection}
-    about |= {"rows": table.rows, "unread": table.unread}
-    options = result.options.model_dump(mode="json")
-    changes = {"change": lines} if (lines := changed(result, words)) else {}
-    changes |= {"asked": [*map(words.say, result.asked)]} if result.asked else {}
-    return {
-        **changes,
+    everything: dict[str, Any] = {}
+    if lines := changed(result, words):
+        everything["change"] = lines
+    if result.asked:
+        everything["asked"] = [*map(words.say, result.asked)]
+    return everything | {
         "answer": first_line(result, words),
         "judges": judges,
         "together": told(result.together),
-    } | {"table": about, "options": options, "digests": digests_of(table)}
+        "table": about,
+        "options": result.options.model_dump(mode="json"),
+        "digests": digests_of(table),
+    }
 
 
 def shown_in_notebook(result: CheckResult, words: Words) -> str:

@@ -52,6 +52,9 @@ from undogmatic.safety.files import write_bytes
 MARKERS = "osD^vPX"
 MANY = 500  # More lines than these are drawn fainter
 MOST_MARKS = 1000  # that lead to their items; of more, every second, third, ...
+MOST_NUMBERS = 150  # In more cells of a matrix they would be too small to read
+SMALL_MARKS: dict[str, Any] = {"markersize": 4, "alpha": 0.7, "markeredgewidth": 0}
+TURNED = {"upper": "lower", "lower": "upper"}
 
 
 def draw(
@@ -79,11 +82,13 @@ def draw(
     # Each mark that leads to its row is an element of the page, and a page of many
     # thousands of them opens slowly.
     few = pen.marks[:: 1 + len(pen.marks) // MOST_MARKS]
-    # Only after the figure was drawn: until then the axes have not got their place.
-    places = [(ax.transData.transform((x, y)), name) for ax, x, y, name in few]
-    return (width, height), [
-        (round(x), round(height - y), name) for (x, y), name in places
-    ]
+    places = []
+    for ax, x, y, name in few:
+        # Only after the figure was drawn: until then the axes have not got their place.
+        across, up = ax.transData.transform((x, y))
+        # A picture's pixels are counted from its top.
+        places.append((round(across), round(height - up), name))
+    return (width, height), places
 
 
 def pictures(
@@ -100,12 +105,8 @@ def pictures(
     # A report without figures is a report. Who judged for hours must not lose it for a
     # program that draws.
     if drawn and not installed("matplotlib"):
-        yield Paragraph(
-            words.text(
-                "figures.not_drawn", names=", ".join(figure.name for figure in drawn)
-            ),
-            "small",
-        )
+        names = ", ".join(figure.name for figure in drawn)
+        yield Paragraph(words.text("figures.not_drawn", names=names), "small")
         return
     for figure in drawn:
         own = figure.section or section
@@ -155,46 +156,42 @@ def look_of(number: int) -> dict[str, str]:
     }
 
 
+def _groups(data: Data) -> dict[str, np.ndarray]:
+    """The values of each group of a figure."""
+    groups = data["groups"].items()
+    return {name: np.asarray(values, dtype=float) for name, values in groups}
+
+
 def box(data: Data, pen: Pen) -> None:
     """Quartiles, whiskers and every value of each group; lying where there are more than four
     groups. data: groups: dict[str, list[float]], y_label"""
     from matplotlib.cbook import boxplot_stats
     from matplotlib.colors import to_rgba
 
-    groups = {
-        name: np.asarray(values, dtype=float) for name, values in data["groups"].items()
-    }
-    lying, ids = len(groups) > 4, iter(data.get("ids") or ())
+    groups = _groups(data)
+    # Five names beside each other would lie on one another.
+    lying = len(groups) > 4
+    ids = iter(data.get("ids") or ())
     ax = pen.plot(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
+    draw_bar = ax.barh if lying else ax.bar
     across, along = (ax.vlines, ax.hlines) if lying else (ax.hlines, ax.vlines)
     for place, values in enumerate(groups.values()):
         if not len(values):
             continue
         colour = BLUE if lying else PALETTE[place]
-        # Matplotlib's own `boxplot` would start pyplot's global state
+        # Matplotlib's own `boxplot` would start pyplot's global state.
         stats = boxplot_stats(values)[0]
         look: dict[str, Any] = {"facecolor": to_rgba(colour, 0.25), "edgecolor": colour}
-        (ax.barh if lying else ax.bar)(
-            place, stats["q3"] - stats["q1"], 0.5, stats["q1"], **look
-        )
+        draw_bar(place, stats["q3"] - stats["q1"], 0.5, stats["q1"], **look)
         for end, quartile in (("whislo", "q1"), ("whishi", "q3")):
             along(place, stats[end], stats[quartile], color=GREY, linewidth=1.1)
             across(stats[end], place - 0.12, place + 0.12, color=GREY, linewidth=1.1)
         across(stats["med"], place - 0.25, place + 0.25, color=INK, linewidth=2)
-        marks = (values, place + _spread(values))
-        pen.note(
-            {"ids": list(itertools.islice(ids, len(values)))},
-            ax,
-            *marks[:: 1 if lying else -1],
-        )
-        ax.plot(
-            *marks[:: 1 if lying else -1],
-            "o",
-            color=colour,
-            markersize=4,
-            alpha=0.7,
-            markeredgewidth=0,
-        )
+        beside = place + _spread(values)
+        marks = (values, beside) if lying else (beside, values)
+        ids_of_group = list(itertools.islice(ids, len(values)))
+        pen.note({"ids": ids_of_group}, ax, *marks)
+        ax.plot(*marks, "o", color=colour, **SMALL_MARKS)
     names = [
         pen.group(name, len(values), None if lying else len(groups))
         for name, values in groups.items()
@@ -206,12 +203,14 @@ def box(data: Data, pen: Pen) -> None:
 
 def _spread(values: np.ndarray) -> np.ndarray:
     """Sideways places of marks, so that equal values lie beside each other; the same every time."""
-    rows = pd.Series(np.floor(values / (np.ptp(values) / 40 or 1.0)))
-    # how many marks of the row have a place already
+    height_of_row = np.ptp(values) / 40 or 1.0
+    rows = pd.Series(np.floor(values / height_of_row))
+    # How many marks of the row have a place already.
     before = rows.groupby(rows).cumcount().to_numpy()
-    return np.clip(
-        np.where(before % 2, 1, -1) * ((before + 1) // 2) * 0.05, -0.32, 0.32
-    )
+    # The first in the middle, then one to each side in turn.
+    side = np.where(before % 2, 1, -1)
+    steps = (before + 1) // 2
+    return np.clip(side * steps * 0.05, -0.32, 0.32)
 
 
 def slope(data: Data, pen: Pen) -> None:
@@ -238,15 +237,14 @@ def slope(data: Data, pen: Pen) -> None:
             continue
         # All lines of one look are one object, and their ends another: thousands by themselves
         # would take gigabytes.
+        lines = [[(0, left), (1, right)] for left, right in chosen]
         look: dict[str, Any] = {
             "colors": colour,
             "linewidths": 1.2,
             "linestyles": style[:-1],
+            "alpha": 0.6 if len(pairs) <= MANY else 0.1,
         }
-        lines = [[(0, left), (1, right)] for left, right in chosen]
-        ax.add_collection(
-            LineCollection(lines, alpha=0.6 if len(pairs) <= MANY else 0.1, **look)
-        )
+        ax.add_collection(LineCollection(lines, **look))
         marks: dict[str, Any] = {"color": colour, "markersize": 4, "alpha": 0.6}
         ax.plot(np.repeat((0, 1), len(chosen)), chosen.T.ravel(), style[-1], **marks)
         ax.plot(
@@ -262,12 +260,9 @@ def histogram(data: Data, pen: Pen) -> None:
     """One histogram per group, below one another on the same axes.
     data: groups: dict[str, list[float]], bins: int | list[float], x_label; counts: dict[str,
     list[int]], of the bins, where there are too many values to be given"""
-    groups = {
-        name: np.asarray(values, dtype=float) for name, values in data["groups"].items()
-    }
-    axes = pen.figure(
-        1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True
-    )
+    groups = _groups(data)
+    height = 1.2 + 1.35 * max(2, len(groups))
+    axes = pen.figure(height, rows=len(groups), sharex=True, sharey=True)[:, 0]
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
     edges = np.asarray(data["bins"], dtype=float)
     if edges.ndim == 0:
@@ -276,28 +271,24 @@ def histogram(data: Data, pen: Pen) -> None:
         # The same edges for all groups, or two histograms below one another could not
         # be compared.
         edges = np.linspace(float(low), float(high), data["bins"] + 1)
-    for n, (ax, (name, values)) in enumerate(
-        zip(axes[:, 0], groups.items(), strict=True)
-    ):
-        counts = np.asarray(
-            data["counts"][name] if "counts" in data else np.histogram(values, edges)[0]
-        )
+    for n, (name, values) in enumerate(groups.items()):
+        ax = axes[n]
+        if "counts" in data:
+            counts = np.asarray(data["counts"][name])
+            n_shown = int(counts.sum())
+        else:
+            counts = np.histogram(values, edges)[0]
+            n_shown = len(values)
         ax.stairs(counts, edges, fill=True, color=PALETTE[n % len(PALETTE)])
-        ax.vlines(
-            edges[1:-1],
-            0,
-            np.maximum(counts[1:], counts[:-1]),
-            color="white",
-            linewidth=0.8,
-        )
+        # White between the bins, so that each can be counted.
+        higher = np.maximum(counts[1:], counts[:-1])
+        ax.vlines(edges[1:-1], 0, higher, color="white", linewidth=0.8)
         ax.yaxis.get_major_locator().set_params(integer=True)
-        n_shown = int(counts.sum()) if "counts" in data else len(values)
-        ax.set_title(
-            f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=n_shown)})"
-        )
+        shown_name = pen.words.value(str(name), pen.section)
+        ax.set_title(f"{shown_name} ({pen.text('n', n=n_shown)})")
         ax.grid(visible=True, axis="y")
-    pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
-    axes[-1, 0].grid(visible=False, axis="x")
+    pen.label(axes[-1], x=data["x_label"], limits=ends)
+    axes[-1].grid(visible=False, axis="x")
     pen.drawn.supylabel(pen.text("count"), fontsize=11)
 
 
@@ -310,12 +301,8 @@ def bars(data: Data, pen: Pen) -> None:
     places = np.arange(len(data["values"]))
     lying = len(values) > 5
     ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
-    look: dict[str, Any] = {
-        "color": BLUE,
-        "alpha": 0.8,
-        "height" if lying else "width": 0.62,
-    }
-    (ax.barh if lying else ax.bar)(places, values, **look)
+    draw_bars = ax.barh if lying else ax.bar
+    draw_bars(places, values, 0.62, color=BLUE, alpha=0.8)
     names = [
         pen.group(name, beside=None if lying else len(values))
         for name in data["labels"]
@@ -356,19 +343,17 @@ def forest(data: Data, pen: Pen) -> None:
         }
         ax.plot(least, range(values.size), marker="|", label=pen.text("least"), **marks)
         pen.legend(ax)
-    pen.name(
-        ax,
-        [pen.group(name) for name in data["labels"]],
-        data["x_label"],
-        data.get("limits"),
-    )
+    names = [pen.group(name) for name in data["labels"]]
+    pen.name(ax, names, data["x_label"], data.get("limits"))
     ax.set_ylim(len(values) - 0.4, -0.6)
-    for place, (value, low, high) in enumerate(
-        zip(values, data["low"], data["high"], strict=True)
-    ):
-        spec = "s" if data["x_label"] in SCORES and pen.words.own is not None else ".2f"
-        interval = pen.words.number((low, high), spec)
-        shown = f"{pen.words.number(float(value), spec)} {interval}".removesuffix(" —")
+    # Scores of a scale of the user's own, such as grades, are written as that scale writes them.
+    in_own_scale = data["x_label"] in SCORES and pen.words.own is not None
+    spec = "s" if in_own_scale else ".2f"
+    intervals = zip(data["low"], data["high"], strict=True)
+    for place, interval in enumerate(intervals):
+        value = pen.words.number(float(values[place]), spec)
+        # Where the interval is not known, a dash stands for it; beside a number it says nothing.
+        shown = f"{value} {pen.words.number(interval, spec)}".removesuffix(" —")
         pen.write(ax, shown, (1.02, place), va="center", size=10, across=True)
     pen.reference(ax, data, lying=True)
 
@@ -378,10 +363,13 @@ def dots(data: Data, pen: Pen) -> None:
     data: labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none),
     x_label
     """
-    names, series = [pen.group(name) for name in data["labels"]], dict(data["series"])
+    names = [pen.group(name) for name in data["labels"]]
+    series = dict(data["series"])
     ax = pen.plot(max(2.6, 0.42 * len(names) + 1.9))
     for n, (name, values) in enumerate(series.items()):
-        places = np.arange(len(names)) + (n - (len(series) - 1) / 2) * 0.5 / len(series)
+        # The marks of one row share half of its height, so that none hides another.
+        from_middle = n - (len(series) - 1) / 2
+        places = np.arange(len(names)) + from_middle * 0.5 / len(series)
         look: dict[str, Any] = {
             "linestyle": "",
             "markersize": 6.5,
@@ -410,14 +398,18 @@ def heatmap(data: Data, pen: Pen) -> None:
     ax = pen.plot(height + (0.08 * widest if upright else 0))
     signed = np.nanmin(matrix, initial=0) < 0
     most = float(np.nanmax(np.abs(matrix), initial=0))
-    low, high = data.get("limits") or (
-        (-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix))
-    )
-    if low == high:  # which has no room for shades
+    if data.get("limits"):
+        low, high = data["limits"]
+    elif signed:
+        # 0 has the colour in the middle.
+        low, high = -most, most
+    else:
+        low, high = np.nanmin(matrix), np.nanmax(matrix)
+    # Equal ends leave no room for shades.
+    if low == high:
         low, high = low - 0.1, high + 0.1
-    image = ax.imshow(
-        matrix, cmap="PuOr" if signed else "cividis", vmin=low, vmax=high, aspect="auto"
-    )
+    colours = "PuOr" if signed else "cividis"
+    image = ax.imshow(matrix, cmap=colours, vmin=low, vmax=high, aspect="auto")
     pen.places(ax.xaxis, columns)
     pen.places(ax.yaxis, [pen.group(r) for r in data["rows"]])
     ax.spines[:].set_visible(False)
@@ -425,39 +417,34 @@ def heatmap(data: Data, pen: Pen) -> None:
         angle, side = (90, "center") if upright else (35, "top")
         for name in ax.get_xticklabels():
             name.set(rotation=angle, ha="right", va=side, rotation_mode="anchor")
-    for (row, column), value in np.ndenumerate(matrix) if matrix.size <= 150 else ():
-        if not np.isnan(value):
-            shade = image.cmap(image.norm(value))
-            dark = 0.299 * shade[0] + 0.587 * shade[1] + 0.114 * shade[2] < 0.55
-            shown = pen.words.number(float(value), ".2f" if most < 10 else ".0f")
-            colour = "white" if dark else INK
-            pen.write(
-                ax,
-                shown,
-                (column, row),
-                ha="center",
-                va="center",
-                size=9.5,
-                colour=colour,
-            )
+    if matrix.size <= MOST_NUMBERS:
+        spec = ".2f" if most < 10 else ".0f"
+        for (row, column), value in np.ndenumerate(matrix):
+            if not np.isnan(value):
+                shown = pen.words.number(float(value), spec)
+                colour = _readable_on(image.cmap(image.norm(value)))
+                look: dict[str, Any] = {"ha": "center", "va": "center", "size": 9.5}
+                pen.write(ax, shown, (column, row), colour=colour, **look)
+    label = pen.axis_label(data["label"])
     bar: dict[str, Any] = {"fraction": 0.05, "pad": 0.02, "aspect": 4 * height}
-    pen.drawn.colorbar(
-        image, ax=ax, label=pen.axis_label(data["label"]), format=pen.ticks(), **bar
-    )
+    pen.drawn.colorbar(image, ax=ax, label=label, format=pen.ticks(), **bar)
+
+
+def _readable_on(shade: tuple[float, float, float, float]) -> str:
+    """The colour of writing on a shade, by its luminance: an eye takes green for the brightest."""
+    red, green, blue, _ = shade
+    luminance = 0.299 * red + 0.587 * green + 0.114 * blue
+    return "white" if luminance < 0.55 else INK
 
 
 def _whisker_lengths(values: np.ndarray, data: Data) -> np.ndarray | None:
     """Lengths of whiskers from ends of intervals; a NaN end draws none."""
     if data.get("low") is None or data.get("high") is None:
         return None
-    return np.clip(
-        [
-            values - np.asarray(data["low"], float),
-            np.asarray(data["high"], float) - values,
-        ],
-        0,
-        None,
-    )
+    below = values - np.asarray(data["low"], float)
+    above = np.asarray(data["high"], float) - values
+    # Rounding may put an end of an interval past its own value.
+    return np.clip([below, above], 0, None)
 
 
 def scatter(data: Data, pen: Pen) -> None:
@@ -469,15 +456,14 @@ def scatter(data: Data, pen: Pen) -> None:
     x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
     pen.note(data, ax, x, y)
     groups = data.get("groups")
+    # More groups than colours could not be told apart.
     if groups is None or len(set(groups)) > len(PALETTE):
-        groups = [None] * len(x)  # more groups than colours could not be told apart
+        groups = [None] * len(x)
     for n, group in enumerate(dict.fromkeys(groups)):
-        own = np.array([g == group for g in groups])
-        label = (
-            None
-            if group is None
-            else f"{pen.group(group)} ({pen.text('n', n=int(own.sum()))})"
-        )
+        own = np.array([each == group for each in groups])
+        label = None
+        if group is not None:
+            label = f"{pen.group(group)} ({pen.text('n', n=int(own.sum()))})"
         look: dict[str, Any] = {
             "linestyle": "",
             "markersize": 5.5,
@@ -486,11 +472,11 @@ def scatter(data: Data, pen: Pen) -> None:
             **look_of(n),
         }
         ax.plot(x[own], y[own], label=label, **look)
-    for point, text in zip(
-        zip(x, y, strict=True), data.get("labels") or [], strict=False
-    ):
+    for place, text in enumerate(data.get("labels") or []):
+        # So that no name is cut off at the edge.
         ax.margins(x=0.12, y=0.1)
-        pen.write(ax, pen.words.value(str(text), pen.section), point, (5, 4))
+        shown = pen.words.value(str(text), pen.section)
+        pen.write(ax, shown, (x[place], y[place]), (5, 4))
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
     if data.get("identity"):
         pen.identity(ax)
@@ -502,26 +488,16 @@ def bland_altman(data: Data, pen: Pen) -> None:
     data: mean, difference: list[float], bias, lower, upper: float, x_label?, y_label?"""
     ax = pen.plot(4.6)
     pen.note(data, ax, data["mean"], data["difference"])
-    ax.plot(
-        data["mean"],
-        data["difference"],
-        "o",
-        color=BLUE,
-        markersize=5,
-        alpha=0.6,
-        markeredgewidth=0,
-    )
+    look: dict[str, Any] = {"markersize": 5, "alpha": 0.6, "markeredgewidth": 0}
+    ax.plot(data["mean"], data["difference"], "o", color=BLUE, **look)
     for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
         value = float(data[key])
         ax.axhline(value, color=VERMILLION, linestyle=style, linewidth=1.5)
-        own, place = pen.words.own, (1.0, value)
-        if own is not None:
-            value = own.change(value)
-        end = (
-            {"upper": "lower", "lower": "upper"}.get(key, key)
-            if pen.words.turned
-            else key
-        )
+        place = 1.0, value
+        if pen.words.own is not None:
+            value = pen.words.own.change(value)
+        # On a scale that is shown turned the lower limit lies above.
+        end = TURNED.get(key, key) if pen.words.turned else key
         text = pen.text(end, value=value)
         pen.write(ax, text, place, (-4, 4), ha="right", size=9.5, across=True)
     ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
@@ -534,19 +510,11 @@ def calibration(data: Data, pen: Pen) -> None:
     """Gold against score, before and after calibration, each beside y = x.
     data: raw, calibrated, label: list[float] (one per item)"""
     axes = pen.figure(4.2, columns=2, sharey=True)
-    for ax, key, title in zip(
-        axes[0], ("raw", "calibrated"), ("before", "after"), strict=True
-    ):
+    look: dict[str, Any] = {"markersize": 4.5, "alpha": 0.55, "markeredgewidth": 0}
+    before, after = axes[0]
+    for ax, key, title in ((before, "raw", "before"), (after, "calibrated", "after")):
         pen.note(data, ax, data[key], data["label"])
-        ax.plot(
-            data[key],
-            data["label"],
-            "o",
-            color=BLUE,
-            markersize=4.5,
-            alpha=0.55,
-            markeredgewidth=0,
-        )
+        ax.plot(data[key], data["label"], "o", color=BLUE, **look)
         ax.set_title(pen.text(title))
         pen.label(ax, x="score", limits=data.get("limits"))
         pen.label(ax, y="label", limits=data.get("limits"))
@@ -561,24 +529,15 @@ def curve(data: Data, pen: Pen) -> None:
         x_label, y_label, n: int (items behind the curves)"""
     ax = pen.plot(4.6)
     for n, (name, line) in enumerate(data["lines"].items()):
-        colour, style = PALETTE[n % len(PALETTE)], ("-", "--", ":", "-.")[n % 4]
+        x = line["x"]
+        colour = PALETTE[n % len(PALETTE)]
+        # Also told apart without colours, as in print.
+        style = ("-", "--", ":", "-.")[n % 4]
         if line.get("low") is not None:
-            ax.fill_between(
-                line["x"],
-                line["low"],
-                line["high"],
-                color=colour,
-                alpha=0.15,
-                linewidth=0,
-            )
-        ax.plot(
-            line["x"],
-            line["y"],
-            style,
-            color=colour,
-            linewidth=1.8,
-            label=pen.group(name),
-        )
+            band: dict[str, Any] = {"color": colour, "alpha": 0.15, "linewidth": 0}
+            ax.fill_between(x, line["low"], line["high"], **band)
+        label = pen.group(name)
+        ax.plot(x, line["y"], style, color=colour, linewidth=1.8, label=label)
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
     pen.legend(ax)
 

@@ -5,7 +5,7 @@ Subtracts labels from scores; computes nothing else. `workbench` makes the table
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -136,43 +136,41 @@ def some(order: np.ndarray) -> np.ndarray:
 def of_sweep(sweep: SweepResult, words: Words) -> Listed:
     """The items of a sweep, with what each job gave them. Of many those where the jobs are furthest
     apart, and others."""
-    matrix, order = sweep.scores, "data"
-    if len(matrix) > MOST:
-        apart = (matrix.max(axis="columns") - matrix.min(axis="columns")).where(
-            matrix.count(axis="columns") > 1
-        )
-        order = "apart" if apart.notna().any() else order
-        matrix = matrix.iloc[some(np.argsort(-apart.to_numpy(), kind="stable"))]
+    matrix, order = _furthest_apart(sweep.scores)
     shown = set(matrix.index)
     items = {item.id: item for item in sweep.items if item.id in shown}
-    cells: dict[str, list[Any]] = {
-        "item": list(matrix.index),
-        "text": [],
-        "label": [],
-        "spread": [],
-    }
+    texts: list[str] = []
+    labels: list[float | str | None] = []
+    spreads: list[float | None] = []
     opened = list[Opened]()
     for name in matrix.index:
-        item, scores = items.get(name), matrix.loc[name].dropna()
-        parts = (
-            [] if item is None else inputs_of(item, sweep.rubric, words, sweep.redacted)
-        )
-        cells["text"].append(
-            cut(" ".join(parts[0].text.split()) if parts else "", EXCERPT)
-        )
-        given = None if item is None else item.label
-        cells["label"].append(None if given is None else words.label(given))
-        cells["spread"].append(
-            float(scores.max() - scores.min()) if len(scores) > 1 else None
-        )
-        parts += [] if item is None else people_of(item, OVERALL, words)
-        parts += [
+        item = items.get(name)
+        scores = matrix.loc[name].dropna()
+        spread = scores.max() - scores.min()
+        spreads.append(float(spread) if len(scores) > 1 else None)
+        links = [
             Part(job, f"{sweep.numbers[job]}/report.html#{place(name)}", "link")
             for job in scores.index
         ]
-        opened.append(Opened(name, parts, None if item is None else item.pair))
+        # What the jobs judged cannot always be read again; their scores are there all the same.
+        if item is None:
+            texts.append("")
+            labels.append(None)
+            opened.append(Opened(name, links))
+            continue
+        inputs = inputs_of(item, sweep.rubric, words, sweep.redacted)
+        texts.append(shorten(inputs[0].text) if inputs else "")
+        labels.append(None if item.label is None else words.label(item.label))
+        people = people_of(item, OVERALL, words)
+        opened.append(Opened(name, [*inputs, *people, *links], item.pair))
+    cells: dict[str, list[Any]] = {
+        "item": list(matrix.index),
+        "text": texts,
+        "label": labels,
+        "spread": spreads,
+    }
     jobs = {
-        job: [None if missing(v) else float(v) for v in matrix[job]]
+        job: [None if missing(score) else float(score) for score in matrix[job]]
         for job in matrix.columns
     }
     if sweep.rubric is not None:
@@ -199,9 +197,22 @@ def of_sweep(sweep: SweepResult, words: Words) -> Listed:
     )
 
 
+def _furthest_apart(scores: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The rows of a sweep with many items in which the jobs are furthest apart, and others, with
+    the name of that order; of others all rows."""
+    if len(scores) <= MOST:
+        return scores, "data"
+    apart = scores.max(axis="columns") - scores.min(axis="columns")
+    # One job alone is apart from nothing.
+    apart = apart.where(scores.count(axis="columns") > 1)
+    order = "apart" if apart.notna().any() else "data"
+    return scores.iloc[some(np.argsort(-apart.to_numpy(), kind="stable"))], order
+
+
 def of_check(result: CheckResult, words: Words) -> Listed:
     """The items of a check, with what each judge and people said of them."""
-    table, told = result.table, defaultdict[str, list[Any]](list)
+    table = result.table
+    told = defaultdict[str, list[Any]](list)
     opened = list[Opened]()
     sizes = table.items.groupby("group")["group"].transform("size")
     for each in result.judges:
@@ -223,23 +234,15 @@ def of_check(result: CheckResult, words: Words) -> Listed:
             cells = _checked(table, row["verdict"], labels["label"].tolist(), words)
             cells |= {
                 "item": item,
-                "text": cut(
-                    " / ".join(" ".join(text.split()) for text in texts.values()),
-                    EXCERPT,
-                ),
-                "judge": (
-                    name_of(table, each.judge, each.criterion)
-                    if len(result.judges) > 1
-                    else None
-                ),
-                "shown": None
-                if missing(row["order"])
-                else words.text(f"bench.{row['order']}"),
-                "confidence": None
-                if missing(row["confidence"])
-                else float(row["confidence"]),
+                "text": shorten(" / ".join(texts.values()), EXCERPT),
                 "failed": row["reason"],
             }
+            if len(result.judges) > 1:
+                cells["judge"] = name_of(table, each.judge, each.criterion)
+            if not missing(row["order"]):
+                cells["shown"] = words.text(f"bench.{row['order']}")
+            if not missing(row["confidence"]):
+                cells["confidence"] = float(row["confidence"])
             for key in CHECKED:
                 told[key].append(cells.get(key))
             given = [
@@ -337,18 +340,22 @@ def _checked(
         return {key: None if missing(value) else value for key, value in cells.items()}
     cells = {"label": " / ".join(map(shown, sorted(set(labels)))) or None}
     cells |= {"verdict": None if missing(verdict) else shown(verdict)}
+    if not gaps:
+        return cells | {"agrees": None}
     differ = sum(gap != 0 for gap in gaps)
-    key = "same" if not differ else "differs" if differ == len(gaps) else "partly"
-    return cells | {"agrees": words.text(f"bench.{key}") if gaps else None}
+    key = "partly"
+    if not differ:
+        key = "same"
+    elif differ == len(gaps):
+        key = "differs"
+    return cells | {"agrees": words.text(f"bench.{key}")}
 
 
 def _shown(table: Evidence, value: float, words: Words) -> str:
     """A verdict or label as it is read."""
-    return (
-        words.number(value, "g")
-        if table.kind == "numeric"
-        else words.value(table.categories[int(value)], "check")
-    )
+    if table.kind == "numeric":
+        return words.number(value, "g")
+    return words.value(table.categories[int(value)], "check")
 
 
 def _columns(
@@ -360,59 +367,51 @@ def _columns(
 ) -> dict[str, list[Any]]:
     """The cells of the columns by name; None where there is nothing to say."""
 
-    def number(key: str) -> list[float | None]:
-        return [None if missing(row[key]) else float(row[key]) for row in rows]
+    def each(key: str, write: Callable[[Any], Any]) -> list[Any]:
+        return [None if missing(row[key]) else write(row[key]) for row in rows]
 
-    def scores(key: str) -> list[float | None]:
-        return [None if value is None else words.placed(value) for value in number(key)]
+    def placed(value: Any) -> float:
+        return words.placed(float(value))
 
-    def marks(key: str, section: str) -> list[str | None]:
-        values = (row[key] for row in rows)
-        return [
-            None if missing(v) else words.find(f"common.{section}{v}") or str(v)
-            for v in values
-        ]
+    def word(section: str, value: Any) -> str:
+        return words.find(f"common.{section}{value}") or str(value)
 
     hidden = run.settings.redacted
-    texts = {name: item.text for name, item in items.items()}
-    shown = {
-        name: redacted(text) if hidden else " ".join(text.split())
-        for name, text in texts.items()
+    texts = {
+        name: cut(redacted(item.text), EXCERPT) if hidden else shorten(item.text)
+        for name, item in items.items()
     }
-    score, label = scores("score"), scores("label")
-    ends = zip(scores("low"), scores("high"), strict=True)
+    score = each("score", placed)
+    gaps = zip(score, each("label", placed), strict=True)
+    ends = zip(each("low", placed), each("high", placed), strict=True)
     outcomes = [judgment and judgment.outcome for judgment in judgments]
     return {
         "item": [row["item_id"] for row in rows],
-        "text": [cut(shown[row["item_id"]], EXCERPT) for row in rows],
+        "text": [texts[row["item_id"]] for row in rows],
         "judge": [run.parts[row["judge"], row["criterion"]] or None for row in rows],
-        "condition": [
-            None if missing(row["condition"]) else words.value(row["condition"])
-            for row in rows
-        ],
+        "condition": each("condition", words.value),
         "score": score,
-        "category": marks("category", "names."),
-        "interval": [
-            None if a is None or b is None else (min(a, b), max(a, b)) for a, b in ends
-        ],
-        "label": [
-            None if value is None else words.label(value) for value in number("label")
-        ],
-        "error": [
-            None if a is None or b is None else a - b
-            for a, b in zip(score, label, strict=True)
-        ],
-        "doubt": marks("uncertainty", "level_"),
-        "confidence": number("confidence"),
+        "category": each("category", partial(word, "names.")),
+        # On a scale that is shown turned the lower end is the higher one.
+        "interval": [None if None in pair else tuple(sorted(pair)) for pair in ends],
+        "label": each("label", lambda label: words.label(float(label))),
+        "error": [None if None in pair else pair[0] - pair[1] for pair in gaps],
+        "doubt": each("uncertainty", partial(word, "level_")),
+        "confidence": each("confidence", float),
         "issues": [
-            "; ".join(each.issues) or None if isinstance(each, Verdict) else None
-            for each in outcomes
+            "; ".join(outcome.issues) or None if isinstance(outcome, Verdict) else None
+            for outcome in outcomes
         ],
         "review": [words.text("common.yes") if row["review"] else None for row in rows],
-        "failed": marks("error", "failure."),
+        "failed": each("error", partial(word, "failure.")),
     }
 
 
 def cut(text: str, most: int) -> str:
     """A text, cut to at most so many characters."""
     return text if len(text) <= most else text[:most].rstrip() + "…"
+
+
+def shorten(text: str, most: int = EXCERPT) -> str:
+    """One line of at most so many characters."""
+    return cut(" ".join(text.split()), most)

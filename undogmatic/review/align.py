@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
@@ -17,9 +17,6 @@ from undogmatic.review import labels
 from undogmatic.review.server import LocalServer, PageHandler
 from undogmatic.review.session import Edit, Labelled, Look, Said, Session, share
 from undogmatic.runs.folder import RunFolder
-
-if TYPE_CHECKING:
-    from undogmatic.readouts.prompt import Prompt
 
 TEXTS = Path(__file__).with_name("align.texts.yaml")
 
@@ -39,7 +36,7 @@ def voice_of(folder: RunFolder) -> tuple[str, str]:
     return chosen[0]
 
 
-def labelled_of(folder: RunFolder, prompt: Prompt) -> Labelled:
+def labelled_of(folder: RunFolder, task: str) -> Labelled:
     """The labelled items of a run and what its judge said of them. Raises ConfigError and
     DataError."""
     judge, criterion = voice_of(folder)
@@ -64,7 +61,7 @@ def labelled_of(folder: RunFolder, prompt: Prompt) -> Labelled:
         known,
         people,
         first,
-        prompt.task(rubric),
+        task,
         undecided,
     )
 

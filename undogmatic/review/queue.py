@@ -133,33 +133,24 @@ def select(
     rest = spoken.drop(chosen.index)
     # Of all others some by chance, since a queue of doubtful items alone says nothing
     # of the judge's other verdicts.
-    drawn = rest.iloc[
-        rng.choice(len(rest), min(random, len(rest)), replace=False)
-        if len(rest)
-        else []
-    ]
+    n_drawn = min(random, len(rest))
+    places: Any = rng.choice(len(rest), n_drawn, replace=False) if len(rest) else []
+    drawn = rest.iloc[places]
     entries = list[Entry]()
     for row in [*chosen.itertuples(), *drawn.itertuples()]:
         why: Why = "failed" if row.failed else "flagged" if row.flagged else "unflagged"
-        at_random = len(entries) >= len(chosen)
+        # Kept with the row: only with these probabilities do labels from a queue give a
+        # mean of all items.
+        probability = 1.0
+        if len(entries) >= len(chosen):
+            why = "random"
+            probability = n_drawn / len(rest)
         judgment = judgments[items[row.item].id, *voices[row.voice], row.repeat]
         value = None if np.isnan(row.doubt) else float(row.doubt)
-        entries.append(
-            Entry(
-                judgment,
-                "random" if at_random else why,
-                # Kept with the row: only with these probabilities do labels from a
-                # queue give a mean of all items.
-                len(drawn) / len(rest) if at_random else 1.0,
-                value,
-            )
-        )
+        entries.append(Entry(judgment, why, probability, value))
     names = part_names(voices.values())
-    order = (
-        f"{measure} of {names[voices[best]]}"
-        if measure is not None and names[voices[best]]
-        else measure
-    )
+    by = names[voices[best]]
+    order = f"{measure} of {by}" if measure is not None and by else measure
     return Queue(entries, len(candidates), len(rest), len(spoken), order, names)
 
 
@@ -247,16 +238,13 @@ def rows(
     only of several. `hide` leaves only the hashes of all texts; `blind` leaves out what the judge
     said (OF_JUDGE).
     """
-    shown = [
-        _row(rank, entry, items[entry.judgment.item_id], rubric, hide)
-        | {"uncertainty_by": None if entry.value is None else queue.order}
-        | (
-            {"judge": queue.names[_voice(entry.judgment)]}
-            if len(queue.names) > 1
-            else {}
-        )
-        for rank, entry in enumerate(queue.entries, 1)
-    ]
+    shown = []
+    for rank, entry in enumerate(queue.entries, 1):
+        row = _row(rank, entry, items[entry.judgment.item_id], rubric, hide)
+        row["uncertainty_by"] = None if entry.value is None else queue.order
+        if len(queue.names) > 1:
+            row["judge"] = queue.names[_voice(entry.judgment)]
+        shown.append(row)
     unfilled = {
         "queue": digest(shown)[:12],
         "label": None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
-from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL, Failure, Item, Record, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.extras import lacking
@@ -273,15 +273,13 @@ class One:
 
 
 class Composed:
-    """Judges with a composed config; what it builds, the model among it, is kept."""
+    """Judges completions with a composed config."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        from undogmatic.config.build import build, settings
-        from undogmatic.engine.recipe import Recipe
+        from undogmatic.api import KeptJudge
 
-        self.recipe = Recipe(config)
-        self.engine = build(settings(config).engine, "engine")
-        parts = self.recipe.build()
+        self.kept = KeptJudge(config)
+        parts = self.kept.parts
         self.rubric = parts.rubric
         wanted = [pair for pair in parts.expected() if pair[1] == OVERALL]
         if not wanted or parts.steps:
@@ -292,27 +290,23 @@ class Composed:
         self.of = wanted[0]
 
     def __reduce__(self) -> tuple[type[Composed], tuple[Mapping[str, Any]]]:
-        return Composed, (self.recipe.config,)
+        return Composed, (self.kept.recipe.config,)
 
     def __call__(self, rows: Sequence[Row]) -> list[Outcome]:
         """What the judge says of each; None where it was stopped before."""
-        from undogmatic.engine.journal import Journals
-        from undogmatic.safety.loops import finished
-
         items = [
             Item(id=f"completion {place}", inputs=dict(row))
             for place, row in enumerate(rows)
         ]
-        journals = Journals(None)
-        try:
-            finished(self.engine.arun(self.recipe, items, journals))
-        except UndogmaticError as error:  # what was judged before counts
-            logger.warning(f"the judge stopped: {error}")
-        done = journals.judgments.done
-        return [
-            None if (one := done.get((item.id, *self.of, 0))) is None else one.outcome
-            for item in items
-        ]
+        judgments, stopped_by = self.kept.judged(items)
+        if stopped_by is not None:
+            logger.warning(f"the judge stopped: {stopped_by}")
+        outcomes = {
+            judgment.item_id: judgment.outcome
+            for judgment in judgments
+            if (judgment.judge, judgment.criterion) == self.of
+        }
+        return [outcomes.get(item.id) for item in items]
 
 
 def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]:

@@ -108,56 +108,80 @@ def fit(
             f"The systems fall into sets that were never compared: {linked}."
         )
     codes = checks.groups(groups, a.size, 2)
+    n_groups = int(codes.max()) + 1
     w = np.ones(a.size) if weights is None else checks.vector(weights, "weights")
     ordered = first is not None
-    place = (
-        np.zeros(a.size)
-        if first is None
-        else _place(checks.vector(first, "first"), a, b)
-    )
-
-    # A kind of choice is a winner, a loser, and who of them was shown first (0: the loser, 1: not
-    # said, 2: the winner). Choices of a kind say the same, so that kinds are counted.
-    choices = np.stack([a, b, place + 1]).astype(np.intp)
-    made_up = _made_up(a, b, n)
-    all_choices = np.concatenate([choices, made_up], axis=1)
-    numbers = (all_choices[0] * n + all_choices[1]) * 3 + all_choices[2]
-    distinct, kind_of = np.unique(numbers, return_inverse=True)
-    kinds = np.stack([distinct // (3 * n), distinct // 3 % n, distinct % 3])
-    n_kinds = kinds.shape[1]
-
-    n_groups = int(codes.max()) + 1
+    place = np.zeros(a.size)
+    if first is not None:
+        place = _place(checks.vector(first, "first"), a, b)
     n_sets = min(n_groups, MOST_GROUPS)
     set_of = rng.permutation(n_groups) % n_sets
-    places = set_of[codes], kind_of[: a.size]
-    by_set = sparse.coo_array((w, places), shape=(n_sets, n_kinds)).tocsr()
+    counted = _counted(np.stack([a, b, place + 1]), w, set_of[codes], n)
 
-    n_made_up = made_up.shape[1]
-    made_up_weight = PRIOR * n / n_made_up
-    places = np.arange(n_made_up), kind_of[a.size :]
-    by_prior = sparse.coo_array(
-        (np.ones(n_made_up), places), shape=(n_made_up, n_kinds)
-    ).tocsr()
-
-    design = _design(kinds, n, ordered)
-    counts = np.asarray(by_set.sum(axis=0) + made_up_weight * by_prior.sum(axis=0))
-    start = np.append(_start(kinds, counts, n), [0.0] * ordered)
+    design = _design(counted.kinds, n, ordered)
+    counts = counted.all_together()
+    start = np.append(_start(counted.kinds, counts, n), [0.0] * ordered)
     theta = _newton(design, counts.reshape(1, -1), start, n)[0]
 
-    alike = np.full(n_sets, 1 / n_sets)
     at_once = max(1, _AT_ONCE // n_sets)
     resampled = []
     for done in range(0, resamples, at_once):
-        size = min(at_once, resamples - done)
-        cases = by_set.T @ rng.multinomial(n_sets, alike, size=size).T
-        # Made-up choices weigh 1 on average and are drawn, too: fixed ones would make a system that
-        # won throughout look certain of its strength.
-        prior = by_prior.T @ rng.gamma(made_up_weight, size=(size, n_made_up)).T
+        draws = counted.drawn(min(at_once, resamples - done), rng)
         # Each resample begins from the strengths of all choices, which are near its
         # own, so that few steps are needed.
-        resampled.append(_newton(design, np.asarray(cases + prior).T, theta, n))
+        resampled.append(_newton(design, draws, theta, n))
     deviations = np.concatenate(resampled) - theta
     return _with_limits(theta, deviations, n, ordered, n_groups, a.size, level)
+
+
+class _Counted(NamedTuple):
+    """Choices by their kinds, as choices of one kind say the same.
+
+    A kind is a winner, a loser, and who of them was shown first (0: the loser, 1: not said, 2: the
+    winner): `kinds` has the shape (3, n_kinds). `by_set` and `by_made_up` count what each set of
+    groups, and each made-up choice, adds to them, shape (n_sets, n_kinds) and (n_made_up, n_kinds).
+    """
+
+    kinds: Index
+    by_set: sparse.csr_array
+    by_made_up: sparse.csr_array
+    made_up_weight: float
+
+    def all_together(self) -> Array:
+        """Count each kind among all choices, shape (n_kinds,)."""
+        made_up = self.made_up_weight * self.by_made_up.sum(axis=0)
+        return np.asarray(self.by_set.sum(axis=0) + made_up)
+
+    def drawn(self, size: int, rng: Rng) -> Array:
+        """Draw sets anew, and count each kind among what was drawn, shape (size, n_kinds)."""
+        n_sets = self.by_set.shape[0]
+        n_made_up = self.by_made_up.shape[0]
+        times = rng.multinomial(n_sets, np.full(n_sets, 1 / n_sets), size=size)
+        # Made-up choices weigh 1 on average and are drawn, too: fixed ones would make a system that
+        # won throughout look certain of its strength.
+        made_up = rng.gamma(self.made_up_weight, size=(size, n_made_up))
+        return np.asarray(self.by_set.T @ times.T + self.by_made_up.T @ made_up.T).T
+
+
+def _counted(choices: Array, weights: Array, sets: Index, n: int) -> _Counted:
+    """Count choices, shape (3, n_choices), and the made-up ones beside them by kind."""
+    n_choices = choices.shape[1]
+    made_up = _made_up(choices[:2].astype(np.intp), n)
+    n_made_up = made_up.shape[1]
+    every = np.concatenate([choices.astype(np.intp), made_up], axis=1)
+    # A kind as one number, because numbers are sorted much faster than columns are.
+    numbers = (every[0] * n + every[1]) * 3 + every[2]
+    distinct, kind_of = np.unique(numbers, return_inverse=True)
+    kinds = np.stack([distinct // (3 * n), distinct // 3 % n, distinct % 3])
+    n_kinds = distinct.size
+
+    places = sets, kind_of[:n_choices]
+    shape = int(sets.max()) + 1, n_kinds
+    by_set = sparse.coo_array((weights, places), shape=shape)
+    places = np.arange(n_made_up), kind_of[n_choices:]
+    shape = n_made_up, n_kinds
+    by_made_up = sparse.coo_array((np.ones(n_made_up), places), shape=shape)
+    return _Counted(kinds, by_set.tocsr(), by_made_up.tocsr(), PRIOR * n / n_made_up)
 
 
 def ranks(
@@ -211,21 +235,34 @@ def _with_limits(
     i, j = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     apart = deviations[:, i] - deviations[:, j]
     sides_of_pairs = _sides(apart)
-    times = reach
-    if n > 2:
-        # Limits of all pairs hold together where they hold the largest deviation of any pair, each
-        # in units of its side. How much farther that lies than the deviation of one pair is asked
-        # of the resamples; Student's quantile keeps few groups honest.
-        in_sides = apart / np.where(apart < 0, *sides_of_pairs)
-        largest = float(np.quantile(np.max(in_sides, axis=1, initial=0), level))
-        # Never narrower than a single interval: of few resamples the largest deviation
-        # may by chance be a small one.
-        times = reach * max(1.0, largest / means.normal_quantile(level))
-    differences = {
-        (one, other): estimate(theta[one] - theta[other], sides_of_pairs[:, k], times)
-        for k, (one, other) in enumerate(pairs)
-    }
+    # There is but one pair of two systems, so that nothing has to hold together.
+    wider = _wider_for_all(apart, sides_of_pairs, level) if n > 2 else 1.0
+    differences = {}
+    for k, (one, other) in enumerate(pairs):
+        difference = theta[one] - theta[other]
+        limits = estimate(difference, sides_of_pairs[:, k], reach * wider)
+        differences[one, other] = limits
     return BradleyTerry(strengths, differences, ranks(differences, n), of_first)
+
+
+def _wider_for_all(apart: Array, sides: Array, level: float) -> float:
+    """Say by what the limits of single pairs are multiplied so that those of all pairs hold
+    together.
+
+    They do where they hold the largest deviation of any pair, each in units of its side. How much
+    farther that lies than the deviation of one pair is asked of the resamples; Student's quantile
+    keeps few groups honest.
+
+    Args:
+        apart: Deviations of the differences, shape (n_resamples, n_pairs).
+        sides: Their spread (`_sides`), shape (2, n_pairs).
+    """
+    in_sides = apart / np.where(apart < 0, *sides)
+    largest_of_each = np.max(in_sides, axis=1, initial=0)
+    largest = float(np.quantile(largest_of_each, level))
+    # Never narrower than a single interval: of few resamples the largest deviation may by chance
+    # be a small one.
+    return max(1.0, largest / means.normal_quantile(level))
 
 
 def _sides(deviations: Array) -> Array:
@@ -239,13 +276,14 @@ def _sides(deviations: Array) -> Array:
     return np.stack([-np.sqrt(2 * below + tiny), np.sqrt(2 * above + tiny)])
 
 
-def _made_up(a: Index, b: Index, n: int) -> Index:
-    """Make up one choice in each direction of all pairs that were compared, without an order: their
-    kinds (`fit`), shape (3, n_made_up)."""
-    numbers = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
+def _made_up(compared: Index, n: int) -> Index:
+    """Make up one choice in each direction of all pairs that were compared, shape (2, n_choices),
+    without an order: their kinds (`_Counted`), shape (3, n_made_up)."""
+    numbers = np.unique(compared.min(axis=0) * n + compared.max(axis=0))
     pairs = np.stack([numbers // n, numbers % n])
-    both = np.concatenate([pairs, pairs[::-1]], axis=1)
-    return np.vstack([both, np.ones(both.shape[1], dtype=np.intp)])
+    both_ways = np.concatenate([pairs, pairs[::-1]], axis=1)
+    order_not_said = np.ones(both_ways.shape[1], dtype=np.intp)
+    return np.vstack([both_ways, order_not_said])
 
 
 def _design(kinds: Index, n: int, ordered: bool) -> Array:
@@ -278,11 +316,11 @@ def _crossed(design: Array) -> sparse.csr_array:
     for shift in range(-2, 3):
         here = np.arange(max(0, -shift), rows.size - max(0, shift))
         here = here[rows[here] == rows[here + shift]]
-        other = here + shift
-        places.append(np.stack([rows[here], columns[here] * p + columns[other]]))
-        products.append(
-            design[rows[here], columns[here]] * design[rows[here], columns[other]]
-        )
+        row = rows[here]
+        column = columns[here]
+        partner = columns[here + shift]
+        places.append(np.stack([row, column * p + partner]))
+        products.append(design[row, column] * design[row, partner])
     values = np.concatenate(products), np.concatenate(places, axis=1)
     return sparse.coo_array(values, shape=(len(design), p * p)).tocsr()
 
@@ -300,11 +338,10 @@ def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
     theta = np.tile(start, (len(counts), 1))
     for _ in range(60):
         chance = special.expit(theta @ design.T)
-        slope = (counts * (1 - chance)) @ design
-        curve = (
-            np.asarray((counts * chance * (1 - chance)) @ crossed).reshape(-1, p, p)
-            + fixed
-        )
+        surprise = counts * (1 - chance)
+        slope = surprise @ design
+        curvature = np.asarray((counts * chance * (1 - chance)) @ crossed)
+        curve = curvature.reshape(-1, p, p) + fixed
         step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True)
         # Far from the highest likelihood the curve is flat, and a whole step would leap over it.

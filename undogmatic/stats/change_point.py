@@ -105,7 +105,8 @@ def find(
     if np.isnan(rows).any():
         raise ValueError("`values` must be numbers")
     units, dealt = _units(rows, periods, groups, rng)
-    n_units, cuts = len(units.size), _cuts(units)
+    n_units = len(units.size)
+    cuts = _cuts(units)
     # With so few units even the largest change would be called chance, so that nothing
     # could ever be found.
     if not cuts.size or n_units < fewest_units(level):
@@ -115,24 +116,27 @@ def find(
     # The best of all cuts is compared with the best of all cuts of the dealt data.
     # Compared cut by cut, the one that was picked because it looks largest would seem
     # to be a change in far more than 5 % of the series without one.
-    largest = _gains(units.dealt(_orders(units, 0, rng, draws)), cuts).max(axis=-1)
-    # The data themselves are one of the orders that could have been dealt, so that p is
-    # never 0.
-    p = (1 + int((largest >= gains[best] * _EQUAL).sum())) / (draws + 1)
-    shown = p <= 1 - level
-    allowed = [
-        place
-        for place in range(len(cuts))
-        if place == best or (shown and _allowed(units, cuts, place, rng, level))
-    ]
+    without_change = units.dealt(_orders(units, 0, rng, draws))
+    largest = _gains(without_change, cuts).max(axis=-1)
+    p = _p_value(largest, gains[best])
+    allowed = [best]
+    # Where no change is shown, there is nothing whose time could be asked for.
+    if p <= 1 - level:
+        allowed = [
+            place
+            for place in range(len(cuts))
+            if place == best or _allowed(units, cuts, place, rng, level)
+        ]
     here = cuts[best]
-    sizes = units.size[:here].sum(), units.size[here:].sum()
-    before = units.total[:here].sum(axis=0) / sizes[0]
-    after = units.total[here:].sum(axis=0) / sizes[1]
+    n_before = units.size[:here].sum()
+    n_after = units.size[here:].sum()
+    before = units.total[:here].sum(axis=0) / n_before
+    after = units.total[here:].sum(axis=0) / n_after
     # The same distribution gives the interval of the difference, which therefore allows
     # for the time having been searched for.
     limit = float(np.quantile(largest, level, method="higher"))
-    reach = math.sqrt(limit * sum(sizes) / math.prod(sizes))
+    # What `_gains` would be for a difference of this size at this cut.
+    reach = math.sqrt(limit * (n_before + n_after) / (n_before * n_after))
     return Change(
         at=int(units.period[here]),
         p=p,
@@ -146,6 +150,15 @@ def find(
         ],
         dealt=dealt,
     )
+
+
+def _p_value(dealt: Array, seen: float) -> float:
+    """Say how often what was dealt anew is as large as what was seen, shape (draws,).
+
+    The data themselves are one of the orders that could have been dealt, so that it is never 0.
+    """
+    as_large = int((dealt >= seen * _EQUAL).sum())
+    return (1 + as_large) / (dealt.size + 1)
 
 
 def _units(
@@ -165,10 +178,13 @@ def _units(
     # alone, so that nothing is dealt into a period that it could not have been in.
     pattern = lies @ 2 ** np.arange(lies.shape[1])
     if lies.sum() > MOST_UNITS:
-        cells = lies[np.unique(pattern, return_index=True)[1]].sum()
-        each = max(1, MOST_UNITS // int(cells))
-        codes = (pattern * each + rng.permutation(len(lies)) % each)[codes]
+        one_of_each_pattern = np.unique(pattern, return_index=True)[1]
+        n_cells = int(lies[one_of_each_pattern].sum())
+        each = max(1, MOST_UNITS // n_cells)
+        put_together = pattern * each + rng.permutation(len(lies)) % each
+        codes = put_together[codes]
         pattern = np.arange(int(codes.max()) + 1) // each
+    # A number with a single bit is a power of two, of which one less has none in common with it.
     alone = (pattern & (pattern - 1)) == 0
     # Groups of one period are dealt among each other; of others, what they say of each period.
     parts = np.where(alone, 0, 1 + np.arange(len(pattern)))[codes]
@@ -195,27 +211,28 @@ def _cuts(units: _Units) -> Index:
 
 def _gains(units: _Units, cuts: Index) -> Array:
     """The between-parts sum of squares of each cut, shape (n_cuts,) behind that of the draws."""
+    # Running sums, so that one pass gives what lies before each cut.
     n = np.cumsum(units.size, axis=-1)
     total = np.cumsum(units.total, axis=-2)
-    before, whole = n[..., cuts - 1], n[..., -1:]
+    whole = n[..., -1:]
+    before = n[..., cuts - 1]
     after = whole - before
     earlier = total[..., cuts - 1, :]
-    apart = (total[..., -1:, :] - earlier) / after[..., None] - earlier / before[
-        ..., None
-    ]
-    found: Array = (apart**2).sum(axis=-1) * before * after / whole
-    return found
+    later = total[..., -1:, :] - earlier
+    apart = later / after[..., None] - earlier / before[..., None]
+    return np.asarray((apart**2).sum(axis=-1) * before * after / whole)
 
 
 def _orders(units: _Units, cut: int, rng: Rng, draws: int) -> Index:
     """Orders in which the units of each part are dealt anew on either side of a cut, shape (draws,
     n)."""
     n = len(units.size)
-    parts = 2 * units.part + (np.arange(n) >= cut)
+    sides = np.arange(n) >= cut
+    parts = 2 * units.part + sides
+    # Parts are whole numbers, so that what is less than 1 shuffles within each part alone.
+    shuffled = np.argsort(parts + rng.random((draws, n)), axis=1)
     orders = np.empty((draws, n), dtype=np.intp)
-    orders[:, np.argsort(parts, kind="stable")] = np.argsort(
-        parts + rng.random((draws, n)), axis=1
-    )
+    orders[:, np.argsort(parts, kind="stable")] = shuffled
     return orders
 
 
@@ -224,6 +241,7 @@ def _allowed(units: _Units, cuts: Index, place: int, rng: Rng, level: float) -> 
     on either side of it, and another cut seldom looks so much better."""
     gains = _gains(units, cuts)
     seen = gains.max() - gains[place]
-    there = _gains(units.dealt(_orders(units, cuts[place], rng, RANGE_DRAWS)), cuts)
-    better = int((there.max(axis=1) - there[:, place] >= seen * _EQUAL).sum())
-    return (1 + better) / (RANGE_DRAWS + 1) > 1 - level
+    changed_here = units.dealt(_orders(units, cuts[place], rng, RANGE_DRAWS))
+    there = _gains(changed_here, cuts)
+    better_elsewhere = there.max(axis=1) - there[:, place]
+    return _p_value(better_elsewhere, seen) > 1 - level

@@ -81,6 +81,11 @@ class Estimate:
         return self.high if self.best is None else self.best
 
     @property
+    def widest(self) -> Self:
+        """The same with the limits that failed judgments leave in place of its own."""
+        return self.replace(low=self.worst_low, high=self.best_high)
+
+    @property
     def hits(self) -> int:
         """How many of the `n` a share counts."""
         return round(self.value * self.n)

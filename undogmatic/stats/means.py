@@ -9,6 +9,7 @@ scale.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -118,27 +119,38 @@ def of_sums(
     # Without bounds nothing limits how far the next value may lie.
     bottom, top = bounds or (-np.inf, np.inf)
     method: Method = "studentised"
-    unit_means = units.means
-    tolerance = same_within(unit_means, bounds)
-    if mostly_same(unit_means, tolerance, ENOUGH):
-        others = _others(unit_means, tolerance)
-        # That so few others were drawn would be no surprise if there were as many that were not.
-        if (1 - others.size / n) ** n > (1 - level) / 2:
-            middle = float(np.median(unit_means))
-            # Others on one side alone widen the spread there, and say nothing of the other side.
-            low = low if others.size and others.min() > middle else -np.inf
-            high = high if others.size and others.max() < middle else np.inf
+    tolerance = same_within(units.means, bounds)
+    if mostly_same(units.means, tolerance, ENOUGH):
+        low, high = _open_ends(units.means, tolerance, (low, high), level)
         # The scale knows more than the spread of a few values does.
         if np.isfinite(bottom) or np.isfinite(top):
             method = "bounded"
-            ends = bounded_limits(units, (bottom, top), level)
-            low = ends[0] if np.isfinite(bottom) else low
-            high = ends[1] if np.isfinite(top) else high
+            lowest, highest = bounded_limits(units, (bottom, top), level)
+            low = lowest if np.isfinite(bottom) else low
+            high = highest if np.isfinite(top) else high
         if not (np.isfinite(low) and np.isfinite(high)):
             method = "unlimited"
     low = max(low, bottom)
     high = min(high, top)
     return Estimate(estimate, low, high, level, n, method=method, se=se, df=df)
+
+
+def _open_ends(
+    unit_means: Array, tolerance: float, limits: Bounds, level: float
+) -> Bounds:
+    """Give up limits, one by one, of which values that mostly agree say nothing."""
+    others = _others(unit_means, tolerance)
+    n = unit_means.size
+    low, high = limits
+    # Had there been more others, it would be a surprise that none of those was drawn.
+    chance_of_none = (1 - others.size / n) ** n
+    if chance_of_none <= (1 - level) / 2:
+        return limits
+    # Others on one side alone widen the spread there, and say nothing of the other side.
+    middle = float(np.median(unit_means))
+    all_above = others.size > 0 and others.min() > middle
+    all_below = others.size > 0 and others.max() < middle
+    return (low if all_above else -np.inf), (high if all_below else np.inf)
 
 
 def same_within(unit_means: Array, bounds: Bounds | None) -> float:
@@ -161,9 +173,9 @@ def mostly_same(unit_means: Array, tolerance: float, few: int = FEW) -> bool:
 
 def _others(unit_means: Array, tolerance: float) -> Array:
     """Keep the values that are not the median, shape (n_others,)."""
-    return np.asarray(
-        unit_means[np.abs(unit_means - np.median(unit_means)) > tolerance]
-    )
+    # Where at least half are one value, the median is that value.
+    from_median = np.abs(unit_means - np.median(unit_means))
+    return np.asarray(unit_means[from_median > tolerance])
 
 
 def normal_quantile(level: float) -> float:
@@ -378,9 +390,8 @@ def intraclass(
     other = one if others is None else np.asarray(others, dtype=np.float64)
     other = other - other.mean()
     whole = float(one @ other)
-    of_groups = float(
-        np.sum(np.bincount(codes, one) * np.bincount(codes, other) / size)
-    )
+    products = np.bincount(codes, one) * np.bincount(codes, other)
+    of_groups = float(np.sum(products / size))
     between = of_groups / (n_groups - 1)
     within = (whole - of_groups) / (n - n_groups)
     # The size that groups of one size would have for the same expectation; the plain
@@ -397,9 +408,9 @@ def intraclass(
     # pair do. A negative correlation would make a few groups worth more than all of
     # their values, so that it is cut off at 0.
     both = between + (typical_size - 1) * within
-    return (
-        float(np.clip((between - within) / both, 0.0, 1.0)) if both > nothing else 0.0
-    )
+    if both <= nothing:
+        return 0.0
+    return float(np.clip((between - within) / both, 0.0, 1.0))
 
 
 def worth(
@@ -471,20 +482,14 @@ def mean_so_far(
     if v.min() < minimum or v.max() > maximum:
         raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
     sizes = Counter(list(of_all))  # type: ignore[arg-type]
-    members: dict[object, list[float]] = {}
-    whole = []
-    n = 0
-    for value, name in zip(v.tolist(), list(groups), strict=True):  # type: ignore[arg-type]
-        members.setdefault(name, []).append(value - minimum)
-        if len(members[name]) == sizes[name]:
-            whole.append(sum(members[name]))
-            n += sizes[name]
+    whole, n = _whole_groups((v - minimum).tolist(), list(groups), sizes)  # type: ignore[arg-type]
     if not whole:
         return None
     # No group's sum is above that of the largest group at the end of the scale; rounding may be.
     most = (maximum - minimum) * max(sizes.values())
     y = np.minimum(whole, most) / most
     n_groups = len(sizes)
+    n_to_come = n_groups - y.size
     total = float(y.sum())
     mean = float(y.mean())
     possible = np.linspace(0, 1, GRID)
@@ -496,15 +501,34 @@ def mean_so_far(
     # The groups to come lie within the scale: the mean of all is no lower than if they were all at
     # its bottom, and no higher than if they were all at its top.
     least = total / n_groups
-    largest = (total + n_groups - y.size) / n_groups
-    low = min(max(float(possible[max(first - 1, 0)]), least), mean)
-    high = max(min(float(possible[min(last + 1, GRID - 1)]), largest), mean)
+    largest = (total + n_to_come) / n_groups
+    # The ends are the means next to those that were kept, so that the grid widens the interval.
+    below = float(possible[max(first - 1, 0)])
+    above = float(possible[min(last + 1, GRID - 1)])
+    low = min(max(below, least), mean)
+    high = max(min(above, largest), mean)
 
     def on_scale(share: float) -> float:
         return min(minimum + most * share * n_groups / sizes.total(), maximum)
 
     estimate = Estimate(on_scale(mean), on_scale(low), on_scale(high), level, y.size, n)
     return Anytime(estimate, sizes.total())
+
+
+def _whole_groups(
+    values: Sequence[float], groups: Sequence[object], sizes: Mapping[object, int]
+) -> tuple[list[float], int]:
+    """Sum the values of each group of which all are known, in the order in which groups became
+    whole, and count these values."""
+    members: dict[object, list[float]] = {}
+    whole = []
+    n = 0
+    for value, name in zip(values, groups, strict=True):
+        members.setdefault(name, []).append(value)
+        if len(members[name]) == sizes[name]:
+            whole.append(sum(members[name]))
+            n += sizes[name]
+    return whole, n
 
 
 def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.bool_]:
@@ -529,10 +553,9 @@ def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.
     for start in range(0, y.size, step):
         part = slice(start, start + step)
         # What the next value is expected to be, if the mean of all is this and no unit comes twice.
-        expected = (n_total * means[None, :] - before[part, None]) / (
-            n_total - n[part, None] + 1
-        )
-        expected = np.clip(expected, 0, 1)
+        sum_to_come = n_total * means[None, :] - before[part, None]
+        n_to_come = n_total - n[part, None] + 1
+        expected = np.clip(sum_to_come / n_to_come, 0, 1)
         beyond = y[part, None] - expected
         # At most half of the largest bet that cannot lose everything.
         up = np.minimum(bet[part, None], 0.5 / np.maximum(expected, 1e-9))

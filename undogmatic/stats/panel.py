@@ -36,7 +36,9 @@ class Paired:
         apart = one[both] - other[both]
         total = np.bincount(groups[both], apart).astype(np.float64)
         size = np.bincount(groups[both]).astype(np.float64)
-        self.units = means.Sums(total[size > 0], size[size > 0])
+        # A group of which both judged nothing is no unit.
+        judged = size > 0
+        self.units = means.Sums(total[judged], size[judged])
         self.n = apart.size
         self.n_units = self.units.size.size
         self.difference = float(apart.mean()) if apart.size else float("nan")
@@ -87,9 +89,9 @@ class SharedErrors(NamedTuple):
     def effective(self) -> float:
         """As many independent judges would err as little together, when their verdicts are
         averaged."""
-        return self.judges / max(
-            1 + (self.judges - 1) * self.mean.value, 1 / self.judges
-        )
+        inflation = 1 + (self.judges - 1) * self.mean.value
+        # Judges that err in opposite ways cancel out; more than k squared is not claimed of them.
+        return self.judges / max(inflation, 1 / self.judges)
 
 
 def shared_errors(
@@ -128,9 +130,11 @@ def shared_errors(
     interval = means.interval(mean + influence, level, groups=groups)
     phi = np.full((n_judges, n_judges), np.nan)
     phi[np.ix_(varies, varies)] = correlation
+    # The interval of a mean knows nothing of the ends of a correlation.
     low = max(interval.low, -1.0)
     high = min(interval.high, 1.0)
-    return SharedErrors(phi, Estimate(mean, low, high, level, interval.n_groups, n), k)
+    estimate = Estimate(mean, low, high, level, interval.n_groups, n)
+    return SharedErrors(phi, estimate, k)
 
 
 FEWEST_GROUPS = 5
@@ -186,11 +190,14 @@ def worth(squared: Array, groups: Index) -> Worth:
     logs = np.log(error)
     centred = logs - logs.mean()
     # A group left out moves the logarithm of an error by this (its influence, divided by n).
-    influence = (total - error[:, None] * size) / (error[:, None] * size.sum())
+    per_judge = error[:, None]
+    influence = (total - per_judge * size) / (per_judge * size.sum())
+    # What makes all judges better or worse at once says nothing of who is the best.
     apart = influence - influence.mean(axis=0)
     # The part of the variance of the logarithms that drawing other groups would make.
     chance = float((apart**2).sum()) / (k - 1) * n_groups / (n_groups - 1)
     spread = float((centred**2).sum()) / (k - 1)
     kept = max(0.0, 1 - chance / spread) if spread > checks.SAME else 0.0
-    inverse, weights = (np.exp(-share * centred) for share in (1.0, kept))
+    inverse = np.exp(-centred)
+    weights = np.exp(-kept * centred)
     return Worth(error, inverse / inverse.sum(), weights / weights.sum(), kept)

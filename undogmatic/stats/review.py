@@ -26,6 +26,7 @@ from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate, unknown
 from undogmatic.stats.jackknife import OfDraws
+from undogmatic.stats.rival import orthonormal
 
 MOST_PLACES = 1000
 """Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band
@@ -406,7 +407,7 @@ def error_by_score(
         # nothing would be left for the doubt to know.
         fitted = part != number
         room = _room(np.unique(codes[fitted]).size)
-        terms = _chosen(z[fitted], e[fitted], _orthonormal(base[fitted]), room, SURE)
+        terms = _chosen(z[fitted], e[fitted], orthonormal(base[fitted]), room, SURE)
         columns = np.column_stack([base, *(_column(z, term) for term in terms)])
         weights = np.linalg.lstsq(columns[fitted], e[fitted], rcond=1e-9)[0]
         # No function foretells an error beyond those it was fitted on.
@@ -434,12 +435,6 @@ def _column(z: Array, term: tuple[bool, float]) -> Array:
     """Compute a function of the score, shape (n,): a step up at a place, or a bend there."""
     step, place = term
     return (z - place > 0).astype(np.float64) if step else np.maximum(z - place, 0)
-
-
-def _orthonormal(columns: Array) -> Array:
-    """Make an orthonormal basis of the columns; those that others give are left out."""
-    u, d, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.asarray(u[:, d > 1e-9 * d[0]])
 
 
 def _chosen(
@@ -510,14 +505,14 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
     room = _room(n_units)
     values, places = np.unique(s, return_inverse=True)
     if values.size <= room:
-        return _orthonormal(np.eye(values.size)[places])
+        return orthonormal(np.eye(values.size)[places])
     z, base = _base(s, middle)
-    q = _orthonormal(base)
+    q = orthonormal(base)
     for number, target in enumerate(targets):
         # What room is left is shared among the targets that are left.
         share = len(targets) - number
         terms = _chosen(z, target, q, q.shape[1] + (room - q.shape[1]) // share)
-        q = _orthonormal(np.column_stack([q, *(_column(z, term) for term in terms)]))
+        q = orthonormal(np.column_stack([q, *(_column(z, term) for term in terms)]))
     return q
 
 

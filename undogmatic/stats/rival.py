@@ -163,8 +163,12 @@ def at_equal(
 
 def _basis(controls: Array) -> Array:
     """Orthonormal columns that span the controls and a constant, shape (n_items, k)."""
-    design = np.column_stack([np.ones(len(controls)), controls])
-    basis, size, _ = np.linalg.svd(design, full_matrices=False)
+    return orthonormal(np.column_stack([np.ones(len(controls)), controls]))
+
+
+def orthonormal(columns: Array) -> Array:
+    """Make an orthonormal basis of the columns; those that others give are left out."""
+    basis, size, _ = np.linalg.svd(columns, full_matrices=False)
     return np.asarray(basis[:, size > 1e-9 * size[0]])
 
 

@@ -69,16 +69,17 @@ AGREEMENT = (
 ).split()
 
 
-def _metrics_of(analysis: str, *names: str) -> dict[str, str]:
-    return {name: f"{analysis}.{name}" for name in names}
+def _of_calibration(*names: str) -> dict[str, str]:
+    """Metrics of the analysis of calibration, by the columns that they fill."""
+    return {name: f"calibration.{name}" for name in names}
 
 
 WORTH = {
-    "worth_order": _metrics_of(
-        "calibration", "review_gain", "aurc", "excess_aurc", "spearman_error"
+    "worth_order": _of_calibration(
+        "review_gain", "aurc", "excess_aurc", "spearman_error"
     ),
-    "worth_claims": _metrics_of(
-        "calibration", "ece", "coverage", "width", "interval_score", "mae"
+    "worth_claims": _of_calibration(
+        "ece", "coverage", "width", "interval_score", "mae"
     ),
     "following": {
         "spearman": OF_NUMBERS,
@@ -589,58 +590,37 @@ def leaderboard(
             columns=["number", "name", "status", "headline", "low", "high"]
         )
     jobs = list(by_name.values())
-    present = dict.fromkeys(m for job in jobs for m in job.metrics)
-    related = [
-        m for m in present if further and m != headline and f"{m}_low" in present
-    ]
-    related = [
-        m
-        for m in related
-        if headline is None or m.partition(".")[0] == headline.partition(".")[0]
-    ]
-    related = [
-        m for m in related if not any(_repeats(m, other, jobs) for other in related)
-    ]
-    # "ab.auc" before "ab.length_adjusted.words"
-    related.sort(key=lambda m: m.count("."))
+    present = dict.fromkeys(metric for job in jobs for metric in job.metrics)
     columns: dict[str, list[Any]] = {
         "number": [job.number for job in jobs],
         "name": [*by_name],
+        "status": [job.status for job in jobs],
     }
-    columns |= {"status": [job.status for job in jobs]}
-    columns |= {
-        key: [job.overrides.get(key, "default") for job in jobs] for key in choices
-    }
-    if (
-        any(job.part for job in jobs)
-        or len({job.criterion for job in jobs if job.status == "finished"}) > 1
-    ):
-        columns |= {part: [getattr(job, part) for job in jobs] for part in PARTS}
-    columns |= (
-        {"standing": [job.standing for job in jobs]}
-        if any(job.standing for job in jobs)
-        else {}
-    )
+    for key in choices:
+        columns[key] = [job.overrides.get(key, "default") for job in jobs]
+    criteria = {job.criterion for job in jobs if job.status == "finished"}
+    if len(criteria) > 1 or any(job.part for job in jobs):
+        for part in PARTS:
+            columns[part] = [getattr(job, part) for job in jobs]
+    if any(job.standing for job in jobs):
+        columns["standing"] = [job.standing for job in jobs]
     for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
         columns[column] = [job.metrics.get(f"{headline}{end}", np.nan) for job in jobs]
+    related = _related(present, headline, jobs) if further else []
     columns |= _with_intervals(jobs, {name: name for name in related[:MOST_INTERVALS]})
-    columns |= {
-        count: [job.metrics.get(count) for job in jobs]
-        for count in COUNTS
-        if count in present
-    }
+    for count in COUNTS:
+        if count in present:
+            columns[count] = [job.metrics.get(count) for job in jobs]
     # From the journal, not the run's own clock: a continued run judges nothing again.
     columns["seconds"] = [
         float(job.scores["seconds"].mean()) if len(job.scores) else np.nan
         for job in jobs
     ]
-    columns |= (
-        {"usd": [job.metrics.get("usd", np.nan) for job in jobs]}
-        if "usd" in present
-        else {}
-    )
+    if "usd" in present:
+        columns["usd"] = [job.metrics.get("usd", np.nan) for job in jobs]
     table = pd.DataFrame(columns)
     places = pd.factorize(pd.Series([job.criterion for job in jobs]))[0]
+    # The last of these is what is sorted by first.
     order = np.lexsort(
         (table["number"], -table["headline"], places, table["status"] != "finished")
     )
@@ -648,24 +628,48 @@ def leaderboard(
     return table if places.any() else table.drop(columns="criterion", errors="ignore")
 
 
+def _related(
+    present: Collection[str], headline: str | None, jobs: Sequence[Job]
+) -> list[str]:
+    """The metrics with an interval that stand beside a headline: of the same analysis, none of
+    which repeats another, those with the shortest names first."""
+
+    def analysis(metric: str) -> str:
+        return metric.partition(".")[0]
+
+    related = [
+        metric
+        for metric in present
+        if metric != headline and f"{metric}_low" in present
+    ]
+    if headline is not None:
+        related = [name for name in related if analysis(name) == analysis(headline)]
+    once = [
+        metric
+        for metric in related
+        if not any(_repeats(metric, other, jobs) for other in related)
+    ]
+    # "ab.auc" before "ab.length_adjusted.words"
+    return sorted(once, key=lambda metric: metric.count("."))
+
+
 def _repeats(metric: str, other: str, jobs: Sequence[Job]) -> bool:
     """Whether the other metric has the same number in every job that has this one, with wider
     intervals: a number has one interval in a report, the more careful one."""
-    both = [job.metrics for job in jobs if metric in job.metrics]
-    ends = np.array(
-        [
-            [m.get(f"{name}{end}", np.nan) for name in (other, metric)]
-            for m in both
-            for end in ENDS
-        ]
+    numbers = [job.metrics for job in jobs if metric in job.metrics]
+
+    def of_jobs(name: str) -> np.ndarray:
+        return np.array([own.get(name, np.nan) for own in numbers], dtype=float)
+
+    own_low, own_high, low, high = (
+        of_jobs(f"{name}{end}") for name in (metric, other) for end in ENDS
     )
-    widths = (ends[1::2] - ends[::2])[
-        np.isfinite(ends).all(axis=1).reshape(-1, 2).all(axis=1)
-    ].sum(axis=0)
-    same = np.allclose(
-        [m[metric] for m in both], [m.get(other, np.nan) for m in both], rtol=1e-9
-    )
-    return bool(same and widths[0] > widths[1])
+    # An end that nothing limits, or that is not there, says nothing of which is the wider one.
+    limited = np.isfinite([own_low, own_high, low, high]).all(axis=0)
+    own_width = (own_high - own_low)[limited].sum()
+    width = (high - low)[limited].sum()
+    same = np.allclose(of_jobs(metric), of_jobs(other), rtol=1e-9)
+    return bool(same and width > own_width)
 
 
 def _with_intervals(

@@ -21,12 +21,11 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from undogmatic.config.build import build
-from undogmatic.datasets.readers.own_run import EVIDENCE
-from undogmatic.datasets.table import read_table
 from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.examinations.compared import FOLLOWS, ITEM_COLUMNS, OF_NUMBERS, PAIRED
 from undogmatic.examinations.costs import per_item, spent
 from undogmatic.examinations.improvement import AFTER
+from undogmatic.examinations.of_run import kept_evidence
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED, Evidence, JudgeView
 from undogmatic.records.own_scale import OwnScale
 from undogmatic.records.records import OVERALL, Judgment, LabelScale, Verdict
@@ -299,8 +298,8 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
         # Read only where the headline is of categories, whose pairs are compared by
         # kappa; numbers are compared by their scores.
         evidence = None
-        if headline in FOLLOWS and headline != OF_NUMBERS and folder.has(EVIDENCE):
-            evidence = read_table(folder.path)
+        if headline in FOLLOWS and headline != OF_NUMBERS:
+            evidence = kept_evidence(folder.path)
         return [_part(folder, job, voice, names, table, evidence) for voice in names]
     except UndogmaticError as damage:
         return [replace(job, status="failed", message=str(damage))]

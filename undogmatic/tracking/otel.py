@@ -20,13 +20,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undogmatic.datasets.readers.own_run import settings_of_judges
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import table_digests
 from undogmatic.records.checked import CheckResult
+from undogmatic.records.evidence import settings_of_judges
 from undogmatic.records.records import OVERALL, Failure, Judgment
 from undogmatic.records.redaction import redact_judgment
-from undogmatic.records.results import Subject, Told
+from undogmatic.records.results import Number, Subject, Told
 from undogmatic.report.check import uses_of
 from undogmatic.report.uses import Uses, uses
 from undogmatic.report.words import Words
@@ -34,7 +34,6 @@ from undogmatic.runs.outcome import FinishedRun
 from undogmatic.runs.versions import versions
 from undogmatic.safety.extras import needs
 from undogmatic.safety.secrets import keep, scrub, shown_address
-from undogmatic.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -120,7 +119,7 @@ def _digests(evidence: Any, judge: str, criterion: str) -> Mapping[str, str]:
 def _of_answer(
     told: Told,
     name: str,
-    figure: float | Estimate | None,
+    figure: Number | None,
     of_uses: Uses | None,
     words: Words,
     digests: Mapping[str, str],
@@ -131,16 +130,17 @@ def _of_answer(
     more: dict[str, Any] = {"about": "judge", "judge": told.judge or told.part}
     if told.criterion not in ("", OVERALL):
         more["criterion"] = told.criterion
-    if isinstance(figure, Estimate):
+    if figure is None or isinstance(figure, float | int):
+        said["score.value"] = figure
+    else:
         said["score.value"] = figure.value
         more |= {
             "score.low": figure.low,
             "score.high": figure.high,
             "score.level": figure.level,
+            "n": figure.n,
+            "groups": figure.n_groups,
         }
-        more |= {"n": figure.n, "groups": figure.n_groups}
-    else:
-        said["score.value"] = figure
     said |= {
         "score.label": told.answer.answer,
         "explanation": words.answered(told.answer),

@@ -14,12 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.config.build import settings
-from undogmatic.datasets.readers.own_run import EVIDENCE
-from undogmatic.datasets.table import read_table
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.check import check
-from undogmatic.optimize.module import Composed
+from undogmatic.examinations.of_run import kept_evidence
+from undogmatic.optimize.module import Composed, compares
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.records import OVERALL, Judgment
 from undogmatic.report.check import uses_of, words_of
@@ -107,7 +105,7 @@ def _scorer(
     folder: Path, config: Mapping[str, Any], name: str | None, elsewhere: bool
 ) -> Scorer:
     """The scorer of a run's judge. Raises ConfigError."""
-    if elsewhere or settings(config).optimizes:
+    if elsewhere or compares(config):
         what = (
             "its judgments were made elsewhere, so there is no judge to ask"
             if elsewhere
@@ -145,12 +143,13 @@ def _scorer(
 def _card(folder: Path) -> str:
     """What a check of the run says its judge may be used for. Raises ConfigError where it may not
     be believed, or nobody knows."""
-    if not (folder / EVIDENCE).is_file():
+    evidence = kept_evidence(folder)
+    if evidence is None:
         raise ConfigError(
             f"{folder} was not held against labels of people, so nobody knows whether its judge may"
             " be trusted. Judge texts with labels: analysis=labelled."
         )
-    result = check(read_table([folder]), CheckOptions())
+    result = check(evidence, CheckOptions())
     words = words_of("en")
     lines = []
     for each in result.judges:

@@ -10,8 +10,7 @@ from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, written
 from undogmatic.judges.devils_advocate import damaged
 from undogmatic.judges.questions import Answer, Number, numbers
-from undogmatic.readouts.base import entropy_verdict
-from undogmatic.records.records import OVERALL, Item, Record, Verdict
+from undogmatic.records.records import OVERALL, Item, Record, Verdict, entropy_verdict
 from undogmatic.records.rubric import NumericScale, OrderedScale
 
 PREDICTION, UNPARSED = "prediction", "unparsed"

@@ -99,29 +99,26 @@ def told(
 ) -> Told:
     """What is told of the citations of each text; `known`: how often what is said of precedents is
     right, if it is."""
-    tell, citing = (
-        Told("precedents"),
-        {item: cited for item, cited in found.items() if cited},
-    )
-    total = {"texts": len(found), "citing": len(citing)} | counts(
-        [one for cited in citing.values() for one in cited]
-    )
+    tell = Told("precedents")
+    citing = [(item, one) for item, cited in found.items() for one in cited]
+    n_citing = sum(bool(cited) for cited in found.values())
+    total = {"texts": len(found), "citing": n_citing}
+    total |= counts([one for _, one in citing])
     for name, n in total.items():
         tell.number(float(n), name, unit="count")
-    statuses = [
-        one.told.values["status"]
-        for cited in citing.values()
-        for one in cited
-        if one.outcome == "changed"
-    ]
+    # What has changed is told by what it has become.
     summary = {
         name: n for name, n in total.items() if name not in (*SAYINGS, "changed")
     }
+    statuses = [
+        one.told.values["status"] for _, one in citing if one.outcome == "changed"
+    ]
     summary |= {name: statuses.count(name) for name in STATUSES[1:]}
     tell.say("summary", summary, listed=total["found"] + total["changed"])
-    tell.say(
-        *(("table", about) if about["date"] else ("table_undated", {"n": about["n"]}))
-    )
+    if about["date"]:
+        tell.say("table", about)
+    else:
+        tell.say("table_undated", {"n": about["n"]})
     if known is None:
         tell.say("not_examined")
     else:
@@ -134,32 +131,34 @@ def told(
         return tell
     cites = [
         {"item_id": item, "cites": "; ".join(one.shown for one in cited)}
-        for item, cited in citing.items()
+        for item, cited in found.items()
+        if cited
     ]
-    doubtful = [
-        {
-            "item_id": item,
-            "cited": one.shown,
-            "outcome": one.outcome,
-            "entries": "; ".join(e.shown for e in one.entries),
-        }
-        | {
-            "status": one.told.values.get("status", ""),
-            "note": one.told.values.get("note", "").removeprefix(": "),
-        }
-        | (
-            {"said": one.described.saying, "like": one.described.like}
-            if one.described
-            else {}
-        )
-        for item, cited in citing.items()
-        for one in cited
-        if one.outcome != "found"
-        or (one.described and one.described.saying == "otherwise")
-    ]
-    tell.tables |= {
-        name: pd.DataFrame(rows).fillna("")
-        for name, rows in (("cites", cites), ("doubtful", doubtful))
-        if rows
-    }
+    doubtful = [_row(item, one) for item, one in citing if _is_doubtful(one)]
+    for name, rows in (("cites", cites), ("doubtful", doubtful)):
+        if rows:
+            tell.tables[name] = pd.DataFrame(rows).fillna("")
     return tell
+
+
+def _is_doubtful(one: LookedUp) -> bool:
+    """Whether somebody should look at a citation: the table does not have it as it is, or what is
+    said of it is something else."""
+    if one.outcome != "found":
+        return True
+    return one.described is not None and one.described.saying == "otherwise"
+
+
+def _row(item: str, one: LookedUp) -> dict[str, str]:
+    """A citation as a row of the table of those that are doubtful."""
+    row = {
+        "item_id": item,
+        "cited": one.shown,
+        "outcome": one.outcome,
+        "entries": "; ".join(entry.shown for entry in one.entries),
+        "status": one.told.values.get("status", ""),
+        "note": one.told.values.get("note", "").removeprefix(": "),
+    }
+    if one.described is not None:
+        row |= {"said": one.described.saying, "like": one.described.like}
+    return row

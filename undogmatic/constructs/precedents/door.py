@@ -5,12 +5,18 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undogmatic.errors import ConfigError
 from undogmatic.records.wordings import languages
 from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.outside import brief
+
+if TYPE_CHECKING:
+    from undogmatic.constructs.precedents.describes import Measured
+    from undogmatic.constructs.precedents.table import LookedUp
+    from undogmatic.records.results import Told
+    from undogmatic.report.words import Words
 
 TEXTS = (".txt", ".md")
 COLUMN, DESCRIBES = "columns.", "precedents.describes"
@@ -101,95 +107,102 @@ def run(typed: argparse.Namespace) -> None:
     about = {"path": str(lookup.path), **lookup.about, "kinds": lookup.sizes}
     with speaking(typed.language), doing("looking up what the texts cite", soon=True):
         texts, notes, problems = _texts(typed.file, typed.text, typed.item, typed.sheet)
-        found, known = (
-            {item: lookup.look_up(text) for item, text in texts.items()},
-            lookup.reliability,
-        )
+        found = {item: lookup.look_up(text) for item, text in texts.items()}
+        known = lookup.reliability
     if lookup.describes == "judge":
         from undogmatic.constructs.precedents.asking import ask
 
         found, known = ask(found, others)
-    words = Words(
-        typed.language,
-        [
-            *texts_beside(PrecedentsAnalysis),
-            Path(table.__file__).with_suffix(".texts.yaml"),
-        ],
-    )
+    of_tables = Path(table.__file__).with_suffix(".texts.yaml")
+    words = Words(typed.language, [*texts_beside(PrecedentsAnalysis), of_tables])
     faults = [words.say(problem) for problem in problems]
     said = {
-        item: [
-            " ".join(words.say(each.told) for each in (one, one.described) if each)
-            for one in cited
-        ]
-        for item, cited in found.items()
+        item: [_sentences(one, words) for one in cited] for item, cited in found.items()
     }
     telling = told(found, lookup.about, known)
     summary = [*map(words.say, telling.findings), *faults]
     where = None
     if tracker is not None:
-        params = {
-            "file": typed.file,
-            "table": lookup.path.name,
-            "entries": lookup.about["n"],
-        }
-        name = f"precedents-{Path(typed.file).name}"
-        where = tracker.log_found(
-            "precedents", name, params, telling.metrics, summary, telling.tables
-        )
+        params = {"table": lookup.path.name, "entries": lookup.about["n"]}
+        where = _log(tracker, typed.file, params, telling, summary)
     if typed.json:
-        rows = []
-        for item, cited in found.items():
-            each = [
-                {"cited": one.shown, "outcome": one.outcome, **one.citation._asdict()}
-                | {
-                    "described": one.described and one.described._asdict(),
-                    "sentence": sentence,
-                }
-                | {"entries": [entry.cells for entry in one.entries]}
-                for one, sentence in zip(cited, said[item], strict=True)
-            ]
-            rows.append({"item": item, "precedents": each})
-        total = counts([one for cited in found.values() for one in cited])
-        told_of_it = (
-            None
-            if known is None
-            else known.right.row("right") | {"by": known.by, "always": known.always}
-        )
         result = {
             "table": about,
-            "counts": total,
-            "describes": told_of_it,
-            "texts": rows,
+            "counts": counts([one for cited in found.values() for one in cited]),
+            "describes": None if known is None else _share_right(known),
+            "texts": [_as_plain(item, found[item], said[item]) for item in found],
             "problems": faults,
         }
-        print(
-            json.dumps(
-                result | ({"tracking": where} if where else {}),
-                ensure_ascii=False,
-                indent=2,
-            )
-        )
+        if where:
+            result["tracking"] = where
+        print(json.dumps(result, ensure_ascii=False, indent=2))
         return
-    lines = [
-        f"{item}  {line}" if len(texts) > 1 else line
-        for item, sentences in said.items()
-        for line in sentences
-    ]
     read = [*map(words.say, notes), *faults]
-    found_of = lines or [words.text("precedents.nothing")]
-    put(
-        [
-            *read,
-            *([""] if read else []),
-            *found_of,
-            "",
-            *map(words.say, telling.findings),
-            words.text("precedents.sizes", sizes=_sizes(lookup.sizes)),
-        ]
-    )
+    cites = _lines(said) or [words.text("precedents.nothing")]
+    sizes = words.text("precedents.sizes", sizes=_sizes(lookup.sizes))
+    space = [""] if read else []
+    put([*read, *space, *cites, "", *map(words.say, telling.findings), sizes])
     if where is not None:
         print(f"Tracking  {where}")
+
+
+def _log(
+    tracker: Any,
+    file: str,
+    params: Mapping[str, Any],
+    telling: "Told",
+    summary: Sequence[str],
+) -> Any:
+    """Log what was found in a file of texts; where it is."""
+    return tracker.log_found(
+        "precedents",
+        f"precedents-{Path(file).name}",
+        {"file": file, **params},
+        telling.metrics,
+        summary,
+        telling.tables,
+    )
+
+
+def _share_right(known: "Measured") -> dict[str, Any]:
+    """How often what is said of precedents is right, as plain data."""
+    return {**known.right.row("right"), "by": known.by, "always": known.always}
+
+
+def _lines(said: Mapping[str, Sequence[str]]) -> list[str]:
+    """A line for each citation; of several texts each begins with its text's id."""
+    several = len(said) > 1
+    return [
+        f"{item}  {sentence}" if several else sentence
+        for item, sentences in said.items()
+        for sentence in sentences
+    ]
+
+
+def _sentences(one: "LookedUp", words: "Words") -> str:
+    """What is known of a citation, and of what is said of it."""
+    sentences = [words.say(one.told)]
+    if one.described:
+        sentences.append(words.say(one.described.told))
+    return " ".join(sentences)
+
+
+def _as_plain(
+    item: str, cited: "Sequence[LookedUp]", sentences: Sequence[str]
+) -> dict[str, Any]:
+    """What a text cites as plain data."""
+    precedents = [
+        {
+            "cited": one.shown,
+            "outcome": one.outcome,
+            **one.citation._asdict(),
+            "described": one.described and one.described._asdict(),
+            "sentence": sentence,
+            "entries": [entry.cells for entry in one.entries],
+        }
+        for one, sentence in zip(cited, sentences, strict=True)
+    ]
+    return {"item": item, "precedents": precedents}
 
 
 def bring(typed: argparse.Namespace) -> None:
@@ -290,9 +303,9 @@ def _texts(
 ) -> tuple[dict[str, str], Sequence[Any], Sequence[Any]]:
     """The texts by their ids, how the file was read, and what is wrong in it. Raises ConfigError,
     DataError."""
-    from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.frames import read_frame
     from undogmatic.datasets.items import find_texts
+    from undogmatic.safety.existing import existing_file
     from undogmatic.safety.outside import read_input, read_text
 
     if file == "-" or Path(file).suffix.lower() in TEXTS:

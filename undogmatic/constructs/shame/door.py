@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
 def run(typed: argparse.Namespace) -> None:
     """Write the pairs."""
     from undogmatic.constructs.shame.curated import make_pairs
-    from undogmatic.datasets.base import existing_file
+    from undogmatic.safety.existing import existing_file
     from undogmatic.safety.files import write
     from undogmatic.safety.paths import data_folder
 

@@ -28,8 +28,7 @@ MIDDLE = 1.5
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value)
-    names = set(head.columns or (first if isinstance(first, Mapping) else ()))
+    names = head.names()
     return names >= _NEEDED and bool(
         names & {"generator_1", "annotator", "annotator_index"}
     )

@@ -30,8 +30,7 @@ _OLD = {"prediction", "prediction_agent", "annotation", "annotation_agent"}
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value)
-    names = set(head.columns or (first if isinstance(first, Mapping) else ()))
+    names = head.names()
     nested = names >= {"fields", "suggestions", "responses"}
     flat = any(
         f"{name}.users" in names for name in names if name.endswith(".responses")

@@ -28,8 +28,7 @@ _ONES = {"span_id", "exc_info", "experiment_id", "is_root", "root_span_id"}
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value.get("events") if head.has("events") else head.value)
-    names = set(head.columns or (first if isinstance(first, Mapping) else ()))
+    names = head.names("events")
     return names >= {"scores", "input", "expected"} and bool(names & _ONES)
 
 

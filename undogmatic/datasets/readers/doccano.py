@@ -27,8 +27,8 @@ _OWN = {
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value)
-    if not isinstance(first, Mapping) or not {"text", "data"} & set(first):
+    first = head.record()
+    if first.keys().isdisjoint({"text", "data"}):
         return False
     marked = isinstance(first.get("label", first.get("labels")), list)
     annotated = log.at(first, "annotations")

@@ -35,14 +35,9 @@ _COUNTED = re.compile(
 def _claims(head: Head) -> bool:
     if head.path.is_dir():
         return (head.path / _STATS).is_file()
-    first = log.first_of(head.value)
     if head.has("adapter_spec", "request_states"):
         return True
-    return isinstance(first, Mapping) and {
-        "instance_id",
-        "stats",
-        "train_trial_index",
-    } <= set(first)
+    return head.record().keys() >= {"instance_id", "stats", "train_trial_index"}
 
 
 def _records(path: Path, problems: list[str]) -> Given:

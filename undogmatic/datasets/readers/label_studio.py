@@ -50,14 +50,11 @@ _SIDES = {"left": "first", "right": "second"}
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value)
-    names = set(head.columns or (first if isinstance(first, Mapping) else ()))
-    tasks = isinstance(first, Mapping) and isinstance(first.get("data"), Mapping)
-    full = tasks and any(
-        isinstance(first.get(name), list)
-        for name in ("annotations", "completions", "predictions")
-    )
-    return full or names >= _NEEDED
+    first = head.record()
+    is_task = isinstance(first.get("data"), Mapping)
+    kinds = ("annotations", "completions", "predictions")
+    full = is_task and any(isinstance(first.get(kind), list) for kind in kinds)
+    return full or head.names() >= _NEEDED
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:

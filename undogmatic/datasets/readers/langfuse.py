@@ -31,21 +31,16 @@ _SOURCES = {*_JUDGES, *_PEOPLE}
 
 
 def _claims(head: Head) -> bool:
-    first = first_of(head.value.get("data") if head.has("data") else head.value)
-    names = {
-        snake(name)
-        for name in head.columns or (first if isinstance(first, Mapping) else ())
-    }
+    first = head.record("data")
+    names = {snake(name) for name in head.names("data")}
     scores = names >= _NEEDED and bool(names & {"trace_id", "subject", "session_id"})
     if scores and "data_type" not in names:  # before 2024 scores were numbers
-        known = (
-            isinstance(first, Mapping) and str(first.get("source")).upper() in _SOURCES
-        )
+        known = str(first.get("source")).upper() in _SOURCES
         scores = known or "observation_id" in names
-    listed = first.get("scores") if isinstance(first, Mapping) else None
+    listed = first.get("scores")
     inside = first_of(listed) if isinstance(listed, list) else None
     traces = isinstance(inside, Mapping) and {snake(name) for name in inside} >= _NEEDED
-    return scores or (traces and isinstance(first, Mapping) and "id" in first)
+    return scores or (traces and "id" in first)
 
 
 def _rows(found: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:

@@ -38,8 +38,7 @@ _RECORD = {"run_id", "key", "score", "feedback_source"}
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value)
-    names = set(head.columns or (first if isinstance(first, Mapping) else ()))
+    names = head.names()
     table = any(name.startswith(_FEEDBACK) for name in names)
     return names >= _RECORD or (
         table and any(name.startswith("inputs.") for name in names)

@@ -31,12 +31,13 @@ _CONTEXTS = ("expected_output", "expected_answer", "expected", "reference", "tar
 def _claims(head: Head) -> bool:
     if head.has("dataset", "evaluations"):
         return True
-    first = log.first_of(head.value)
-    evaluations = log.at(first, "evaluations")
+    evaluation = head.first("evaluations")
     return (
-        isinstance(evaluations, Mapping)
-        and "status" in evaluations
-        and (bool({"evaluator", "evaluator_id", "evaluatorId"} & set(evaluations)))
+        isinstance(evaluation, Mapping)
+        and "status" in evaluation
+        and not evaluation.keys().isdisjoint(
+            {"evaluator", "evaluator_id", "evaluatorId"}
+        )
     )
 
 

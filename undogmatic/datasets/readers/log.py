@@ -64,19 +64,31 @@ class Head(NamedTuple):
         """What lies at the end of these keys; of a list its first entry."""
         return at(self.value, *keys)
 
+    def record(self, under: str = "") -> Mapping[str, Any]:
+        """The first record of its JSON, which may lie in a list under a key; an empty one where it
+        has none."""
+        first = self.first(under) if under and self.has(under) else self.first()
+        return first if isinstance(first, Mapping) else {}
+
+    def names(self, under: str = "") -> set[str]:
+        """The columns of a table, or the keys of the first record."""
+        return set(self.columns or self.record(under))
+
+    @property
+    def line(self) -> str:
+        """The first line."""
+        line, *_ = self.raw.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)
+        return line.decode("utf-8", "replace")
+
     @property
     def columns(self) -> list[str]:
         """The cells of its first line, if it is a table."""
-        line = (
-            self.raw.removeprefix(b"\xef\xbb\xbf")
-            .split(b"\n", 1)[0]
-            .decode("utf-8", "replace")
-        )
-        return (
-            [cell.strip().strip('"') for cell in line.split(",")]
-            if self.value is None
-            else []
-        )
+        return [] if self.value is not None else cells_of(self.line, ",")
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of a line of a table, without the marks around them."""
+    return [cell.strip().strip('"') for cell in line.split(separator)]
 
 
 def at(value: Any, *keys: str) -> Any:
@@ -234,16 +246,8 @@ def of_columns(name: str, keys: Sequence[str], columns: Mapping[str, str]) -> Re
     """
 
     def claims(head: Head) -> bool:
-        first = first_of(head.value)
-        seen = (
-            head.columns
-            if first is None
-            else first
-            if isinstance(first, Mapping)
-            else ()
-        )
         # All keys, since one alone, such as `input`, is in the files of many tools.
-        return all(key in seen for key in keys)
+        return head.names() >= set(keys)
 
     def rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
         for place, record in given:

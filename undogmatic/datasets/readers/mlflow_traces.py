@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
 
 def _claims(head: Head) -> bool:
-    trace = log.first_of(head.value.get("traces") if head.has("traces") else head.value)
-    if not isinstance(trace, Mapping):
-        return False
+    trace = head.record("traces")
     info = trace.get("info")
     whole = isinstance(info, Mapping) and ("trace_id" in info or "request_id" in info)
     return whole or all(name in trace for name in ("trace_id", "trace", "state"))

@@ -29,18 +29,8 @@ _MARKS = re.compile(r"</?v>")
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value)
-    line = (
-        head.raw.removeprefix(b"\xef\xbb\xbf")
-        .split(b"\n", 1)[0]
-        .decode("utf-8", "replace")
-    )
-    split = line.split("\t") if "\t" in line else line.split(",")
-    names = (
-        set(first)
-        if isinstance(first, dict)
-        else {name.strip().strip('"') for name in split}
-    )
+    separator = "\t" if "\t" in head.line else ","
+    names = set(head.record() or log.cells_of(head.line, separator))
     return names >= _KEYS and bool(names & {*_SEGMENT})
 
 

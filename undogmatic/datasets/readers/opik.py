@@ -32,16 +32,11 @@ _WORDS = ("category_name", "categoryName")
 def _claims(head: Head) -> bool:
     if head.path.is_dir():
         return any(head.path.glob("trace_*.json"))
-    first = log.first_of(
-        head.value.get("content") if head.has("content") else head.value
-    )
-    names = set(head.columns or (first if isinstance(first, Mapping) else ()))
+    names = head.names("content")
     if _exported(head.value) is not None:
         return True
     table = any(name.startswith(_COLUMN) for name in names)
-    listed = isinstance(first, Mapping) and isinstance(
-        first.get("feedback_scores"), list
-    )
+    listed = isinstance(head.record("content").get("feedback_scores"), list)
     about = {
         "project_id",
         "project_name",

@@ -7,7 +7,7 @@ Of several judgments with one key the last counts, as a resumed run asks again w
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,12 @@ from undogmatic.datasets.readers.log import (
     records,
 )
 from undogmatic.errors import DataError
-from undogmatic.records.evidence import AS_GIVEN, SWAPPED
+from undogmatic.records.evidence import (
+    AS_GIVEN,
+    SWAPPED,
+    settings_of,
+    settings_of_judges,
+)
 from undogmatic.records.own_scale import OwnScale
 from undogmatic.records.records import OVERALL, LabelScale, text_mark
 from undogmatic.safety.outside import read_json, read_yaml
@@ -92,7 +97,7 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
         row: Row = (
             {"item": item, "group": groups.get(item)}
             | known.get(item, {})
-            | _settings(origin)
+            | settings_of(origin)
         )
         row |= {
             "judge": given["judge"],
@@ -137,22 +142,6 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
     yield from joined(verdicts, labels, path, problems)
 
 
-def settings_of_judges(
-    judged: Iterable[tuple[str, Mapping[str, Any]]],
-) -> dict[str, Row]:
-    """What each judge of a run was set to (`settings.NAME`), by its name; where it was asked in
-    several ways, all of them. `judged`: of each judgment the judge and the provenance."""
-    ways: dict[str, dict[str, set[str]]] = {}
-    for judge, origin in judged:
-        own = ways.setdefault(judge, {})
-        for name, value in _settings(origin).items():
-            own.setdefault(name, set()).add(str(value))
-    return {
-        judge: {name: "\n".join(sorted(values)) for name, values in own.items()}
-        for judge, own in ways.items()
-    }
-
-
 def _labelled_since(rows: list[Row], path: Path, problems: list[str]) -> Iterator[Row]:
     """The rows of the run's evidence; where people labelled its items afterwards, with their labels
     in place of those that it had."""
@@ -189,20 +178,6 @@ def _key(given: Mapping[str, Any]) -> tuple[Any, ...]:
         given.get("criterion"),
         given.get("repeat", 0),
     )
-
-
-def _settings(origin: Mapping[str, Any]) -> Row:
-    told = {
-        "model": "model",
-        "prompt": "prompt_hash",
-        "program": "program_hash",
-        "readout": "readout",
-    }
-    return {
-        f"settings.{name}": str(origin[key])
-        for name, key in told.items()
-        if origin.get(key)
-    }
 
 
 def _own_scale(path: Path, criteria: Mapping[str, None]) -> OwnScale | None:

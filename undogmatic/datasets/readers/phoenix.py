@@ -32,9 +32,7 @@ _OUTPUTS = ("output", "response", "answer")
 
 
 def _claims(head: Head) -> bool:
-    value = head.value.get("data") if head.has("data") else head.value
-    first = log.first_of(value)
-    names = set(head.columns or (first if isinstance(first, Mapping) else ()))
+    names = head.names("data")
     table = any(
         n.endswith(_DETAILS) and n.removesuffix(_DETAILS) + _SCORE in names
         for n in names

@@ -6,7 +6,7 @@ in a table beside it, joined by the text's `id`, else by Prodigy's own hash of i
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from undogmatic.datasets.readers import log
@@ -37,8 +37,7 @@ _TASK = {
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value)
-    return isinstance(first, Mapping) and {"_input_hash", "_task_hash"} <= set(first)
+    return head.record().keys() >= {"_input_hash", "_task_hash"}
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:

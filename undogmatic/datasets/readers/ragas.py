@@ -4,7 +4,7 @@ Ragas does not write down which model judged, so the judge is `ragas` and a metr
 column of labels is on the metric that it names (`human_correct`), else on the only one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,7 @@ _NAMES = (
 
 
 def _claims(head: Head) -> bool:
-    first = log.first_of(head.value)
-    names = set(head.columns or (first if isinstance(first, Mapping) else ()))
+    names = head.names()
     before = {"question", "answer"} <= names and (
         "contexts" in names or bool(names & _KNOWN)
     )

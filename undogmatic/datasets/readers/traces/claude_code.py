@@ -6,21 +6,20 @@ between a call and its result is how long the tool took, and somebody's leave wi
 """
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import About, Head, first_of
+from undogmatic.datasets.readers.log import About, Head
 from undogmatic.datasets.readers.traces.messages import drafts_of
 from undogmatic.datasets.readers.traces.script import (
     Faults,
+    Records,
     Script,
     TraceReader,
-    by_run,
     count_of,
-    made,
+    in_runs,
     name_of,
-    pieces,
+    objects,
     time_of,
 )
 from undogmatic.records.trace import Trace
@@ -39,28 +38,18 @@ OURS = ("isSidechain", "parentUuid", "sessionId", "leafUuid", "uuid")
 
 
 def _claims(head: Head) -> bool:
-    first = first_of(head.value)
-    if not isinstance(first, Mapping) or "type" not in first:
+    first = head.record()
+    if "type" not in first:
         return False
     if {"sessionId", "uuid"} & first.keys() and any(key in first for key in OURS):
         return "steps" not in first
     return first.get("type") == "summary" and "leafUuid" in first
 
 
-def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
-    for run, records in by_run(_records(path, faults)):
-        place = f"{path}#{run}"
-        yield from made(partial(_trace, run, records, faults, place), faults, place)
-
-
 def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each line that is a message, with its run."""
     roots: dict[str, str] = {}
-    for piece in pieces(path, faults):
-        line, place = piece.value, f"{path}, byte {piece.place:,}"
-        if not isinstance(line, dict):
-            faults.add("no_object", place, loses=True)
-            continue
+    for place, line in objects(path, faults):
         if line.get("type") not in ("user", "assistant"):
             continue
         if not isinstance(line.get("message"), dict):
@@ -74,9 +63,7 @@ def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]
         yield run, {key: line[key] for key in KEPT if key in line}
 
 
-def _trace(
-    run: str, records: list[dict[str, Any]], faults: Faults, place: str
-) -> Trace | None:
+def _trace(run: str, records: Records, faults: Faults, place: str) -> Trace | None:
     script, seen, counted = Script(run), set[str](), set[str]()
     known = {str(line["uuid"]) for line in records if line.get("uuid")}
     asked: dict[str, float] = {}
@@ -126,7 +113,7 @@ def _trace(
 READER = TraceReader(
     "a session of Claude Code",
     _claims,
-    _traces,
+    in_runs(_records, _trace),
     About(
         tool="Claude Code",
         file="a session (JSON Lines), also several in one file; a subagent's part is its own run",

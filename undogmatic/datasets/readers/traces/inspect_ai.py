@@ -116,7 +116,7 @@ def _trace(
     if isinstance(error, Mapping):
         what = text_or_none(error.get("message"))
         script.add(Draft("other", what, name="error", error=True))
-    script.said = list(_said(sample, log, about, place))
+    script.said = list(_said(sample, log, about))
     metadata: dict[str, Any] = {"group": named}
     if about.get("model"):
         metadata["model"] = name_of(about["model"])
@@ -180,7 +180,6 @@ def _said(
     sample: Mapping[str, Any],
     log: Mapping[str, Any],
     about: Mapping[str, Any],
-    place: str,
 ) -> Iterator[Said]:
     """The scores of a sample; that of a scorer which did not score it is missing."""
     scorer = verdicts.only_scorer(log)

@@ -4,23 +4,22 @@ of observations (JSON, JSON Lines)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from undogmatic.datasets.readers.log import About, Head, first_of, snake
+from undogmatic.datasets.readers.log import About, Head, snake
 from undogmatic.datasets.readers.traces.langsmith import messages_of
 from undogmatic.datasets.readers.traces.messages import drafts_of, parsed
 from undogmatic.datasets.readers.traces.script import (
     Draft,
     Faults,
+    Records,
     Said,
     TraceReader,
-    by_run,
     count_of,
-    made,
+    in_runs,
     name_of,
-    pieces,
+    objects,
     spoken,
     text_or_none,
     time_of,
@@ -39,14 +38,11 @@ PEOPLE = ("ANNOTATION", "REVIEW")
 
 
 def _claims(head: Head) -> bool:
-    first = first_of(head.value.get("data") if head.has("data") else head.value)
-    if not isinstance(first, Mapping):
-        return False
+    first = head.record("data")
     names = {snake(name) for name in first}
-    if isinstance(first.get("observations"), list) and "id" in names:
-        return not first["observations"] or isinstance(
-            first["observations"][0], Mapping
-        )
+    observations = first.get("observations")
+    if isinstance(observations, list) and "id" in names:
+        return not observations or isinstance(observations[0], Mapping)
     return {"trace_id", "type", "start_time", "id"} <= names and "run_type" not in names
 
 
@@ -54,15 +50,7 @@ def _snake(record: Mapping[str, Any]) -> dict[str, Any]:
     return {snake(name): value for name, value in record.items()}
 
 
-def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
-    for run, records in by_run(_records(path, faults)):
-        place = f"{path}#{run}"
-        yield from made(partial(_trace, run, records, faults, place), faults, place)
-
-
-def _trace(
-    run: str, records: list[dict[str, Any]], faults: Faults, place: str
-) -> Trace | None:
+def _trace(run: str, records: Records, faults: Faults, place: str) -> Trace | None:
     whole: dict[str, Any] = {}
     spans, said = list[Span](), list[Said]()
     for record in records:
@@ -100,14 +88,8 @@ def _root(run: str, whole: Mapping[str, Any], said: list[Said]) -> Span:
 
 def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each trace, observation and score, with the trace that it is of."""
-    for piece in pieces(path, faults, ("data",)):
-        place = f"{path}, byte {piece.place:,}"
-        if piece.about:
-            continue
-        if not isinstance(piece.value, dict):
-            faults.add("no_object", place, loses=True)
-            continue
-        record = _snake(piece.value)
+    for place, value in objects(path, faults, ("data",)):
+        record = _snake(value)
         inner, scores = record.pop("observations", None), record.pop("scores", None)
         is_observation = "trace_id" in record and "type" in record
         run = name_of(record.get("trace_id") if is_observation else record.get("id"))
@@ -182,7 +164,7 @@ def _score(record: Mapping[str, Any]) -> Said:
 READER = TraceReader(
     "traces of Langfuse",
     _claims,
-    _traces,
+    in_runs(_records, _trace),
     About(
         tool="Langfuse",
         file="traces with their observations and scores (JSON, JSON Lines), or observations alone",

@@ -4,7 +4,6 @@ chain, a model or a tool, with the id of the trace that it is of."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,13 +12,13 @@ from undogmatic.datasets.readers.traces.messages import drafts_of, listed, parse
 from undogmatic.datasets.readers.traces.script import (
     Draft,
     Faults,
+    Records,
     Said,
     TraceReader,
-    by_run,
     count_of,
-    made,
+    in_runs,
     name_of,
-    pieces,
+    objects,
     spoken,
     text_or_none,
     time_of,
@@ -38,21 +37,14 @@ NOISE = ("prompt", "parser", "embedding")
 
 
 def _claims(head: Head) -> bool:
-    first = first_of(head.value)
-    if isinstance(first, Mapping) and isinstance(first.get("runs"), list):
-        first = first_of(first["runs"])
+    first = head.record()
+    runs = first.get("runs")
+    if isinstance(runs, list):
+        first = first_of(runs)
     return isinstance(first, Mapping) and {"run_type", "inputs"} <= first.keys()
 
 
-def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
-    for run, records in by_run(_records(path, faults)):
-        place = f"{path}#{run}"
-        yield from made(partial(_trace, run, records, faults, place), faults, place)
-
-
-def _trace(
-    run: str, records: list[dict[str, Any]], faults: Faults, place: str
-) -> Trace | None:
+def _trace(run: str, records: Records, faults: Faults, place: str) -> Trace | None:
     spans = [_span(record) for record in records if record.get("run_type") not in NOISE]
     around = {_id(r): _id(r, "parent_run_id") for r in records}
     kept = {span.id for span in spans}
@@ -68,18 +60,16 @@ def _id(record: Mapping[str, Any], name: str = "id") -> str:
 
 def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each call with its trace, also those that lie in their parent."""
-    for piece in pieces(path, faults, ("runs",)):
-        if piece.about:
+    for place, whole in objects(path, faults, ("runs",)):
+        if "run_type" not in whole:
+            faults.add("no_object", place, loses=True)
             continue
-        if not isinstance(piece.value, dict) or "run_type" not in piece.value:
-            faults.add("no_object", f"{path}, byte {piece.place:,}", loses=True)
-            continue
-        for record in _with_children(piece.value, _id(piece.value, "trace_id")):
+        for record in _with_children(whole, _id(whole, "trace_id")):
             run = _id(record, "trace_id") or _id(record)
             if run and _id(record):
                 yield run, record
             else:
-                faults.add("no_run", f"{path}, byte {piece.place:,}", loses=True)
+                faults.add("no_run", place, loses=True)
 
 
 def _with_children(record: dict[str, Any], trace: str) -> Iterator[dict[str, Any]]:
@@ -217,7 +207,7 @@ def _feedback(record: Mapping[str, Any], key: str | None) -> Iterator[Said]:
 READER = TraceReader(
     "runs of LangSmith",
     _claims,
-    _traces,
+    in_runs(_records, _trace),
     About(
         tool="LangSmith",
         file="runs as its SDK and its export write them (JSON, JSON Lines), also with `child_runs`",

@@ -85,7 +85,7 @@ def _of_message(given: Mapping[str, Any], role: StepKind) -> Iterator[Draft]:
     message = _unwrapped(given)
     kind = str(message.get("type") or "")
     if kind in CALLS or kind in RESULTS or kind in THOUGHTS:
-        yield from _of_block(message, role)
+        yield from _of_block(message)
         return
     if kind.endswith("_call_output"):
         yield _result(message)
@@ -151,7 +151,7 @@ def _of_content(message: Mapping[str, Any], who: StepKind) -> Iterator[Draft]:
         return
     texts, told = list[str](), False
     for block in blocks:
-        steps = [] if isinstance(block, str) else list(_of_block(block, who))
+        steps = [] if isinstance(block, str) else list(_of_block(block))
         if steps and texts:
             yield Draft(who, "\n".join(texts))
             texts, told = [], True
@@ -163,7 +163,7 @@ def _of_content(message: Mapping[str, Any], who: StepKind) -> Iterator[Draft]:
         yield Draft(who, "\n".join(texts))
 
 
-def _of_block(block: Mapping[str, Any], who: StepKind) -> Iterator[Draft]:
+def _of_block(block: Mapping[str, Any]) -> Iterator[Draft]:
     """The steps that a block of content is by itself; none for a text."""
     kind = str(block.get("type") or "")
     if kind in CALLS:

@@ -4,7 +4,6 @@ sessions of Codex, which hold the same items (`response_item`).
 """
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ from undogmatic.datasets.readers.log import About, Head, first_of
 from undogmatic.datasets.readers.traces.messages import drafts_of, parsed
 from undogmatic.datasets.readers.traces.script import (
     Faults,
+    Records,
     Script,
     TraceReader,
-    by_run,
-    made,
+    in_runs,
     name_of,
     pieces,
     time_of,
@@ -31,9 +30,7 @@ FIELDS = frozenset(
 
 
 def _claims(head: Head) -> bool:
-    first = first_of(head.value)
-    if not isinstance(first, Mapping):
-        return False
+    first = head.record()
     if all(key in first for key in ROW):
         return True
     if "payload" in first and first.get("type") in ("session_meta", "response_item"):
@@ -55,15 +52,7 @@ def _is_item(value: Any) -> bool:
     )
 
 
-def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
-    for run, records in by_run(_records(path, faults)):
-        place = f"{path}#{run}"
-        yield from made(partial(_trace, run, records, faults, place), faults, place)
-
-
-def _trace(
-    run: str, records: list[dict[str, Any]], faults: Faults, place: str
-) -> Trace | None:
+def _trace(run: str, records: Records, faults: Faults, place: str) -> Trace | None:
     script = Script(run)
     asked: dict[str, tuple[str | None, float | None]] = {}
     for record in records:
@@ -113,7 +102,7 @@ def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]
 READER = TraceReader(
     "a session of the OpenAI Agents SDK",
     _claims,
-    _traces,
+    in_runs(_records, _trace),
     About(
         tool="OpenAI Agents, Codex",
         file="items of a session (JSON Lines, a list), rows of `agent_messages`, a rollout file",

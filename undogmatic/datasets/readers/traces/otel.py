@@ -11,22 +11,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import About, Head, first_of
+from undogmatic.datasets.readers.log import About, Head
 from undogmatic.datasets.readers.traces.messages import drafts_of, parsed
 from undogmatic.datasets.readers.traces.script import (
     Draft,
     Faults,
+    Records,
     Said,
     TraceReader,
-    by_run,
     count_of,
-    made,
+    in_runs,
     name_of,
-    pieces,
+    objects,
     spoken,
     text_or_none,
     time_of,
@@ -55,9 +54,7 @@ EVALUATION = "gen_ai.evaluation."
 
 
 def _claims(head: Head) -> bool:
-    first = first_of(head.value)
-    if not isinstance(first, Mapping):
-        return False
+    first = head.record()
     if any(key in first for key in ("resourceSpans", "resource_spans", "resourceLogs")):
         return True
     context = first.get("context")
@@ -111,30 +108,17 @@ def _identity(value: Any) -> str:
     return "" if value is None else str(value).removeprefix("0x").lower()
 
 
-def _traces(path: Path, faults: Faults) -> Iterator[Trace]:
-    for run, records in by_run(_records(path, faults)):
-        place = f"{path}#{run}"
-        yield from made(partial(_trace, run, records, faults, place), faults, place)
-
-
 def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each span and each event of a log, with the id of its trace."""
-    for piece in pieces(path, faults, LISTS):
-        if piece.about:
-            continue
-        if not isinstance(piece.value, dict):
-            faults.add("no_object", f"{path}, byte {piece.place:,}", loses=True)
-            continue
-        run = _identity(_get(piece.value, "traceId", "trace_id", "traceID"))
+    for place, record in objects(path, faults, LISTS):
+        run = _identity(_get(record, "traceId", "trace_id", "traceID"))
         if run:
-            yield run, piece.value
-        elif piece.value:
-            faults.add("no_run", f"{path}, byte {piece.place:,}", loses=True)
+            yield run, record
+        elif record:
+            faults.add("no_run", place, loses=True)
 
 
-def _trace(
-    run: str, records: list[dict[str, Any]], faults: Faults, place: str
-) -> Trace | None:
+def _trace(run: str, records: Records, faults: Faults, place: str) -> Trace | None:
     spans = [_span(record) for record in records if _is_span(record)]
     by_id = {span.id: span for span in spans}
     for record in records:
@@ -330,7 +314,7 @@ def _evaluation(own: Mapping[str, Any], key: str) -> Said:
 READER = TraceReader(
     "spans of OpenTelemetry",
     _claims,
-    _traces,
+    in_runs(_records, _trace),
     About(
         tool="OpenTelemetry",
         file="OTLP as JSON or JSON Lines, spans as JSON one by one; logs with events of messages",

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -254,6 +255,29 @@ def made(
         yield trace
 
 
+Records = list[dict[str, Any]]
+"""What a file has of one run."""
+
+
+def in_runs(
+    records: Callable[[Path, Faults], Iterator[tuple[str, dict[str, Any]]]],
+    make: Callable[[str, Records, Faults, str], Trace | None],
+) -> Callable[[Path, Faults], Iterator[Trace]]:
+    """Reads a file that mixes its runs.
+
+    Args:
+        records: Each record of the file, with the run that it is of.
+        make: Makes a run of its name, its records, and where it stands.
+    """
+
+    def traces(path: Path, faults: Faults) -> Iterator[Trace]:
+        for run, own in by_run(records(path, faults)):
+            place = f"{path}#{run}"
+            yield from made(partial(make, run, own, faults, place), faults, place)
+
+    return traces
+
+
 def _assessments(said: Iterable[Said], at: Mapping[str, int]) -> Iterator[Assessment]:
     for one in said:
         value = one.value
@@ -338,6 +362,21 @@ def pieces(path: Path, faults: Faults, inside: tuple[str, ...] = ()) -> Iterator
         faults.add("cut" if "breaks off" in fault else "unreadable", fault, loses=True)
 
 
+def objects(
+    path: Path, faults: Faults, inside: tuple[str, ...] = ()
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON file, each with where it stands. What is around them is passed over;
+    what is no object is counted."""
+    for piece in pieces(path, faults, inside):
+        place = f"{path}, byte {piece.place:,}"
+        if piece.about:
+            continue
+        if isinstance(piece.value, dict):
+            yield place, piece.value
+        else:
+            faults.add("no_object", place, loses=True)
+
+
 def _cleaned(value: Any) -> Any:
     """A value of JSON whose texts every file can hold."""
     if isinstance(value, str):
@@ -351,7 +390,7 @@ def _cleaned(value: Any) -> Any:
 
 def by_run(
     records: Iterable[tuple[str, dict[str, Any]]],
-) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+) -> Iterator[tuple[str, Records]]:
     """The records of each run together, though the file mixes them. They lie in a file without a
     name meanwhile, and no more than one run is held."""
     spool = Spool[dict[str, Any]](lambda record: record, lambda record: record)

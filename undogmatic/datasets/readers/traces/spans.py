@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
-from undogmatic.datasets.readers.traces.messages import drafts_of
 from undogmatic.datasets.readers.traces.script import Draft, Faults, Said, Script
 from undogmatic.records.trace import Trace
 
@@ -155,8 +154,3 @@ def _measured(drafts: Sequence[Draft], span: Span, whole: bool) -> None:
         drafts[0].seconds, drafts[0].tokens = span.seconds, span.tokens
     if drafts and span.error:
         drafts[-1].error = True
-
-
-def outgoing(value: Any) -> list[Draft]:
-    """What a model or an agent said, of what its span holds as output."""
-    return drafts_of(value, "assistant")

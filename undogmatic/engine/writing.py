@@ -15,7 +15,7 @@ from undogmatic.datasets.edits import FOLDER, shipped
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.models.base import Chats, Model
-from undogmatic.models.calls import ReplyCache, rollout
+from undogmatic.models.calls import rollout
 from undogmatic.readouts import adapter
 from undogmatic.readouts.chat import LanguageModel, ask, insisting
 from undogmatic.readouts.prompt import Prompt
@@ -145,8 +145,7 @@ class Writer:
         """What the model writes, asked through the engine's door: its budget, its cache."""
 
         async def connected() -> list[dict[str, str]]:
-            cache = ReplyCache(self.engine.cache_dir) if self.engine.cache else None
-            self.model.connect(self.engine.gateway(cache))
+            cache = self.engine.connect(self.model)
             try:
                 return await written()
             finally:
