@@ -154,8 +154,8 @@ def retold(split: str) -> list[Told]:
     return found
 
 
-FRESH = ("first", "second", "third", "fourth")
-MENDED_ON = FRESH[:2]
+FRESH = ("first", "second", "third", "fourth", "development")
+MENDED_ON = ("first", "second", "development")
 """The parts that rules were mended on; the others are measured and never developed on."""
 
 
