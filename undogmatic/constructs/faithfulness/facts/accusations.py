@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from undogmatic.constructs.faithfulness.facts import course, reading
+from undogmatic.constructs.faithfulness.facts.parties import parties
 from undogmatic.constructs.faithfulness.facts.reading import (
     NAME,
     Role,
@@ -397,26 +398,23 @@ def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:
 @functools.lru_cache(maxsize=64)
 def _courses(
     reference: tuple[str, ...], text: tuple[str, ...], language: Language
-) -> tuple[Mapping[str, course.Won], Mapping[str, course.Won]] | None:
-    """Who had won after each instance by the reference and by the text; None where the reference
-    does not tell who the parties are."""
-    who = course.parties(reference, language)
+) -> tuple[tuple[course.Won, course.Won], ...]:
+    """Where the text tells another course of the case than the reference; nowhere, where that does
+    not tell who the parties are."""
+    who = parties(reference, language)
     if who is None:
-        return None
-    return course.course(reference, who), course.course(text, who)
+        return ()
+    known = course.course(reference, who)
+    return tuple(course.differences(known, course.course(text, who, known)))
 
 
 def _course(both: TwoTexts, n: int) -> Iterator[Accusation]:
-    """Somebody else has won before an instance; told of the first for which it is so, since the
-    others may follow from it."""
-    told = _courses(tuple(both.reference), tuple(both.text), both.language)
-    for level in course.LEVELS if told is not None else ():
-        right, other = (side.get(level) for side in told or ())
-        if right is None or other is None or right.winner == other.winner:
-            continue
+    """Somebody else has won before an instance, or in the end."""
+    for right, other in _courses(
+        tuple(both.reference), tuple(both.text), both.language
+    ):
         if right.place == n:
             yield Accusation("winner", other.place, other.said, right.said)
-        return
 
 
 RULES: tuple[Callable[[TwoTexts, int], Iterator[Accusation]], ...] = (

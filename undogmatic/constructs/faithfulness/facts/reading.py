@@ -447,14 +447,12 @@ def _matches(text: str, ways: Mapping[str, str]) -> list[tuple[bool, re.Match[st
             for _, other in apart
         ):
             apart.append((stands, match))
-    return [each for each in apart if not _in_part(text, each[1])]
+    return [each for each in apart if not in_part(text, *each[1].span())]
 
 
-def _in_part(text: str, match: re.Match[str]) -> bool:
-    """Whether words close to a match say that it holds in part only."""
-    return (
-        _PARTLY.search(text[max(0, match.start() - 15) : match.end() + 15]) is not None
-    )
+def in_part(text: str, start: int, end: int) -> bool:
+    """Whether words close to a place say that what stands there holds in part only."""
+    return _PARTLY.search(text[max(0, start - 15) : end + 15]) is not None
 
 
 def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
@@ -499,7 +497,7 @@ def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
                 said = pattern("said").search(
                     " ".join(words(text[: match.start()])[-NEAR:])
                 )
-                if said is not None and not _in_part(text, match):
+                if said is not None and not in_part(text, *match.span()):
                     yield good, stands, match, match[0]
 
 
@@ -686,7 +684,8 @@ def winners(sentence: str, language: Language) -> tuple[Role, ...]:
                 for word in words(plain(phrase))
                 if word not in known and len(word) > 2
             )
-            level = "".join(_actor(sentence, match.start())[:1])
+            acting = match.end("whom") if named else match.start()
+            level = "".join(_actor(sentence, acting)[:1])
             said = match[0] if named else sentence[match.start() : match.end()] + phrase
             roles.append(Role(who, what, said, level, side_of(phrase) or ""))
     return tuple(roles)
