@@ -300,13 +300,14 @@ def _roles(
     n: int,
     read: Callable[[str], Sequence[Role]],
     faces: Callable[[str, str], bool],
+    quoted: Callable[[str], Sequence[Role]] | None = None,
 ) -> Iterator[Accusation]:
     """Somebody with another role, which faces the one that the reference gives, and which it
-    nowhere gives."""
+    nowhere gives. `quoted` reads the reference, where that is another reading."""
     in_text = [
         (k, role) for k, sentence in enumerate(both.text) for role in read(sentence)
     ]
-    for right in read(both.reference[n]):
+    for right in (quoted or read)(both.reference[n]):
         said = [(k, role) for k, role in in_text if role.who & right.who]
         known = {
             role.what
@@ -399,11 +400,8 @@ def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:
 def _courses(
     reference: tuple[str, ...], text: tuple[str, ...], language: Language
 ) -> tuple[tuple[course.Won, course.Won], ...]:
-    """Where the text tells another course of the case than the reference; nowhere, where that does
-    not tell who the parties are."""
+    """Where the text tells another course of the case than the reference."""
     who = parties(reference, language)
-    if who is None:
-        return ()
     known = course.course(reference, who)
     return tuple(course.differences(known, course.course(text, who, known)))
 
@@ -421,7 +419,12 @@ RULES: tuple[Callable[[TwoTexts, int], Iterator[Accusation]], ...] = (
     _votes,
     functools.partial(_values, kind="date"),
     _outcomes,
-    functools.partial(_roles, read=reading.judges, faces=lambda own, other: True),
+    functools.partial(
+        _roles,
+        read=reading.judges,
+        faces=lambda own, other: True,
+        quoted=functools.partial(reading.judges, says=True),
+    ),
     _winning,
     functools.partial(_roles, read=reading.named_sides, faces=reading.opposite),
     _doing,

@@ -127,7 +127,8 @@ def course(
         else:
             told.setdefault(step.level, []).append(step)
     found: dict[str, Won] = {}
-    before: int | None = None
+    # where nobody is known, whoever had won before
+    before = None if who.claimant or who.other else 0
     for level in LEVELS:
         own = [
             each
@@ -177,7 +178,7 @@ def _agreed(
 ) -> list[Won]:
     """Who had won by what is told of one instance: nobody where that is not known, and both where
     two things are told."""
-    for hows in ((NAMED,), (THING, CLAIMED), (STANDS, FALLS, RESTORED), (REMANDED,)):
+    for hows in ((NAMED, THING, CLAIMED, STANDS, FALLS, RESTORED), (REMANDED,)):
         said = {
             winner: Won(winner, step.place, step.said)
             for step in own
@@ -248,7 +249,7 @@ def steps(
     sentences: Sequence[str], who: Parties, known: Course | None = None
 ) -> Iterator[Step]:
     """What each instance decided, in the order in which it is told."""
-    last = ""
+    last = mentioned = ""
     recent: tuple[int, ...] = ()  # the parties that the sentence before names
     for place, sentence in enumerate(sentences):
         text = plain(sentence)
@@ -282,17 +283,21 @@ def steps(
             if not levels and not last and one.how == LAW:
                 yield Step("", one, place, said, part=part)
                 continue
+            generic = _GENERIC.search(_before(text, one.start)) is not None
             claim = one.how == CLAIMED or compiled(_source("appeals", "claims")).search(
                 text[one.start : one.end]
             )
-            first = ["trial"] if claim and not last else []
+            first = ["trial"] if claim and not last and not generic else []
             above = passive and (bool(on) or last == first_here != "")
             follows = [_above(on or last, known)] if above else [last]
+            if generic and mentioned:
+                follows = [mentioned]
             levels = levels or first or follows
             for level in dict.fromkeys(levels):
                 if level:
                     yield Step(level, one, place, said, on, part)
             last, seen = levels[-1] or last, one.end
+        mentioned = every[-1][1] if every else mentioned
         recent = tuple(n for _, n in who.found(sentence)) or recent
 
 
@@ -455,10 +460,11 @@ class _Sentence:
         for one in (*(each for each in reviews if each.how != REMANDED), *undone):
             before = re.split(r"[,;.:]", self.text[: one.start])[-1][-NEAR:]
             behind = re.split(r"[,;.:]", self.text[one.end :])[0][:NEAR]
-            passive = _SUBJECT.search(before) is not None
+            verb = self.text[one.start : one.end]
+            subject = _PASSIVE.search(before) or _ALONE.match(verb)
             for side, source in enumerate(lexicon("course")["things"][kind]):
                 thing = compiled(source)
-                if thing.search(before if passive else behind):
+                if thing.search(before if subject else behind):
                     winner = side if one.how in (STANDS, RESTORED) else 1 - side
                     yield Decision(one.start, one.end, THING, winner)
                     break
@@ -520,6 +526,8 @@ class _Sentence:
         """What became of an appeal, for whoever it is of: "the landlord's appeal failed", "negou
         provimento ao recurso da empresa"."""
         for noun in self.matches("appeals", "nouns"):
+            if self.text[: noun.start()].endswith(("on ", "em ")):
+                continue
             start, end, owner = self._owned(noun)
             alone = compiled(_source("appeals", "alone")).fullmatch(noun[0])
             verb = self._active(start) or self._passive(end)
@@ -578,7 +586,7 @@ class _Sentence:
 
     def _passive(self, end: int) -> tuple[tuple[int, int], bool] | None:
         """The verb behind an appeal in its clause, and whether it succeeds."""
-        clause = re.split(r"[;.:]|, (?:but|mas|e|and) ", self.text[end:])[0][: 2 * REACH]
+        clause = _ANOTHER.split(self.text[end:])[0][: 2 * REACH]
         found = []
         for name, succeeds in (("succeeds", True), ("fails", False), ("unheard", True)):
             for match in self.matches("appeals", name):
@@ -595,7 +603,8 @@ class _Sentence:
             return
         for name, winner in (("given", 0), ("refused", 1)):
             for match in self.matches("claims", name):
-                if not self.denied(match):
+                theirs = _COUNTER.search(self.text[: match.start()])
+                if not self.denied(match) and theirs is None:
                     yield Decision(*match.span(), CLAIMED, winner)
         thing = compiled(_source("claims", "objects"))
         for name, winner in (("gives", 0), ("takes", 1)):
@@ -658,22 +667,33 @@ class _Sentence:
             stop = _STOP.search(self.text, noun.end())
             end = stop.start() if stop is not None else len(self.text)
             clause = self.text[start:end]
-            named = self.within(start, end)
             paid = compiled(_source("costs", "to")).search(clause)
             by = compiled(_source("costs", "by")).search(clause)
-            if len(set(named)) == 1 and (paid or by):
-                payer = 1 - named[0] if paid else named[0]
-                yield Decision(start, end, COSTS, 1 - payer)
+            verb = paid or by
+            if verb is None:
+                continue
+            before = self.within(start, start + verb.start())
+            behind = self.within(start + verb.end(), end)
+            award = verb[0].startswith("award")
+            near = behind[:1] if award else before[-1:] or behind[:1]
+            if near:
+                yield Decision(start, end, COSTS, near[0] if paid else 1 - near[0])
 
 
+_COUNTER = re.compile(
+    r"\b(?:embargos|reconvencao|excecao|impugnacao|contestacao)\b[^.;]*$"
+)
+_ANOTHER = re.compile(
+    r"[;.:]|, (?:but|mas|e|and|where|which|who|that|onde|que|em que|so|while|enquanto) "
+)
+_CLAUSE = re.compile(r"[,;.](?!\d) ?| (?:and|but|e|mas) ")
+_STOP = re.compile(r"[;.](?!\d)| (?:and|but|e|mas) ")
 _BETWEEN = re.compile(
     r" (?:(?:the|an?|that|this|os?|as?|essa|esta|aquela|tal|sua) )?"
     r"(?:\w+ (?:of|d[aeo]) (?:the |os? |as? )?)?"
 )
-_CLAUSE = re.compile(r"[,;.](?!\d) ?| (?:and|but|e|mas) ")
-_STOP = re.compile(r"[;.](?!\d)| (?:and|but|e|mas) ")
-_SUBJECT = re.compile(
-    r"\b(?:was|were|been|is|be|did|does|could|foi|foram|sido|ser|fora|nao)? ?(?:\w+ ){0,1}$"
+_ALONE = re.compile(
+    r"surviv|stood|stand|remain|resisti|sobreviv|subsist|prevalece|caiu|fic|segu|continua|perman|volt"
 )
 _PASSIVE = re.compile(
     r"\b(?:was|were|been|is|be|foi|foram|fora|sido|ser|seja) (?:\w+ ){0,2}$"
@@ -686,6 +706,7 @@ _ADVERBIAL = re.compile(
 _PRONOUN = re.compile(
     r"\W*(her|him|them|it|its|his|their|ela|ele|elas|eles|dela|dele)\b"
 )
+_GENERIC = re.compile(r"\b(?:the court|the panel|o tribunal|a corte|a turma|a camara) (?!of\b)")
 _SUBJECTS = re.compile(r"\b(he|she|it|they|ele|ela|eles|elas) (?:\w+ ){0,2}$")
 _NOBODY = re.compile(
     r"\b(?:review|appeal|attempt|petition|motion|challenge|request|suit|recurso|pedido|apelo)"

@@ -57,12 +57,13 @@ class Parties(NamedTuple):
         return 1 - self.person if pronoun in ("it", "its") else None
 
 
-def parties(sentences: Sequence[str], language: Language) -> Parties | None:
-    """Who faces whom; None where the sentences do not tell."""
+def parties(sentences: Sequence[str], language: Language) -> Parties:
+    """Who faces whom; nobody, where the sentences do not tell."""
     return (
         _criminal(sentences, language)
         or _civil(sentences, language)
         or _unlike(sentences, language)
+        or Parties(frozenset(), frozenset(), language, asked=False)
     )
 
 
@@ -89,34 +90,54 @@ def _criminal(sentences: Sequence[str], language: Language) -> Parties | None:
 
 def _civil(sentences: Sequence[str], language: Language) -> Parties | None:
     asks = compiled(lexicon("course")["asks"])
+    every = [called(sentence, language) for sentence in sentences]
     for place, sentence in enumerate(sentences):
         for match in asks.finditer(plain(sentence)):
-            before = called(sentence[: match.start()], language)[-1:]
+            before = list(_named(sentence[: match.start()], language))
             after = called(sentence[match.end() :], language)
-            first = (
-                before[0] if before else _subject(sentence[: match.start()], language)
-            )
-            if not first:
-                continue
-            everybody = [
-                other
-                for each in (*sentences[place + 1 :], *sentences[:place])
-                for other in called(each, language)
+            apart = [
+                own
+                for start, own in before
+                if not _PREPOSITION.search(sentence[:start].lower())
             ]
-            faces = [each for each in (*after, *everybody) if not each & first]
+            first = (apart or [own for _, own in before])[-1:]
+            if not first:
+                first = [_subject(sentence[: match.start()], language)]
+            if not first[0]:
+                continue
+            elsewhere = [
+                own for each in (*every[place + 1 :], *every[:place]) for own in each
+            ]
+            around = [*after, *(own for _, own in reversed(before)), *elsewhere]
+            whole = _whole(first[0], around)
+            faces = [each for each in around if not each & whole]
             if faces:
-                return _opposed(first, faces[0], language)
+                return _opposed(whole, _whole(faces[0], around), language)
     return None
 
 
+def _whole(own: frozenset[str], names: Sequence[frozenset[str]]) -> frozenset[str]:
+    """All words by which somebody is called, where their last name stands in each."""
+    kinds = compiled("|".join(each["names"] for each in lexicon("course")["kinds"].values()))
+    telling = {word for word in own if len(word) > 3 and not kinds.fullmatch(word)}
+    same = [each for each in names if each & telling]
+    return own.union(*same)
+
+
 def _unlike(sentences: Sequence[str], language: Language) -> Parties | None:
-    """A person and somebody of another kind, who are named first; who began is not known."""
+    """A person and somebody of another kind, or the two who are named most; who began is not
+    known."""
+    every = [own for each in sentences for own in called(each, language)]
     names = [own for each in sentences[:FIRST] for own in called(each, language)]
     people = [own for own in names if not _kind(own) and len(own) > 1]
     others = [own for own in names if _kind(own)]
+    if not others:
+        often = [own for own in people if sum(bool(own & each) for each in every) > 1]
+        others = [own for own in often if people and not own & people[0]]
+        people = [own for own in often if own == people[0]]
     if not people or not others or people[0] & others[0]:
         return None
-    both = _opposed(people[0], others[0], language)
+    both = _opposed(_whole(people[0], every), _whole(others[0], every), language)
     return both._replace(asked=False)
 
 
@@ -182,7 +203,11 @@ _SUBJECT = re.compile(
 )
 _NAMES = re.compile(
     r"(?:(?P<article>[A-Za-zÀ-ÿ]+) (?:(?P<adjective>[a-zà-ÿ]+) )?(?P<noun>[a-zà-ÿ]{4,}) )?"
-    rf"(?P<name>{NAME}(?:(?: (?:of|for|d[aeo]s?))? {NAME})*)"
+    rf"(?P<name>{NAME}(?:(?: (?:of|for|&|d[aeo]s?))? {NAME})*)"
+)
+_PREPOSITION = re.compile(
+    r"\b(?:of|for|with|to|from|by|against|contra|com|para|perante|d[aeo]s?|n[ao]s?|pel[ao]s?)"
+    r" (?:the |an? |his |her |its |their |[ao]s? )?(?:[a-zà-ÿ]+ )?$"
 )
 _BEHIND = re.compile(r", (?:an? |the |o |uma? )?(?P<noun>[a-zà-ÿ]{4,})(?=,| in | of | at | d[aeo] | employed)")
 _ARTICLES = frozenset(
@@ -198,10 +223,10 @@ _STARTS = frozenset(
 def called(text: str, language: Language) -> list[frozenset[str]]:
     """Who is named in a text, neither judge nor court, each by the words of the name, and of the
     noun beside it ("the crop duster Dale Renner")."""
-    return [own for own in _called(text, language) if own]
+    return [own for _, own in _named(text, language)]
 
 
-def _called(text: str, language: Language) -> Iterator[frozenset[str]]:
+def _named(text: str, language: Language) -> Iterator[tuple[int, frozenset[str]]]:
     title, courts = re.compile(lexicon()["titles"] + r" $"), _courts()
     stop = word_set("stop function", language) | {"estado", "rio", "new"}
     for match in _NAMES.finditer(text):
@@ -211,17 +236,14 @@ def _called(text: str, language: Language) -> Iterator[frozenset[str]]:
         name = " ".join(parts)
         if not name:
             continue
+        start = match.end("name") - len(name)
         lone = match.start("name") == 0 and len(parts) == 1
-        before = text[: match.end("name") - len(name)]
+        before = text[:start]
         if title.search(before) or title.match(parts[0] + " "):
             continue
-        if courts.search(plain(name)) or (lone and plain(name) in stop):
+        if courts.search(plain(name)) or (lone and _nobody(name, language)):
             continue
         if _CITED.search(before) or _CITED.match(text[match.end() :]):
-            continue
-        if lone and re.fullmatch(lexicon("support")["past"][language], _verb(name)):
-            continue
-        if compiled("|".join(months_of_both())).fullmatch(plain(name)):
             continue
         every = list(parts)
         article = (match["article"] or "").lower()
@@ -231,21 +253,24 @@ def _called(text: str, language: Language) -> Iterator[frozenset[str]]:
         if behind is not None:
             every.append(behind["noun"])
         folded = (plain(word) for word in every)
-        yield frozenset(word for word in folded if word not in stop and len(word) > 1)
+        own = frozenset(word for word in folded if word not in stop and len(word) > 1)
+        if own:
+            yield start, own
+
+
+def _nobody(name: str, language: Language) -> bool:
+    """Whether a single word with a capital at the beginning of a sentence names nobody."""
+    word = plain(name).partition("-")[0]
+    generic = {*lexicon("support")["generic"][language].split(), "janeiro"}
+    past = re.compile(lexicon("support")["past"][language])
+    return (
+        word in word_set("stop function", language)
+        or word in generic
+        or past.fullmatch(word) is not None
+    )
 
 
 _CITED = re.compile(r"(?:^| )vs?\. (?:the )?")
-
-
-def _verb(name: str) -> str:
-    """A word without its pronoun: "fundou-se"."""
-    return plain(name).partition("-")[0]
-
-
-@functools.cache
-def months_of_both() -> tuple[str, ...]:
-    """The names of the months in both languages."""
-    return tuple(name for names in lexicon()["months"] for name in names)
 
 
 @functools.cache

@@ -621,11 +621,16 @@ def opposite(one: str, other: str) -> bool:
 
 
 @functools.lru_cache(maxsize=20_000)
-def judges(sentence: str) -> tuple[Role, ...]:
-    """Which judge wrote, dissented or concurred, by last names."""
-    roles, waiting, titles = list[Role](), list[str](), lexicon()["titles"]
+def judges(sentence: str, says: bool = False) -> tuple[Role, ...]:
+    """Which judge wrote, dissented or concurred, by last names; with `says`, whoever is quoted
+    without a word on that wrote."""
+    return tuple(role for part in sentence.split(";") for role in _judges(part, says))
+
+
+def _judges(sentence: str, says: bool) -> Iterator[Role]:
+    waiting, titles = list[str](), lexicon()["titles"]
     for clause in re.split(
-        rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;",
+        rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})",
         sentence,
     ):
         lists = re.findall(
@@ -646,16 +651,17 @@ def judges(sentence: str) -> tuple[Role, ...]:
         if re.search(r"\bjoined\b|\bin which\b", text) and deeds:
             named = named[:1]  # who joined did not write
         waiting += named
+        if says and named and not deeds and pattern("says").search(text):
+            deeds = ["writes"]
         if deeds:
             # wrote a dissent
             done = deeds[:-1] if deeds[-1] == "writes" and len(deeds) > 1 else deeds
-            roles += [
+            yield from (
                 Role(frozenset({name}), deed, clause.strip())
                 for name in waiting
                 for deed in done
-            ]
+            )
             waiting = []
-    return tuple(roles)
 
 
 @functools.lru_cache(maxsize=20_000)
