@@ -315,15 +315,13 @@ def _roles(
             for role in read(sentence)
             if role.who & right.who
         }
-        if all(role.what != right.what for _, role in said):
-            others = (
-                (k, role)
-                for k, role in said
-                if faces(right.what, role.what) and role.what not in known
-            )
-            yield from (
-                Accusation("party", k, role.said, right.said) for k, role in others
-            )
+        unsaid = all(role.what != right.what for _, role in said)
+        for k, role in said:
+            never_both = {right.what, role.what} == {"writes", "dissents"}
+            if role.what not in known and (
+                never_both or (unsaid and faces(right.what, role.what))
+            ):
+                yield Accusation("party", k, role.said, right.said)
 
 
 def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:

@@ -32,6 +32,7 @@ LIKE = {
 """What an instance may be called, where the reference knows none of its own name."""
 UNDONE = 45  # characters between a judgment and the verb that says what became of it
 NEXT = 12  # characters of a preposition and an article before a court
+WITHIN = 30  # as many, where no other court is named
 REACH = 70  # characters beside a verb in which its party or its court is named
 NEAR = 40  # characters between a verb and what it is said of
 _UNTIL = r"\b.*?(?=, (?:but|mas|and|e|while|whereas|enquanto) |[.;]|$)"
@@ -53,6 +54,8 @@ NAMED, THING, CLAIMED, STANDS, FALLS, RESTORED, REMANDED = (
     "restored",
     "remanded",
 )
+STRICT = ((NAMED, THING, CLAIMED, STANDS, FALLS, RESTORED), (REMANDED,))
+TIERS = ((NAMED,), (THING, CLAIMED), (STANDS, FALLS, RESTORED), (REMANDED,))
 LAW, END, COSTS, APPEAL = "law", "end", "costs", "appeal"
 """What is told beside who won: whether a law is valid, who pays in the end, who bears the costs, and
 what became of somebody's appeal to an instance that is not named."""
@@ -96,6 +99,7 @@ class Course(NamedTuple):
         won: Who had won after each instance.
         beside: What is told beside that, by its kind and instance.
         appeals: Appeals to an instance that is not named, with whose each is.
+        reviews: Of each instance whether the decision before stands by it.
         told: The instances of which anything is told.
         final: Whether nothing is left open at the end.
     """
@@ -103,6 +107,7 @@ class Course(NamedTuple):
     won: Mapping[str, Won]
     beside: Mapping[str, Won]
     appeals: Sequence[tuple[int, Won]]
+    reviews: Mapping[str, Won]
     told: frozenset[str]
     final: bool
 
@@ -165,9 +170,30 @@ def course(
             for name, each in one_way.items()
         },
         appeals,
+        _reviews(told),
         frozenset(told),
         final,
     )
+
+
+def _reviews(told: Mapping[str, Sequence[Step]]) -> Mapping[str, Won]:
+    """Of each instance whether the decision before stands (1) or falls (0), if all that is told of it
+    says the same, and no other instance is named as the one reviewed."""
+    found = {}
+    for level, every in told.items():
+        ways = {}
+        for step in every:
+            one = step.decision
+            stands = int(one.how == STANDS)
+            if one.owner is not None:
+                stands = int(one.winner != one.owner)
+            elif one.how not in (STANDS, FALLS, RESTORED):
+                stands = 2  # another thing
+            ways[2 if step.part or step.on else stands] = step
+        if len(ways) == 1 and 2 not in ways:
+            (stands, step), *_ = ways.items()
+            found[level] = Won(stands, step.place, step.said)
+    return found
 
 
 def _agreed(
@@ -178,7 +204,7 @@ def _agreed(
 ) -> list[Won]:
     """Who had won by what is told of one instance: nobody where that is not known, and both where
     two things are told."""
-    for hows in ((NAMED, THING, CLAIMED, STANDS, FALLS, RESTORED), (REMANDED,)):
+    for hows in STRICT if known is None else TIERS:
         said = {
             winner: Won(winner, step.place, step.said)
             for step in own
@@ -217,8 +243,16 @@ def differences(reference: Course, text: Course) -> Iterator[tuple[Won, Won]]:
         names = (level, *LIKE.get(level, ()))
         like = next((name for name in names if name in reference.told), "")
         # what the text tells of the other by its own name is not told of twice
-        right = reference.won.get(like if like == level or like not in text.told else "")
+        right = reference.won.get(
+            like if like == level or like not in text.told else ""
+        )
         if other is not None and right is not None and right.winner != other.winner:
+            yield right, other
+            return
+    for level, other in text.reviews.items():
+        right = reference.reviews.get(level)
+        both = level in reference.won and level in text.won
+        if right is not None and right.winner != other.winner and not both:
             yield right, other
             return
     last = [level for level in LEVELS if level in reference.won][-1:]
@@ -254,7 +288,7 @@ def steps(
     for place, sentence in enumerate(sentences):
         text = plain(sentence)
         text = _REASON[who.language].sub(lambda match: " " * len(match[0]), text)
-        seen, first_here, decisions = 0, last, _decisions(text, who, recent)
+        seen, first_here, decisions = 0, last, _decisions(text, who, recent, known)
         every = _instances(text)
         named = [each for each in every if not _reviewed(text, each[0], decisions)]
         for one in decisions:
@@ -263,9 +297,10 @@ def steps(
                 continue
             said = sentence[one.start : one.end]
             part = in_part(text, one.start, one.end)
+            if one.how in (END, COSTS, LAW) and part:
+                continue
             if one.how in (END, COSTS):
-                if not part:
-                    yield Step("", one, place, said)
+                yield Step("", one, place, said)
                 continue
             levels = _deciding(text, named, one, seen)
             if len(levels) > 1 and known is not None:
@@ -326,7 +361,7 @@ def _deciding(
     )
     if behind is not None:
         there = _instances(_ELSEWHERE.split(behind["court"])[0])
-        if there and (not levels or there[0][0] <= NEXT):
+        if there and there[0][0] <= (NEXT if levels else WITHIN):
             return [level for _, level in there]
     return levels
 
@@ -340,13 +375,13 @@ def _object(text: str, named: Sequence[tuple[int, str]], one: Decision) -> str:
         inside = [
             level
             for at, level in named
-            if clause < at < one.start and not _ADVERBIAL.search(text[:at])
+            if clause < at < one.start
+            and not _ADVERBIAL.search(text[:at])
+            and not text[at:].startswith(("on ", "at ", "em ", "na "))
         ]
         return inside[-1] if inside else ""
-    clause = re.split(r"[,;.]| by | pel[oa] | and | e ", text[one.end :][:NEAR])[0]
-    inside = [
-        level for at, level in named if one.end <= at < one.end + len(clause)
-    ]
+    clause = re.split(_AWAY, text[one.end :][:NEAR])[0]
+    inside = [level for at, level in named if one.end <= at < one.end + len(clause)]
     return inside[0] if inside else ""
 
 
@@ -376,17 +411,28 @@ def _above(level: str, known: Course | None) -> str:
     return higher[0] if higher else ""
 
 
-def _decisions(text: str, who: Parties, recent: tuple[int, ...]) -> list[Decision]:
-    """What verbs say; of two that overlap what names a party, else the longest."""
+def _decisions(
+    text: str, who: Parties, recent: tuple[int, ...], known: Course | None
+) -> list[Decision]:
+    """What verbs say; of two that overlap what names a party, else the longest. Costs are read
+    where the reference tells of them."""
     sentence = _Sentence(text, who, recent)
-    costs = list(sentence.costs())
+    costs = list(sentence.costs()) if known is None or COSTS in known.beside else []
     for one in costs:
         sentence.text = blanked(sentence.text, one.start, one.end)
     reviews = list(sentence.reviews())
     things = list(sentence.things(reviews))
     won = [*sentence.won_behind(reviews), *sentence.won_before(), *sentence.verdicts()]
     laws, ends = list(sentence.laws()), list(sentence.ends())
-    found = [*sentence.appeals(), *things, *won, *laws, *ends, *sentence.claims(), *reviews]
+    found = [
+        *sentence.appeals(),
+        *things,
+        *won,
+        *laws,
+        *ends,
+        *sentence.claims(),
+        *reviews,
+    ]
     rank = (NAMED, END, LAW, THING, CLAIMED)
     found.sort(
         key=lambda each: (
@@ -472,7 +518,11 @@ class _Sentence:
     def verdicts(self) -> Iterator[Decision]:
         """Who has won a criminal case by a conviction or an acquittal."""
         if self.who.criminal:
-            for name, winner in (("convicts", 0), ("acquits", 1), ("refuses_freedom", 0)):
+            for name, winner in (
+                ("convicts", 0),
+                ("acquits", 1),
+                ("refuses_freedom", 0),
+            ):
                 for match in self.matches(name):
                     if match[0].strip() and not self.denied(match):
                         yield Decision(*match.span(), NAMED, winner)
@@ -483,7 +533,8 @@ class _Sentence:
         for name, winner in (("wins_after", 0), ("loses_after", 1)):
             for match in self.matches(name):
                 end = match.end()
-                near = self.within(end, end + REACH + 1)
+                phrase = _PHRASE.split(self.text[end : end + REACH])[0]
+                near = self.within(end, end + len(phrase) + 1)
                 pronoun = _PRONOUN.match(self.text[end:])
                 own = match[0].split()[1] if match[0].startswith(_OWN) else ""
                 if pronoun is not None or own:
@@ -507,17 +558,22 @@ class _Sentence:
         the sentence before."""
         for name, winner in (("wins_before", 0), ("loses_before", 1)):
             for match in self.matches(name):
+                clause = max(self.text.rfind(mark, 0, match.start()) for mark in ";:(")
                 near = [
                     n
                     for at, n in self.named
-                    if at < match.start() and not _OBJECT.search(self.text[:at])
+                    if clause <= at < match.start()
+                    and not _OBJECT.search(self.text[:at])
+                    and not _OWNED.match(self.text[at:])
                 ]
+                if _HELD.search(self.text[: match.start()]):
+                    continue  # a reason, not what became of the case
                 if match[0].endswith(("vencer", "perder")):
                     near = self.within(match.end(), match.end() + REACH)[:1]
                 subject = _SUBJECTS.search(self.text[: match.start()])
                 if subject is not None:
                     near = self.meant(subject[1], match.start(), 0)
-                elif not near and not _NOBODY.search(self.text[: match.start()]):
+                elif not near and _NO_SUBJECT.search(self.text[: match.start()]):
                     near = list(self.recent[:1])
                 if near and not self.denied(match):
                     yield Decision(*match.span(), NAMED, abs(winner - near[-1]))
@@ -698,29 +754,40 @@ _ALONE = re.compile(
 _PASSIVE = re.compile(
     r"\b(?:was|were|been|is|be|foi|foram|fora|sido|ser|seja) (?:\w+ ){0,2}$"
 )
+_AWAY = r"[,;.:]| (?:by|pel[oa]|and|e|after|when|where|which|that|que|depois|quando|onde|as) "
 _AGENT = re.compile(r"\b(?:by|pel[oa]s?) (?:the |an? )?$")
 _APART = re.compile(r",(?! (?:que|which|who)\b)")
 _ADVERBIAL = re.compile(
     r"\b(?:by|in|before|at|on|from|pel[oa]s?|n[oa]s?|em|perante) (?:the |an? |o )?$"
 )
+_PHRASE = re.compile(r"[,;.:(]| (?:that|que|because|and|but|e|mas|holding) ")
 _PRONOUN = re.compile(
     r"\W*(her|him|them|it|its|his|their|ela|ele|elas|eles|dela|dele)\b"
 )
-_GENERIC = re.compile(r"\b(?:the court|the panel|o tribunal|a corte|a turma|a camara) (?!of\b)")
+_GENERIC = re.compile(
+    r"\b(?:the court|the panel|o tribunal|a corte|a turma|a camara) (?!of\b)"
+)
 _SUBJECTS = re.compile(r"\b(he|she|it|they|ele|ela|eles|elas) (?:\w+ ){0,2}$")
-_NOBODY = re.compile(
-    r"\b(?:review|appeal|attempt|petition|motion|challenge|request|suit|recurso|pedido|apelo)"
-    r"\b[^,;.]*$"
+_OWNED = re.compile(r"[\w-]+'")
+_HELD = re.compile(
+    r"\b(?:held|found|concluded|reasoned|noted|explained|wrote|said|stressed|observed|ruled"
+    r"|decidiu|entendeu|afirmou|concluiu|considerou|disse) (?:\w+ )?(?:that|que)\b[^;]*$"
+)
+_NO_SUBJECT = re.compile(
+    r"(?:^|[,;:(]|\b(?:and|but|then|e|mas|depois))"
+    r"(?: ?(?:(?:in|at|on|before|em|n[ao]s?|perante|depois d[aeo]|apos)\b[^,;:(]*|\w+)?,?)? ?$"
 )
 _SEVERAL = re.compile(r"\b(both|ambos|ambas|tanto|all (three )?courts)\b")
 _ELSEWHERE = re.compile(
-    r",|\bbut\b|\bmas\b| and (?!again|also|then)| e (?!tambem|depois|de novo)"
+    r"[,:;.]|\bbut\b|\bmas\b| and (?!again|also|then)| e (?!tambem|depois|de novo)"
 )
 _OBJECT = re.compile(
     r"\b(contra|against|from|to|with|com|of|d[aeo]s?|a favor d[aeo]s?)"
     r"( (the|an?|o|as?|os)| \w+)?(?: [\w'-]+){0,1} $"
 )
-_JUDGE = re.compile(r"\b(?:justice|judge|ministr[oa]|desembargadora?) (?:[\w.'-]+ ){1,3}$")
+_JUDGE = re.compile(
+    r"\b(?:justice|judge|ministr[oa]|desembargadora?) (?:[\w.'-]+ ){1,3}$"
+)
 _NOUN = re.compile(r"judgment|verdict|ruling|award")
 _OWN = ("in its", "in his", "in her", "in their")
 _DECISION = (

@@ -47,7 +47,6 @@ class Parties(NamedTuple):
                     places[match.start()] = n
         return sorted(places.items())
 
-
     def meant(self, pronoun: str) -> int | None:
         """Whom "she" or "it" stands for, where only one side can be."""
         if self.person is None or self.language != "en":
@@ -59,28 +58,29 @@ class Parties(NamedTuple):
 
 def parties(sentences: Sequence[str], language: Language) -> Parties:
     """Who faces whom; nobody, where the sentences do not tell."""
+    names = Names(sentences, language)
     return (
-        _criminal(sentences, language)
-        or _civil(sentences, language)
-        or _unlike(sentences, language)
+        _criminal(sentences, names)
+        or _civil(sentences, names)
+        or _unlike(sentences, names)
         or Parties(frozenset(), frozenset(), language, asked=False)
     )
 
 
-def _criminal(sentences: Sequence[str], language: Language) -> Parties | None:
+def _criminal(sentences: Sequence[str], names: "Names") -> Parties | None:
     charged = compiled(lexicon("course")["charged"])
     prosecution, accused = lexicon("course")["roles"]["criminal"]
     for sentence in sentences:
         for match in charged.finditer(plain(sentence)):
-            before = called(sentence[: match.start()], language)
-            after = called(sentence[match.end() :], language)
+            before = names.called(sentence[: match.start()])
+            after = names.called(sentence[match.end() :])
             passive = " " in match[0]
             near = before[:1] if passive else after[:1] or before[:1]
             if near:
                 return Parties(
                     frozenset(),
-                    _stems(near[0], language),
-                    language,
+                    _stems(near[0], names.language),
+                    names.language,
                     (prosecution, accused),
                     criminal=True,
                     person=1,
@@ -88,21 +88,27 @@ def _criminal(sentences: Sequence[str], language: Language) -> Parties | None:
     return None
 
 
-def _civil(sentences: Sequence[str], language: Language) -> Parties | None:
+def _civil(sentences: Sequence[str], names: "Names") -> Parties | None:
     asks = compiled(lexicon("course")["asks"])
-    every = [called(sentence, language) for sentence in sentences]
+    every = [names.called(sentence) for sentence in sentences]
     for place, sentence in enumerate(sentences):
         for match in asks.finditer(plain(sentence)):
-            before = list(_named(sentence[: match.start()], language))
-            after = called(sentence[match.end() :], language)
+            before = list(names.named(sentence[: match.start()]))
+            after = names.called(sentence[match.end() :])
             apart = [
                 own
                 for start, own in before
                 if not _PREPOSITION.search(sentence[:start].lower())
             ]
-            first = (apart or [own for _, own in before])[-1:]
+            relative = _RELATIVE.search(sentence[: match.start()]) is not None
+            if relative or not apart:
+                apart = [own for _, own in before]
+            first = apart[-1:]
+            if len(before) > 1 and _TWO.search(sentence[before[-2][0] : match.start()]):
+                first = [before[-2][1] | before[-1][1]]
+            against = _AGAINST.match(sentence[match.end() :].lower()) is not None
             if not first:
-                first = [_subject(sentence[: match.start()], language)]
+                first = [_subject(sentence[: match.start()], names.language, against)]
             if not first[0]:
                 continue
             elsewhere = [
@@ -110,34 +116,47 @@ def _civil(sentences: Sequence[str], language: Language) -> Parties | None:
             ]
             around = [*after, *(own for _, own in reversed(before)), *elsewhere]
             whole = _whole(first[0], around)
-            faces = [each for each in around if not each & whole]
+            faces = [
+                each for each in around if not each & whole and not _short(each, whole)
+            ]
             if faces:
-                return _opposed(whole, _whole(faces[0], around), language)
+                return _opposed(whole, _whole(faces[0], around), names.language)
     return None
+
+
+def _short(own: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether one name is the other one's initials."""
+    for short, long in ((own, other), (other, own)):
+        letters = sorted(word[0] for word in long)
+        if len(letters) > 2 and any(sorted(word) == letters for word in short):
+            return True
+    return False
 
 
 def _whole(own: frozenset[str], names: Sequence[frozenset[str]]) -> frozenset[str]:
     """All words by which somebody is called, where their last name stands in each."""
-    kinds = compiled("|".join(each["names"] for each in lexicon("course")["kinds"].values()))
+    kinds = compiled(
+        "|".join(each["names"] for each in lexicon("course")["kinds"].values())
+    )
     telling = {word for word in own if len(word) > 3 and not kinds.fullmatch(word)}
     same = [each for each in names if each & telling]
     return own.union(*same)
 
 
-def _unlike(sentences: Sequence[str], language: Language) -> Parties | None:
+def _unlike(sentences: Sequence[str], names: "Names") -> Parties | None:
     """A person and somebody of another kind, or the two who are named most; who began is not
     known."""
-    every = [own for each in sentences for own in called(each, language)]
-    names = [own for each in sentences[:FIRST] for own in called(each, language)]
-    people = [own for own in names if not _kind(own) and len(own) > 1]
-    others = [own for own in names if _kind(own)]
+    every = [own for each in sentences for own in names.called(each)]
+    early = [own for each in sentences[:FIRST] for own in names.called(each)]
+    people = [own for own in early if not _kind(own) and len(own) > 1]
+    others = [own for own in early if _kind(own)]
     if not others:
         often = [own for own in people if sum(bool(own & each) for each in every) > 1]
         others = [own for own in often if people and not own & people[0]]
         people = [own for own in often if own == people[0]]
     if not people or not others or people[0] & others[0]:
         return None
-    both = _opposed(_whole(people[0], every), _whole(others[0], every), language)
+    both = _opposed(_whole(people[0], every), _whole(others[0], every), names.language)
     return both._replace(asked=False)
 
 
@@ -190,12 +209,15 @@ def _stems(own: frozenset[str], language: Language) -> frozenset[str]:
     return frozenset(word for word in every if len(word) > 2)
 
 
-def _subject(before: str, language: Language) -> frozenset[str]:
-    """The noun right before a verb: "the mother", "a mãe"."""
+def _subject(before: str, language: Language, against: bool) -> frozenset[str]:
+    """The noun right before a verb: "the mother", "a mãe"; of "players sued" (`against` somebody)
+    also without an article."""
     found = _SUBJECT.search(plain(before))
-    stop = word_set("stop function", language)
-    known = found is not None and found[1] not in stop
-    return frozenset({found[1]}) if found is not None and known else frozenset()
+    if found is None and against:
+        found = re.search(r"\b([a-z]{4,}) $", plain(before))
+    word = "" if found is None else found[1]
+    known = word and word not in word_set("stop function", language)
+    return frozenset({word}) if known else frozenset()
 
 
 _SUBJECT = re.compile(
@@ -209,7 +231,13 @@ _PREPOSITION = re.compile(
     r"\b(?:of|for|with|to|from|by|against|contra|com|para|perante|d[aeo]s?|n[ao]s?|pel[ao]s?)"
     r" (?:the |an? |his |her |its |their |[ao]s? )?(?:[a-zà-ÿ]+ )?$"
 )
-_BEHIND = re.compile(r", (?:an? |the |o |uma? )?(?P<noun>[a-zà-ÿ]{4,})(?=,| in | of | at | d[aeo] | employed)")
+_RELATIVE = re.compile(r"(?:que|who|which) (?:\w+ )?$")
+_AGAINST = re.compile(r"[\w ]{0,20}(?:against|contra) ")
+_TWO = re.compile(rf"^{NAME}(?: {NAME})* (?:e|and) {NAME}(?: {NAME})* (?:\w+ )?$")
+_BEHIND = re.compile(
+    r", (?:(?:an? |the |uma? )(?P<noun>[a-zà-ÿ]{4,})(?=,| in | of | at | d[aeo] | employed)"
+    r"|(?P<alone>[a-zà-ÿ]{4,}),)"
+)
 _ARTICLES = frozenset(
     "the a an his her its their o as os um uma da do das dos na no pela pelo ao à seu sua".split()
 )
@@ -220,56 +248,65 @@ _STARTS = frozenset(
 )
 
 
-def called(text: str, language: Language) -> list[frozenset[str]]:
-    """Who is named in a text, neither judge nor court, each by the words of the name, and of the
-    noun beside it ("the crop duster Dale Renner")."""
-    return [own for _, own in _named(text, language)]
+class Names:
+    """Who is named in the sentences of a text, neither judge nor court."""
+
+    def __init__(self, sentences: Sequence[str], language: Language) -> None:
+        self.language = language
+        self.inside = {
+            plain(word).removesuffix("'s")
+            for sentence in sentences
+            for word in re.findall(rf"(?<=\w[ ,]){NAME}|(?<=, ){NAME}", sentence)
+        }
+        self.stop = word_set("stop function", language) | {"estado", "rio", "new"}
+
+    def called(self, text: str) -> list[frozenset[str]]:
+        """Each by the words of the name, and of the noun beside it ("the crop duster Dale
+        Renner")."""
+        return [own for _, own in self.named(text)]
+
+    def named(self, text: str) -> Iterator[tuple[int, frozenset[str]]]:
+        """The same, with their places."""
+        title, courts = re.compile(lexicon()["titles"] + r" $"), _courts()
+        nobody = compiled(lexicon("course")["nobody"])
+        past = re.compile(lexicon("support")["past"][self.language])
+        for match in _NAMES.finditer(text):
+            parts = match["name"].split()
+            while parts and parts[0] in _STARTS:
+                parts = parts[1:]
+            name = " ".join(parts)
+            if not name:
+                continue
+            start = match.end("name") - len(name)
+            lone = match.start("name") == 0 and len(parts) == 1
+            before = text[:start]
+            if title.search(before) or title.match(parts[0] + " "):
+                continue
+            if before.endswith(('"', "“", "«")):
+                continue
+            if courts.search(plain(name)) or nobody.search(plain(name)):
+                continue
+            if lone and plain(name).removesuffix("'s") not in self.inside:
+                continue  # where any word has a capital
+            if _CITED.search(before) or _CITED.match(text[match.end() :]):
+                continue
+            every = list(parts)
+            article = (match["article"] or "").lower()
+            first = (article, (match["adjective"] or "").lower())
+            noun = match["noun"] or ""
+            verb = past.fullmatch(plain(noun)) is not None
+            if noun and not verb and not _ARTICLES.isdisjoint(first):
+                every.append(noun)
+            behind = _BEHIND.match(text[match.end() :])
+            if behind is not None and (behind["noun"] or self.language == "pt"):
+                every.append(behind["noun"] or behind["alone"])
+            folded = (plain(word).removesuffix("'s") for word in every)
+            own = frozenset(w for w in folded if w not in self.stop and len(w) > 1)
+            if own - _FORMS:
+                yield start, own
 
 
-def _named(text: str, language: Language) -> Iterator[tuple[int, frozenset[str]]]:
-    title, courts = re.compile(lexicon()["titles"] + r" $"), _courts()
-    stop = word_set("stop function", language) | {"estado", "rio", "new"}
-    for match in _NAMES.finditer(text):
-        parts = match["name"].split()
-        while parts and parts[0] in _STARTS:
-            parts = parts[1:]
-        name = " ".join(parts)
-        if not name:
-            continue
-        start = match.end("name") - len(name)
-        lone = match.start("name") == 0 and len(parts) == 1
-        before = text[:start]
-        if title.search(before) or title.match(parts[0] + " "):
-            continue
-        if courts.search(plain(name)) or (lone and _nobody(name, language)):
-            continue
-        if _CITED.search(before) or _CITED.match(text[match.end() :]):
-            continue
-        every = list(parts)
-        article = (match["article"] or "").lower()
-        if match["noun"] and (article in _ARTICLES or match["adjective"] in _ARTICLES):
-            every.append(match["noun"])
-        behind = _BEHIND.match(text[match.end() :])
-        if behind is not None:
-            every.append(behind["noun"])
-        folded = (plain(word) for word in every)
-        own = frozenset(word for word in folded if word not in stop and len(word) > 1)
-        if own:
-            yield start, own
-
-
-def _nobody(name: str, language: Language) -> bool:
-    """Whether a single word with a capital at the beginning of a sentence names nobody."""
-    word = plain(name).partition("-")[0]
-    generic = {*lexicon("support")["generic"][language].split(), "janeiro"}
-    past = re.compile(lexicon("support")["past"][language])
-    return (
-        word in word_set("stop function", language)
-        or word in generic
-        or past.fullmatch(word) is not None
-    )
-
-
+_FORMS = frozenset("llc inc ltd corp co plc llp ltda sa cia".split())
 _CITED = re.compile(r"(?:^| )vs?\. (?:the )?")
 
 
