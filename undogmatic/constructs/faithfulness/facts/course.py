@@ -204,6 +204,14 @@ def _agreed(
 ) -> list[Won]:
     """Who had won by what is told of one instance: nobody where that is not known, and both where
     two things are told."""
+    reviewed = {
+        step.place
+        for step in own
+        if step.decision.how in (STANDS, FALLS, RESTORED) and not step.on
+    }
+    if known is None and len(reviewed) > 1:
+        # an instance that decides twice does so on its own decision
+        return [Won(n, own[0].place, own[0].said) for n in (0, 1)]
     for hows in STRICT if known is None else TIERS:
         said = {
             winner: Won(winner, step.place, step.said)
@@ -356,7 +364,7 @@ def _deciding(
     if every is not None:
         return ["trial", "appeal"]
     behind = re.match(
-        rf"[\w$,.' ]{{0,40}}?(?P<court>{_BEFORE_WHOM}.{{0,60}})",
+        rf"[\w$.' ]{{0,40}}?(?P<court>{_BEFORE_WHOM}.{{0,60}})",
         text[one.end : one.end + 2 * REACH],
     )
     if behind is not None:
@@ -470,13 +478,13 @@ class _Sentence:
         return [n for at, n in self.named if start <= at < end]
 
     def meant(self, pronoun: str, start: int, place: int) -> list[int]:
-        """Whom a pronoun at a place stands for: the last one named before, or else the first or the
-        last of the sentence before."""
+        """Whom a pronoun at a place stands for: of those named before it, or else in the sentence
+        before, the first for the subject of a verb (`place` 0) and the last for its object (-1)."""
         only = self.who.meant(pronoun)
         if only is not None:
             return [only]
-        before = self.within(0, start)[-1:]
-        return before or list(self.recent[place:][:1])
+        before = self.within(0, start)[-1:] or list(self.recent)
+        return before[place:][:1]
 
     def reviews(self) -> Iterator[Decision]:
         """What became of the decision before."""
@@ -574,7 +582,8 @@ class _Sentence:
                 if subject is not None:
                     near = self.meant(subject[1], match.start(), 0)
                 elif not near and _NO_SUBJECT.search(self.text[: match.start()]):
-                    near = list(self.recent[:1])
+                    owned = self.within(0, match.start())[-1:]
+                    near = owned or self.meant("", match.start(), 0)
                 if near and not self.denied(match):
                     yield Decision(*match.span(), NAMED, abs(winner - near[-1]))
 
@@ -622,7 +631,8 @@ class _Sentence:
         own = re.search(r"\b(his|her|its|their|seu|sua) $", before)
         if theirs or own:
             near = self.meant(own[1] if own else "", noun.start(), -1)
-            if near:
+            named = {*self.within(0, noun.start()), *self.recent}
+            if near and (len(named) == 1 or self.who.person is not None):
                 return *noun.span(), near[0]
         return *noun.span(), None
 

@@ -107,6 +107,9 @@ def _civil(sentences: Sequence[str], names: "Names") -> Parties | None:
             if len(before) > 1 and _TWO.search(sentence[before[-2][0] : match.start()]):
                 first = [before[-2][1] | before[-1][1]]
             against = _AGAINST.match(sentence[match.end() :].lower()) is not None
+            of = _NOUN_OF.search(sentence[: before[-1][0]]) if before[-1:] else None
+            if first and of is not None and not _kind(first[0]):
+                first = [first[0] | {plain(of[1])}]
             if not first:
                 first = [_subject(sentence[: match.start()], names.language, against)]
             if not first[0]:
@@ -120,7 +123,7 @@ def _civil(sentences: Sequence[str], names: "Names") -> Parties | None:
                 each for each in around if not each & whole and not _short(each, whole)
             ]
             if faces:
-                return _opposed(whole, _whole(faces[0], around), names.language)
+                return _opposed(whole, _whole(faces[0], around), names)
     return None
 
 
@@ -156,17 +159,17 @@ def _unlike(sentences: Sequence[str], names: "Names") -> Parties | None:
         people = [own for own in often if own == people[0]]
     if not people or not others or people[0] & others[0]:
         return None
-    both = _opposed(_whole(people[0], every), _whole(others[0], every), names.language)
+    both = _opposed(_whole(people[0], every), _whole(others[0], every), names)
     return both._replace(asked=False)
 
 
 def _opposed(
-    first: frozenset[str], second: frozenset[str], language: Language
+    first: frozenset[str], second: frozenset[str], names: "Names"
 ) -> Parties:
     """Two sides, with what they are called besides their names."""
     both = (first, second)
     roles = [[own] for own in lexicon("course")["roles"]["civil"]]
-    kinds = [_kind(own) for own in both]
+    kinds = [names.kind(own) for own in both]
     for n in (0, 1):
         if kinds[n] != kinds[1 - n]:
             noun = lexicon("course")["kinds"].get(kinds[n], {}).get("nouns")
@@ -179,12 +182,12 @@ def _opposed(
                 ):
                     roles[n] += sides[side]
                     roles[1 - n] += sides[1 - side]
-    stems = [_stems(own, language) for own in both]
+    stems = [_stems(own, names.language) for own in both]
     common = stems[0] & stems[1]
     return Parties(
         stems[0] - common,
         stems[1] - common,
-        language,
+        names.language,
         ("|".join(roles[0]), "|".join(roles[1])),
         person=kinds.index("") if kinds.count("") == 1 else None,
     )
@@ -233,6 +236,7 @@ _PREPOSITION = re.compile(
 )
 _RELATIVE = re.compile(r"(?:que|who|which) (?:\w+ )?$")
 _AGAINST = re.compile(r"[\w ]{0,20}(?:against|contra) ")
+_NOUN_OF = re.compile(r"\b(?!filed|suit)([A-Za-zà-ÿ]{4,}) (?:of|d[aeo]s?) (?:the )?$")
 _TWO = re.compile(rf"^{NAME}(?: {NAME})* (?:e|and) {NAME}(?: {NAME})* (?:\w+ )?$")
 _BEHIND = re.compile(
     r", (?:(?:an? |the |uma? )(?P<noun>[a-zà-ÿ]{4,})(?=,| in | of | at | d[aeo] | employed)"
@@ -258,7 +262,22 @@ class Names:
             for sentence in sentences
             for word in re.findall(rf"(?<=\w[ ,]){NAME}|(?<=, ){NAME}", sentence)
         }
+        alone, first, last = set[str](), set[str](), set[str]()
+        for sentence in sentences:
+            for match in _NAMES.finditer(sentence):
+                parts = plain(match["name"]).replace("'s", "").split()
+                if len(parts) == 1:
+                    alone.add(parts[0])
+                else:
+                    first.add(parts[0])
+                    last.add(parts[-1])
+        # "Gail Moss" is later called Moss, "Trident Marine" Trident
+        self.companies = frozenset((alone & first) - last)
         self.stop = word_set("stop function", language) | {"estado", "rio", "new"}
+
+    def kind(self, own: frozenset[str]) -> str:
+        """Which kind of party has such a name: "" for a person, or one that is not known."""
+        return _kind(own) or ("company" if own & self.companies else "")
 
     def called(self, text: str) -> list[frozenset[str]]:
         """Each by the words of the name, and of the noun beside it ("the crop duster Dale
