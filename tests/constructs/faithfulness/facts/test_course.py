@@ -3,7 +3,8 @@
 import pytest
 
 from benchmarks.planted import FRESH, fresh
-from undogmatic.constructs.faithfulness.facts.course import course, parties
+from undogmatic.constructs.faithfulness.facts.course import course
+from undogmatic.constructs.faithfulness.facts.parties import parties
 from undogmatic.constructs.faithfulness.facts.words import sentences
 
 REFERENCE = {
@@ -20,31 +21,32 @@ REFERENCE = {
 
 def won(language: str, text: str) -> dict[str, int]:
     who = parties(sentences(REFERENCE[language]), language)  # type: ignore[arg-type]
-    assert who is not None
-    return {level: each.winner for level, each in course(sentences(text), who).items()}
+    told = course(sentences(text), who)
+    return {level: each.winner for level, each in told.won.items()}
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_a_decision_on_a_decision_keeps_turns_or_restores_who_won(
     language: str,
 ) -> None:
-    assert won(language, REFERENCE[language]) == {"trial": 0, "appeal": 1, "top": 0}
+    first = {"en": "jury", "pt": "trial"}[language]
+    assert won(language, REFERENCE[language]) == {first: 0, "appeal": 1, "top": 0}
 
 
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
-        ("en", "Moor lost before the jury.", {"trial": 1}),
+        ("en", "Moor lost before the jury.", {"jury": 1}),
         ("en", "The trial court sided with Falk Tools.", {"trial": 1}),
         (
             "en",
             "The jury decided against Falk. On appeal the verdict was upheld.",
-            {"trial": 0, "appeal": 0},
+            {"jury": 0, "appeal": 0},
         ),
         (
             "en",
             "The jury found for Moor. The verdict did not survive the appeal.",
-            {"trial": 0, "appeal": 1},
+            {"jury": 0, "appeal": 1},
         ),
         ("en", "The Court of Appeals reversed.", {}),  # who had won is not said
         ("en", "Whether the jury found for Moor is in question.", {}),
@@ -65,7 +67,8 @@ def test_who_won_is_read_from_what_is_said(
 
 
 def test_no_parties_are_read_where_nobody_asks_for_anything() -> None:
-    assert parties(["The weather was good.", "The court closed at noon."], "en") is None
+    nobody = parties(["The weather was good.", "The court closed at noon."], "en")
+    assert not nobody.claimant and not nobody.other
 
 
 def test_phrases_of_the_fresh_summaries_stand_in_them_and_kinds_are_as_many() -> None:

@@ -11,7 +11,7 @@ counts. What it does not know is what is said with the sources' own words: who d
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 

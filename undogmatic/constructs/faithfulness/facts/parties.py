@@ -163,9 +163,7 @@ def _unlike(sentences: Sequence[str], names: "Names") -> Parties | None:
     return both._replace(asked=False)
 
 
-def _opposed(
-    first: frozenset[str], second: frozenset[str], names: "Names"
-) -> Parties:
+def _opposed(first: frozenset[str], second: frozenset[str], names: "Names") -> Parties:
     """Two sides, with what they are called besides their names."""
     both = (first, second)
     roles = [[own] for own in lexicon("course")["roles"]["civil"]]
