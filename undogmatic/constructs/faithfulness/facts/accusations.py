@@ -280,7 +280,8 @@ def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
                 for m, other in nearby
                 if alike(right, other)
             )
-            more = both.others(n, k, anywhere=right.level != wrong.level)
+            unplaced = right.level != wrong.level or not wrong.level
+            more = both.others(n, k, anywhere=unplaced)
             elsewhere = (
                 each for sentence in more for each in outcomes(sentence, both.language)
             )

@@ -21,6 +21,7 @@ from undogmatic.constructs.faithfulness.facts.decisions import (
     LEFT,
     NAMED,
     NEAR,
+    NEXT,
     PASSIVE,
     REACH,
     REMANDED,
@@ -37,7 +38,9 @@ from undogmatic.constructs.faithfulness.facts.reading import in_part, undecided
 from undogmatic.constructs.faithfulness.facts.words import (
     compiled,
     lexicon,
+    pattern,
     plain,
+    words,
 )
 
 LEVELS = ("below", "jury", "trial", "appeal", "top")
@@ -48,7 +51,6 @@ LIKE = {
     "appeal": ("top",),
 }
 """What an instance may be called, where the reference knows none of its own name."""
-NEXT = 12  # characters of a preposition and an article before a court
 WITHIN = 30  # as many, where no other court is named
 _UNTIL = r"\b.*?(?=, (?:but|mas|and|e|while|whereas|enquanto) |[.;]|$)"
 _REASON = {
@@ -313,7 +315,7 @@ class _Reader:
                 continue
             said, part = sentence[one.start : one.end], _in_part(text, one)
             on = _object(text, every, one) if one.winner is None else ""
-            levels = self._levels(text, named, one, seen, on)
+            levels, on = self._levels(text, named, one, seen, on)
             beside = self._beside(text, one, levels)
             if beside is not None:
                 if not part:
@@ -323,7 +325,7 @@ class _Reader:
             for level in dict.fromkeys(levels):
                 if level and not (part and one.how == LAW):
                     yield Step(level, one, place, said, on, part)
-            self.last, seen = levels[-1] or self.last, one.end
+            self.last, seen = (levels or [self.last])[-1] or self.last, one.end
         self.mentioned = every[-1][1] if every else self.mentioned
         named_here = tuple(n for _, n in self.who.found(sentence))
         self.recent = named_here or self.recent
@@ -335,14 +337,18 @@ class _Reader:
         one: Decision,
         seen: int,
         on: str,
-    ) -> list[str]:
+    ) -> tuple[list[str], str]:
         """The instances that a sentence names for a decision, of several those that the reference
-        tells of."""
+        tells of, and the one whose decision is reviewed."""
         levels = _deciding(text, named, one, seen)
         if len(levels) > 1 and self.known is not None:
             levels = [level for level in levels if level in self.known.told]
-        passive = PASSIVE.search(text[: one.start]) is not None
-        return [] if on and passive and levels == [on] else levels
+        if one.how in REVIEWS and PASSIVE.search(text[: one.start]) is not None:
+            acting = [at for at, _ in named if at < one.start]
+            only = acting and not _adverbial(text, acting[-1])
+            if len(levels) == 1 and only and not _acts_behind(text, one):
+                return [], on or levels[0]
+        return levels, on
 
     def _beside(
         self, text: str, one: Decision, levels: Sequence[str]
@@ -373,7 +379,8 @@ class _Reader:
         passive = PASSIVE.search(text[: one.start]) is not None
         if passive and (on or self.last == begun != ""):
             return [_above(on or self.last, self.known)]
-        return [self.last]
+        # what is told as past already is that of another instance
+        return [] if _earlier(text, one) else [self.last]
 
 
 def _deciding(
@@ -395,15 +402,21 @@ def _deciding(
     every = compiled(source("every")).search(text[seen : one.end + REACH])
     if every is not None:
         return ["trial", "appeal"]
+    there = _acts_behind(text, one)
+    if there and there[0][0] <= (NEXT if levels else WITHIN):
+        return [level for _, level in there]
+    return levels
+
+
+def _acts_behind(text: str, one: Decision) -> list[tuple[int, str]]:
+    """The instances that a preposition names behind a verb, with their places behind that."""
     behind = re.match(
         rf"[\w$.' ]{{0,40}}?(?P<court>{_BEFORE_WHOM}.{{0,60}})",
         text[one.end : one.end + 2 * REACH],
     )
-    if behind is not None:
-        there = _instances(_ELSEWHERE.split(behind["court"])[0])
-        if there and there[0][0] <= (NEXT if levels else WITHIN):
-            return [level for _, level in there]
-    return levels
+    return (
+        _instances(_ELSEWHERE.split(behind["court"])[0]) if behind is not None else []
+    )
 
 
 def _object(text: str, named: Sequence[tuple[int, str]], one: Decision) -> str:
@@ -415,14 +428,18 @@ def _object(text: str, named: Sequence[tuple[int, str]], one: Decision) -> str:
         inside = [
             level
             for at, level in named
-            if clause < at < one.start
-            and not _ADVERBIAL.search(text[:at])
-            and not text[at:].startswith(("on ", "at ", "em ", "na "))
+            if clause < at < one.start and not _adverbial(text, at)
         ]
         return inside[-1] if inside else ""
     behind = re.split(_AWAY, text[one.end :][:NEAR])[0]
     inside = [level for at, level in named if one.end <= at < one.end + len(behind)]
     return inside[0] if inside else ""
+
+
+def _adverbial(text: str, at: int) -> bool:
+    """Whether an instance is named by "in the ..." or "by the ..."."""
+    itself = text[at:].startswith(("on ", "at ", "em ", "na "))
+    return itself or _ADVERBIAL.search(text[:at]) is not None
 
 
 def _in_clause_of(form: re.Pattern[str], text: str, start: int) -> bool:
@@ -432,6 +449,15 @@ def _in_clause_of(form: re.Pattern[str], text: str, start: int) -> bool:
 
 def _in_clause(name: str, text: str, start: int) -> bool:
     return _in_clause_of(compiled(source(name)), text, start)
+
+
+def _earlier(text: str, one: Decision) -> bool:
+    """Whether a verb is in the pluperfect: "had lost", "havia negado", "perdera"."""
+    before = words(text[max(0, one.start - NEAR) : one.end])[-6:]
+    verb = text[one.start : one.end]
+    return any(pattern("before").fullmatch(word) for word in before) or verb.endswith(
+        ("dera", "cera", "ara", "iera", "ebera", "rera")
+    )
 
 
 def _in_part(text: str, one: Decision) -> bool:

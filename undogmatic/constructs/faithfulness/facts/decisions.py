@@ -22,6 +22,7 @@ from undogmatic.constructs.faithfulness.facts.words import (
 
 UNDONE = 45  # characters between a judgment and the verb that says what became of it
 REACH = 70  # characters beside a verb in which its party or its court is named
+NEXT = 12  # characters of a preposition and an article before a court or a party
 NEAR = 40  # characters between a verb and what it is said of
 
 NAMED, THING, CLAIMED, STANDS, FALLS, RESTORED, REMANDED = (
@@ -100,6 +101,7 @@ class _Sentence:
     def __init__(self, text: str, who: Parties, recent: tuple[int, ...]) -> None:
         self.text, self.who, self.recent = text, who, recent
         self.named = who.found(text)
+        self.stop = word_set("stop function", who.language)
         self.negators = word_set("negators", who.language)
 
     def matches(self, *name: str) -> Iterator[re.Match[str]]:
@@ -155,11 +157,23 @@ class _Sentence:
             verb = self.text[one.start : one.end]
             subject = PASSIVE.search(before) or _ALONE.match(verb)
             for side, form in enumerate(lexicon("course")["things"][kind]):
-                thing = compiled(form)
-                if thing.search(before if subject else behind):
+                thing = compiled(form).search(before if subject else behind)
+                if thing is not None:
                     winner = side if one.how in (STANDS, RESTORED) else 1 - side
+                    whose = self._condemned(one, thing) if not subject else None
+                    if whose is not None:
+                        winner = abs(whose - (one.how in (STANDS, RESTORED)))
                     yield Decision(one.start, one.end, THING, winner)
                     break
+
+    def _condemned(self, one: Decision, thing: re.Match[str]) -> int | None:
+        """Who is condemned, where "a condenação do banco" names them."""
+        start = one.end + thing.end()
+        of = re.match(r" d[aeo]s? ", self.text[start:])
+        if of is None or not thing[0].startswith("condenac"):
+            return None
+        near = self.within(start + of.end(), start + of.end() + NEXT)
+        return near[0] if near else None
 
     def verdicts(self) -> Iterator[Decision]:
         """Who has won a criminal case by a conviction or an acquittal."""
@@ -183,7 +197,12 @@ class _Sentence:
                 near = self.within(end, end + len(phrase) + 1)
                 pronoun = _PRONOUN.match(self.text[end:])
                 own = match[0].split()[1] if match[0].startswith(_OWN) else ""
-                if pronoun is not None or own:
+                whose = _POSSESSIVE.match(self.text[end:])
+                if whose is not None and whose[1] not in self.stop:
+                    near = self.within(end, end + REACH)  # "her neighbor, Martin Hale"
+                elif pronoun is not None and match[0].endswith("agreed with"):
+                    near = []  # with a judge
+                elif pronoun is not None or own:
                     near = self.meant(pronoun[1] if pronoun else own, match.start(), -1)
                 # "the judgment against the orchard was reversed" tells what became of it
                 told_of = any(0 <= each.start - end <= UNDONE for each in reviews)
@@ -347,13 +366,16 @@ class _Sentence:
         """Who pays in the end, and who gets something or nothing."""
         for name, winner in (("pays", 1), ("gets", 0), ("gets_nothing", 1)):
             for match in self.matches(name):
-                near = self.within(match.start() - REACH, match.start())[-1:]
-                first = near or list(self.recent[-1:])
-                if first:
+                before = self.text[max(0, match.start() - NEAR) : match.start()]
+                near = self.within(match.start() - NEAR, match.start())[-1:]
+                subject = _SUBJECTS.search(self.text[: match.start()])
+                if not near and subject is not None:
+                    near = self.meant(subject[1], match.start(), 0)
+                if near and _ANYBODY.search(before) is None:
                     lost = winner if not self.denied(match) else 1 - winner
                     if match[0].startswith(("need not", "owes nothing")):
                         lost = 0
-                    yield Decision(*match.span(), END, abs(lost - first[0]))
+                    yield Decision(*match.span(), END, abs(lost - near[0]))
 
     def costs(self) -> Iterator[Decision]:
         """Who bears the costs."""
@@ -393,6 +415,10 @@ _PHRASE = re.compile(r"[,;.:(]| (?:that|que|because|and|but|e|mas|holding) ")
 _PRONOUN = re.compile(
     r"\W*(her|him|them|it|its|his|their|ela|ele|elas|eles|dela|dele)\b"
 )
+_ANYBODY = re.compile(
+    r"\b(?:who|whoever|anybody|anyone|every|any|an?|quem|todo|qualquer)\b"
+)
+_POSSESSIVE = re.compile(r"\W*(?:her|his|its|their) ([a-z]{3,})\b")
 _SUBJECTS = re.compile(r"\b(he|she|it|they|ele|ela|eles|elas) (?:\w+ ){0,2}$")
 _OWNED = re.compile(r"[\w-]+'")
 _HELD = re.compile(

@@ -692,11 +692,18 @@ def winners(sentence: str, language: Language) -> tuple[Role, ...]:
             )
             acting = match.end("whom") if named else match.start()
             level = "".join(_actor(sentence, acting)[:1])
+            for name, appeal in _OF_APPEALS.items():
+                level = name if appeal.search(match[0]) else level
             said = match[0] if named else sentence[match.start() : match.end()] + phrase
             roles.append(Role(who, what, said, level, side_of(phrase) or ""))
     return tuple(roles)
 
 
+_OF_APPEALS = {
+    "appeal": re.compile(r"apelacao|apelo\b"),
+    "top": re.compile(r"recurso (?:especial|extraordinario|de revista)"),
+}
+"""Appeals that are to one instance alone."""
 _PHRASE_ENDS = re.compile(
     r"[,;.:(]| and | e | on | because | that | que | por | a \w+r\b| to | for | para | in "
 )
