@@ -38,19 +38,10 @@ from undogmatic.constructs.faithfulness.facts.reading import in_part, undecided
 from undogmatic.constructs.faithfulness.facts.words import (
     compiled,
     lexicon,
-    pattern,
     plain,
-    words,
 )
 
 LEVELS = ("below", "jury", "trial", "appeal", "top")
-LIKE = {
-    "below": ("trial",),
-    "jury": ("trial", "below"),
-    "trial": ("jury", "below"),
-    "appeal": ("top",),
-}
-"""What an instance may be called, where the reference knows none of its own name."""
 WITHIN = 30  # as many, where no other court is named
 _UNTIL = r"\b.*?(?=, (?:but|mas|and|e|while|whereas|enquanto) |[.;]|$)"
 _REASON = {
@@ -93,7 +84,6 @@ class Course(NamedTuple):
         won: Who had won after each instance.
         beside: What is told beside that, by its kind and instance.
         appeals: Appeals to an instance that is not named, with whose each is.
-        reviews: Of each instance whether the decision before stands by it.
         told: The instances of which anything is told.
         final: Whether nothing is left open at the end.
     """
@@ -101,7 +91,6 @@ class Course(NamedTuple):
     won: Mapping[str, Won]
     beside: Mapping[str, Won]
     appeals: Sequence[tuple[int, Won]]
-    reviews: Mapping[str, Won]
     told: frozenset[str]
     final: bool
 
@@ -164,30 +153,9 @@ def course(
             for name, each in one_way.items()
         },
         appeals,
-        _stood(told),
         frozenset(told),
         final,
     )
-
-
-def _stood(told: Mapping[str, Sequence[Step]]) -> Mapping[str, Won]:
-    """Of each instance whether the decision before stands (1) or falls (0), if all that is told of
-    it says the same, and no other instance is named as the one reviewed."""
-    found = {}
-    for level, every in told.items():
-        ways = {}
-        for step in every:
-            one = step.decision
-            stands = int(one.how in (STANDS, LEFT))
-            if one.owner is not None:
-                stands = int(one.winner != one.owner)
-            elif one.how not in REVIEWS:
-                stands = 2  # another thing
-            ways[2 if step.part or step.on else stands] = step
-        if len(ways) == 1 and 2 not in ways:
-            (stands, step), *_ = ways.items()
-            found[level] = Won(stands, step.place, step.said)
-    return found
 
 
 def _agreed(
@@ -240,19 +208,8 @@ def differences(reference: Course, text: Course) -> Iterator[tuple[Won, Won]]:
     others may follow from it."""
     for level in LEVELS:
         other = text.won.get(level)
-        names = (level, *LIKE.get(level, ()))
-        like = next((name for name in names if name in reference.told), "")
-        # what the text tells of the other by its own name is not told of twice
-        right = reference.won.get(
-            like if like == level or like not in text.told else ""
-        )
+        right = reference.won.get(level)
         if other is not None and right is not None and right.winner != other.winner:
-            yield right, other
-            return
-    for level, other in text.reviews.items():
-        right = reference.reviews.get(level)
-        both = level in reference.won and level in text.won
-        if right is not None and right.winner != other.winner and not both:
             yield right, other
             return
     last = [level for level in LEVELS if level in reference.won][-1:]
@@ -308,7 +265,7 @@ class _Reader:
         text = _REASON[self.who.language].sub(lambda match: " " * len(match[0]), text)
         costs_told = self.known is None or COSTS in self.known.beside
         told = decisions(text, self.who, self.recent, costs_told)
-        every, seen, begun = _instances(text), 0, self.last
+        every, seen = _instances(text), 0
         named = [each for each in every if not _reviewed(text, each[0], told)]
         for one in told:
             if undecided(text, one.end) or _in_clause("wished", text, one.start):
@@ -321,7 +278,7 @@ class _Reader:
                 if not part:
                     yield Step("", beside, place, said)
                 continue
-            levels = levels or self._follows(text, one, on, begun)
+            levels = levels or self._follows(text, one)
             for level in dict.fromkeys(levels):
                 if level and not (part and one.how == LAW):
                     yield Step(level, one, place, said, on, part)
@@ -365,9 +322,9 @@ class _Reader:
             return one._replace(how=END)
         return one if one.how == LAW and not self.last else None
 
-    def _follows(self, text: str, one: Decision, on: str, begun: str) -> list[str]:
+    def _follows(self, text: str, one: Decision) -> list[str]:
         """The instance of a decision for which the sentence names none: that of "the court" is the
-        one named last, that of a claim the first one, and who reviews a decision is above it."""
+        one named last, that of a claim the first one, and else the one that decided last."""
         generic = _in_clause_of(_GENERIC, text, one.start)
         claim = one.how == CLAIMED or compiled(source("appeals", "claims")).search(
             text[one.start : one.end]
@@ -376,11 +333,8 @@ class _Reader:
             return ["trial"]
         if generic and self.mentioned:
             return [self.mentioned]
-        passive = PASSIVE.search(text[: one.start]) is not None
-        if passive and (on or self.last == begun != ""):
-            return [_above(on or self.last, self.known)]
-        # what is told as past already is that of another instance
-        return [] if _earlier(text, one) else [self.last]
+        # a text tells the end first; where it names no instance, it may be any
+        return [] if self.known is not None else [self.last]
 
 
 def _deciding(
@@ -451,15 +405,6 @@ def _in_clause(name: str, text: str, start: int) -> bool:
     return _in_clause_of(compiled(source(name)), text, start)
 
 
-def _earlier(text: str, one: Decision) -> bool:
-    """Whether a verb is in the pluperfect: "had lost", "havia negado", "perdera"."""
-    before = words(text[max(0, one.start - NEAR) : one.end])[-6:]
-    verb = text[one.start : one.end]
-    return any(pattern("before").fullmatch(word) for word in before) or verb.endswith(
-        ("dera", "cera", "ara", "iera", "ebera", "rera")
-    )
-
-
 def _in_part(text: str, one: Decision) -> bool:
     """Whether something falls in part only: "in part", "to reduce the damages"."""
     lowered = compiled(source("lowers")).search(text[one.end : one.end + NEAR])
@@ -473,18 +418,6 @@ def _reviewed(text: str, at: int, told: Sequence[Decision]) -> bool:
         for one in told
         if one.how not in (END, COSTS) and one.end < at
     )
-
-
-def _above(level: str, known: Course | None) -> str:
-    """The instance that decides next: of those that the reference tells of, where it is known."""
-    if level not in LEVELS:
-        return ""
-    higher = LEVELS[LEVELS.index(level) + 1 :]
-    if known is not None:
-        higher = tuple(each for each in higher if each in known.told)
-    elif level == "below":
-        higher = ("trial",)
-    return higher[0] if higher else ""
 
 
 _BETWEEN = re.compile(
