@@ -84,6 +84,7 @@ class Course(NamedTuple):
         won: Who had won after each instance.
         beside: What is told beside that, by its kind and instance.
         appeals: Appeals to an instance that is not named, with whose each is.
+        reviews: Of each instance whether the decision before stands by it.
         told: The instances of which anything is told.
         final: Whether nothing is left open at the end.
     """
@@ -91,6 +92,7 @@ class Course(NamedTuple):
     won: Mapping[str, Won]
     beside: Mapping[str, Won]
     appeals: Sequence[tuple[int, Won]]
+    reviews: Mapping[str, Won]
     told: frozenset[str]
     final: bool
 
@@ -153,9 +155,30 @@ def course(
             for name, each in one_way.items()
         },
         appeals,
+        _stood(told),
         frozenset(told),
         final,
     )
+
+
+def _stood(told: Mapping[str, Sequence[Step]]) -> Mapping[str, Won]:
+    """Of each instance whether the decision before stands (1) or falls (0), if all that is told of
+    it says the same, and no other instance is named as the one reviewed."""
+    found = {}
+    for level, every in told.items():
+        ways = {}
+        for step in every:
+            one = step.decision
+            stands = int(one.how in (STANDS, LEFT))
+            if one.owner is not None:
+                stands = int(one.winner != one.owner)
+            elif one.how not in REVIEWS:
+                stands = 2  # another thing
+            ways[2 if step.part or step.on else stands] = step
+        if len(ways) == 1 and 2 not in ways:
+            (stands, step), *_ = ways.items()
+            found[level] = Won(stands, step.place, step.said)
+    return found
 
 
 def _agreed(
@@ -169,7 +192,11 @@ def _agreed(
     reviewed = {
         step.place for step in own if step.decision.how in REVIEWS and not step.on
     }
-    if known is None and len(reviewed) > 1:
+    before_that = {
+        step.place for step in own if step.decision.how in (NAMED, THING, CLAIMED)
+    }
+    twice = before_that and reviewed and min(before_that) < min(reviewed)
+    if known is None and (len(reviewed) > 1 or twice):
         # an instance that decides twice does so on its own decision
         return [Won(n, own[0].place, own[0].said) for n in (0, 1)]
     for hows in STRICT if known is None else TIERS:
@@ -210,6 +237,12 @@ def differences(reference: Course, text: Course) -> Iterator[tuple[Won, Won]]:
         other = text.won.get(level)
         right = reference.won.get(level)
         if other is not None and right is not None and right.winner != other.winner:
+            yield right, other
+            return
+    for level, other in text.reviews.items():
+        right = reference.reviews.get(level)
+        unknown = level not in reference.won
+        if right is not None and right.winner != other.winner and unknown:
             yield right, other
             return
     last = [level for level in LEVELS if level in reference.won][-1:]
@@ -283,6 +316,8 @@ class _Reader:
                 if level and not (part and one.how == LAW):
                     yield Step(level, one, place, said, on, part)
             self.last, seen = (levels or [self.last])[-1] or self.last, one.end
+            if len(levels) > 1:
+                seen += len(text[one.end : one.end + REACH].split(",")[0])
         self.mentioned = every[-1][1] if every else self.mentioned
         named_here = tuple(n for _, n in self.who.found(sentence))
         self.recent = named_here or self.recent
@@ -353,8 +388,9 @@ def _deciding(
         levels = [level for at, level in named if seen <= at < one.end]
     else:
         levels = levels[-1:]
-    every = compiled(source("every")).search(text[seen : one.end + REACH])
-    if every is not None:
+    behind = text[one.end : one.end + REACH].split(",", maxsplit=1)[0]
+    around = f"{text[seen : one.start]} {behind}"
+    if compiled(source("every")).search(around) is not None:
         return ["trial", "appeal"]
     there = _acts_behind(text, one)
     if there and there[0][0] <= (NEXT if levels else WITHIN):

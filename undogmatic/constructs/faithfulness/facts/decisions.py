@@ -288,8 +288,9 @@ class _Sentence:
         own = re.search(r"\b(his|her|its|their|seu|sua) $", before)
         if theirs or own:
             near = self.meant(own[1] if own else "", noun.start(), -1)
-            named = {*self.within(0, noun.start()), *self.recent}
-            if near and (len(named) == 1 or self.who.person is not None):
+            named = {*self.within(0, noun.start())}
+            only = own is not None and self.who.meant(own[1]) is not None
+            if near and (len(named) == 1 or only):
                 return *noun.span(), near[0]
         return *noun.span(), None
 
@@ -299,7 +300,8 @@ class _Sentence:
             for match in self.matches("appeals", name):
                 between = self.text[match.end() : start]
                 if match.end() <= start and re.fullmatch(
-                    r" ?(?:(?:the|an?|his|her|its|their|ao?s?|os?|d[oae]s?|seu|sua|de) ?)*",
+                    r"(?:,[^,]{2,40},)? ?"
+                    r"(?:(?:the|an?|his|her|its|their|ao?s?|os?|d[oae]s?|seu|sua|de) ?)*",
                     between,
                 ):
                     own = match[0].startswith(("nao", "nem", "sequer", "did"))
@@ -344,7 +346,11 @@ class _Sentence:
                     r" (?:was|were|is|been|foi|foram|fora|restou|julgad[oa]) (?:\w+ )?$",
                     before,
                 )
-                if (active or passive) and not self.denied(match):
+                by_party = any(
+                    _DIRECTLY.fullmatch(self.text[at : match.start()])
+                    for at, _ in self.named
+                )
+                if (passive or (active and not by_party)) and not self.denied(match):
                     yield Decision(*match.span(), CLAIMED, winner)
 
     def laws(self) -> Iterator[Decision]:
@@ -415,6 +421,7 @@ _PHRASE = re.compile(r"[,;.:(]| (?:that|que|because|and|but|e|mas|holding) ")
 _PRONOUN = re.compile(
     r"\W*(her|him|them|it|its|his|their|ela|ele|elas|eles|dela|dele)\b"
 )
+_DIRECTLY = re.compile(r"\w+(?: \w+)? ")
 _ANYBODY = re.compile(
     r"\b(?:who|whoever|anybody|anyone|every|any|an?|quem|todo|qualquer)\b"
 )

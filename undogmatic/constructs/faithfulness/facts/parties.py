@@ -118,12 +118,14 @@ def _civil(sentences: Sequence[str], names: "Names") -> Parties | None:
                 own for each in (*every[place + 1 :], *every[:place]) for own in each
             ]
             around = [*after, *(own for _, own in reversed(before)), *elsewhere]
-            whole = _whole(first[0], around)
+            whole = _whole(first[0], around, names.places)
             faces = [
-                each for each in around if not each & whole and not _short(each, whole)
+                each
+                for each in around
+                if not (each & whole) - names.places and not _short(each, whole)
             ]
             if faces:
-                return _opposed(whole, _whole(faces[0], around), names)
+                return _opposed(whole, _whole(faces[0], around, names.places), names)
     return None
 
 
@@ -136,12 +138,16 @@ def _short(own: frozenset[str], other: frozenset[str]) -> bool:
     return False
 
 
-def _whole(own: frozenset[str], names: Sequence[frozenset[str]]) -> frozenset[str]:
-    """All words by which somebody is called, where their last name stands in each."""
+def _whole(
+    own: frozenset[str], names: Sequence[frozenset[str]], places: frozenset[str]
+) -> frozenset[str]:
+    """All words by which somebody is called, where their last name stands in each, which is no
+    place ("the Islamic Center of Dover")."""
     kinds = compiled(
         "|".join(each["names"] for each in lexicon("course")["kinds"].values())
     )
     telling = {word for word in own if len(word) > 3 and not kinds.fullmatch(word)}
+    telling -= places
     same = [each for each in names if each & telling]
     return own.union(*same)
 
@@ -159,7 +165,11 @@ def _unlike(sentences: Sequence[str], names: "Names") -> Parties | None:
         people = [own for own in often if own == people[0]]
     if not people or not others or people[0] & others[0]:
         return None
-    both = _opposed(_whole(people[0], every), _whole(others[0], every), names)
+    both = _opposed(
+        _whole(people[0], every, names.places),
+        _whole(others[0], every, names.places),
+        names,
+    )
     return both._replace(asked=False)
 
 
@@ -269,6 +279,19 @@ class Names:
                 else:
                     first.add(parts[0])
                     last.add(parts[-1])
+        self.places = frozenset(
+            plain(word)
+            for sentence in sentences
+            for word in re.findall(rf"{NAME} of ({NAME})", sentence)
+        )
+        starts = [sentence.split(" ")[0] for sentence in sentences]
+        self.inside |= {
+            plain(word)
+            for word in starts
+            if starts.count(word) > 1
+            and re.fullmatch(NAME, word)
+            and not _nobody(plain(word), language)
+        }
         # "Gail Moss" is later called Moss, "Trident Marine" Trident
         self.companies = frozenset((alone & first) - last)
         self.stop = word_set("stop function", language) | {"estado", "rio", "new"}
@@ -324,6 +347,19 @@ class Names:
 
 
 _FORMS = frozenset("llc inc ltd corp co plc llp ltda sa cia".split())
+
+
+def _nobody(word: str, language: Language) -> bool:
+    """Whether a word at the beginning of sentences names nobody."""
+    generic = lexicon("support")["generic"][language].split()
+    known = {*word_set("stop function", language), *generic, *map(plain, _STARTS)}
+    return word in known or word.endswith(("ly", "mente")) or word in _CONNECT
+
+
+_CONNECT = frozenset(
+    "however instead moreover thus therefore later then two both several many some porem assim"
+    " contudo todavia tambem dois ambos apos segundo conforme".split()
+)
 _CITED = re.compile(r"(?:^| )vs?\. (?:the )?")
 
 

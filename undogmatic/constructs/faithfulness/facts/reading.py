@@ -651,6 +651,8 @@ def _judges(sentence: str, says: bool) -> Iterator[Role]:
         if re.search(r"\bjoined\b|\bin which\b", text) and deeds:
             named = named[:1]  # who joined did not write
         waiting += named
+        if re.search(r"acompanh\w+[^;]{0,40}\brelator", text):
+            deeds = ["writes"]  # the others followed him
         if says and named and not deeds and pattern("says").search(text):
             deeds = ["writes"]
         if deeds:
