@@ -1,5 +1,7 @@
 """Who had won after each instance, as far as a text tells it."""
 
+import time
+
 import pytest
 
 from benchmarks.planted import FRESH, fresh
@@ -199,3 +201,12 @@ def test_parties_are_called_by_name_role_and_a_noun_of_their_kind() -> None:
     # of two of one kind "the company" may be either
     both = parties(["Falk Tools sued Moor Builders.", "Falk Tools won."], "en")
     assert both.found("The company won.") == []
+
+
+@pytest.mark.parametrize("text", ["recurso da empresa ", "the tenant's appeal ", "x"])
+def test_a_text_that_is_no_sentence_does_not_take_long(text: str) -> None:
+    begun = time.process_time()
+    long = [text * (20_000 // len(text))]
+    who = parties(sentences(CASES["pt"]), "pt")
+    course(long, who), parties(long, "pt")
+    assert time.process_time() - begun < 3

@@ -33,7 +33,7 @@ from undogmatic.constructs.faithfulness.facts.decisions import (
     decisions,
     source,
 )
-from undogmatic.constructs.faithfulness.facts.parties import Parties
+from undogmatic.constructs.faithfulness.facts.parties import LONGEST, Parties
 from undogmatic.constructs.faithfulness.facts.reading import in_part, undecided
 from undogmatic.constructs.faithfulness.facts.words import (
     compiled,
@@ -275,7 +275,7 @@ def steps(
     """What each instance decided, in the order in which it is told."""
     reader = _Reader(who, known)
     for place, sentence in enumerate(sentences):
-        yield from reader.read(place, sentence)
+        yield from reader.read(place, sentence[:LONGEST])
 
 
 class _Reader:

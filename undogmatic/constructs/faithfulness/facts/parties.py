@@ -58,6 +58,7 @@ class Parties(NamedTuple):
 
 def parties(sentences: Sequence[str], language: Language) -> Parties:
     """Who faces whom; nobody, where the sentences do not tell."""
+    sentences = [sentence[:LONGEST] for sentence in sentences]
     names = Names(sentences, language)
     return (
         _criminal(sentences, names)
@@ -201,6 +202,8 @@ def _opposed(first: frozenset[str], second: frozenset[str], names: "Names") -> P
     )
 
 
+LONGEST = 2000
+"""Characters of a sentence that are read: what is longer is no sentence, and would take long."""
 FIRST = 4  # sentences that name the parties, where nobody is said to ask for anything
 _OF_AN_INSTANCE = ("petitioners?", "respondents?")
 """Who appeals, which another instance may turn round."""
