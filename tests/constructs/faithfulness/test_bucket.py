@@ -23,9 +23,6 @@ UNTOLD = {
 }
 """What ties with the faithful summary, and why."""
 PARTLY = {
-    "reversed_outcome": (
-        "where the summary does not name the court and another court decided so, nothing is said"
-    ),
     "invented_detail": "one without a number or date is a doubt, and costs nothing",
     "wrong_holding": (
         "turned round in other words it has no value, name or citation that rules could compare"

@@ -11,7 +11,7 @@ counts. What it does not know is what is said with the sources' own words: who d
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from undogmatic.constructs.faithfulness.facts import course, reading
+from undogmatic.constructs.faithfulness.facts.parties import parties
 from undogmatic.constructs.faithfulness.facts.reading import (
     NAME,
     Role,
@@ -279,7 +280,8 @@ def _outcomes(both: TwoTexts, n: int) -> Iterator[Accusation]:
                 for m, other in nearby
                 if alike(right, other)
             )
-            more = both.others(n, k, anywhere=right.level != wrong.level)
+            unplaced = right.level != wrong.level or not wrong.level
+            more = both.others(n, k, anywhere=unplaced)
             elsewhere = (
                 each for sentence in more for each in outcomes(sentence, both.language)
             )
@@ -299,13 +301,14 @@ def _roles(
     n: int,
     read: Callable[[str], Sequence[Role]],
     faces: Callable[[str, str], bool],
+    quoted: Callable[[str], Sequence[Role]] | None = None,
 ) -> Iterator[Accusation]:
     """Somebody with another role, which faces the one that the reference gives, and which it
-    nowhere gives."""
+    nowhere gives. `quoted` reads the reference, where that is another reading."""
     in_text = [
         (k, role) for k, sentence in enumerate(both.text) for role in read(sentence)
     ]
-    for right in read(both.reference[n]):
+    for right in (quoted or read)(both.reference[n]):
         said = [(k, role) for k, role in in_text if role.who & right.who]
         known = {
             role.what
@@ -313,15 +316,13 @@ def _roles(
             for role in read(sentence)
             if role.who & right.who
         }
-        if all(role.what != right.what for _, role in said):
-            others = (
-                (k, role)
-                for k, role in said
-                if faces(right.what, role.what) and role.what not in known
-            )
-            yield from (
-                Accusation("party", k, role.said, right.said) for k, role in others
-            )
+        unsaid = all(role.what != right.what for _, role in said)
+        for k, role in said:
+            never_both = {right.what, role.what} == {"writes", "dissents"}
+            if role.what not in known and (
+                never_both or (unsaid and faces(right.what, role.what))
+            ):
+                yield Accusation("party", k, role.said, right.said)
 
 
 def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
@@ -397,33 +398,32 @@ def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:
 @functools.lru_cache(maxsize=64)
 def _courses(
     reference: tuple[str, ...], text: tuple[str, ...], language: Language
-) -> tuple[Mapping[str, course.Won], Mapping[str, course.Won]] | None:
-    """Who had won after each instance by the reference and by the text; None where the reference
-    does not tell who the parties are."""
-    who = course.parties(reference, language)
-    if who is None:
-        return None
-    return course.course(reference, who), course.course(text, who)
+) -> tuple[tuple[course.Won, course.Won], ...]:
+    """Where the text tells another course of the case than the reference."""
+    who = parties(reference, language)
+    known = course.course(reference, who)
+    return tuple(course.differences(known, course.course(text, who, known)))
 
 
 def _course(both: TwoTexts, n: int) -> Iterator[Accusation]:
-    """Somebody else has won before an instance; told of the first for which it is so, since the
-    others may follow from it."""
-    told = _courses(tuple(both.reference), tuple(both.text), both.language)
-    for level in course.LEVELS if told is not None else ():
-        right, other = (side.get(level) for side in told or ())
-        if right is None or other is None or right.winner == other.winner:
-            continue
+    """Somebody else has won before an instance, or in the end."""
+    for right, other in _courses(
+        tuple(both.reference), tuple(both.text), both.language
+    ):
         if right.place == n:
             yield Accusation("winner", other.place, other.said, right.said)
-        return
 
 
 RULES: tuple[Callable[[TwoTexts, int], Iterator[Accusation]], ...] = (
     _votes,
     functools.partial(_values, kind="date"),
     _outcomes,
-    functools.partial(_roles, read=reading.judges, faces=lambda own, other: True),
+    functools.partial(
+        _roles,
+        read=reading.judges,
+        faces=lambda own, other: True,
+        quoted=functools.partial(reading.judges, says=True),
+    ),
     _winning,
     functools.partial(_roles, read=reading.named_sides, faces=reading.opposite),
     _doing,

@@ -1,81 +1,72 @@
 """Follows a case through the courts: who had won after each instance, as far as a text tells it.
 
-A sentence says that a decision stands or falls, that a claim is granted or refused, or that
-somebody won. Who began the case is read from the reference; the other party is whoever faces them.
-So "the jury found for Mercer" and "the verdict was put back" can be held against each other, though
-no word is the same. Where a text does not say which instance decides, or who won before, nothing is
-read.
+A sentence says that a decision stands or falls, that a claim is granted or refused, that an appeal
+succeeds, or that somebody won. So "the jury found for Mercer" and "the verdict was put back" can be
+held against each other, though no word is the same. Where a text does not say which instance
+decides, or who won before, only what the reference tells in its place is read.
 """
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from undogmatic.constructs.faithfulness.facts.reading import NAME, undecided
+from undogmatic.constructs.faithfulness.facts.decisions import (
+    APPEAL,
+    CLAIMED,
+    COSTS,
+    END,
+    LAW,
+    LEFT,
+    NAMED,
+    NEAR,
+    NEXT,
+    PASSIVE,
+    REACH,
+    REMANDED,
+    RESTORED,
+    REVIEWS,
+    STANDS,
+    THING,
+    Decision,
+    decisions,
+    source,
+)
+from undogmatic.constructs.faithfulness.facts.parties import LONGEST, Parties
+from undogmatic.constructs.faithfulness.facts.reading import in_part, undecided
 from undogmatic.constructs.faithfulness.facts.words import (
-    Language,
     compiled,
     lexicon,
     plain,
-    stem,
-    word_set,
-    words,
 )
 
-LEVELS = ("trial", "appeal", "top")
-UNDONE = 45  # characters between a judgment and the verb that says what became of it
-NEXT = 12  # characters of a preposition and an article before a court
-REACH = 70  # characters beside a verb in which its party or its court is named
-_REASON = re.compile(
-    r"\b(because|since|as|porque|pois|ja que|uma vez que|por entender|so that)\b"
-    r".*?(?=, (?:but|mas|and|e|while|whereas|enquanto) |[.;]|$)"
-)
+LEVELS = ("below", "jury", "trial", "appeal", "top")
+WITHIN = 30  # as many, where no other court is named
+_UNTIL = r"\b.*?(?=, (?:but|mas|and|e|while|whereas|enquanto) |[.;]|$)"
+_REASON = {
+    "en": re.compile(rf"\b(?:because|since|as|so that){_UNTIL}"),
+    "pt": re.compile(rf"\b(?:porque|pois|ja que|uma vez que|por entender){_UNTIL}"),
+}
 _BEFORE_WHOM = (
     r"(?:(?:by|in|before|at|pel[oa]s?|n[oa]s?|em|perante) (?:the |an? |o |both the )?"
     r"|the (?=appeal\b))"
 )
-_ROLES = (
-    r"(?:plaintiff|claimant|complainant|reclamante|impetrante|requerente)s?|autor(?:a|es|as)?",
-    r"defendants?|reus?|re|reclamad[oa]s?|impetrad[oa]s?|requerid[oa]s?",
-)
 
-
-class Parties(NamedTuple):
-    """The words by which who began a case is called, and those of the other side."""
-
-    claimant: frozenset[str]
-    other: frozenset[str]
-    language: Language
-
-    def found(self, text: str) -> list[tuple[int, int]]:
-        """Places at which a party is named, each with which it is: 0 for the claimant."""
-        places = []
-        for match in re.finditer(r"[^\W\d_]+", plain(text)):
-            word = stem(match[0], self.language)
-            for n, own in enumerate((self.claimant, self.other)):
-                if word in own or re.fullmatch(_ROLES[n], match[0]):
-                    places.append((match.start(), n))
-        return places
+STRICT = ((NAMED, THING, CLAIMED, *REVIEWS), (REMANDED,))
+TIERS = ((NAMED,), (THING, CLAIMED), REVIEWS, (REMANDED,))
 
 
 class Step(NamedTuple):
-    """What one instance decided."""
+    """What one instance decided, "" where it is not named; `on` is the instance whose decision it
+    was about, where that is."""
 
     level: str
-    decision: "Decision"
+    decision: Decision
     place: int
     said: str
-
-
-class Decision(NamedTuple):
-    """What a verb says, from `start` to `end`: that somebody won (`how` is NAMED, or CLAIMED of a
-    claim that was granted or refused), or what became of the decision before."""
-
-    start: int
-    end: int
-    how: str
-    winner: int | None = None
+    on: str = ""
+    part: bool = False  # in part only
 
 
 class Won(NamedTuple):
@@ -86,93 +77,412 @@ class Won(NamedTuple):
     said: str
 
 
-def parties(sentences: Sequence[str], language: Language) -> Parties | None:
-    """Who began the case, and against whom; None where the sentences do not tell."""
-    asks = compiled(_whole("asks"))
-    for place, sentence in enumerate(sentences):
-        for match in asks.finditer(plain(sentence)):
-            before = _called(sentence[: match.start()], language)[-1:]
-            after = _called(sentence[match.end() :], language)
-            first = (
-                before[0] if before else _subject(sentence[: match.start()], language)
-            )
-            if not first:
-                continue
-            everybody = [
-                other
-                for each in (*sentences[place + 1 :], *sentences[:place])
-                for other in _called(each, language)
-            ]
-            faces = [each for each in (*after, *everybody) if not each & first]
-            if faces:
-                common = first & faces[0]
-                return Parties(first - common, faces[0] - common, language)
-    return None
+class Course(NamedTuple):
+    """How a case went.
+
+    Attributes:
+        won: Who had won after each instance.
+        beside: What is told beside that, by its kind and instance.
+        appeals: Appeals to an instance that is not named, with whose each is.
+        reviews: Of each instance whether the decision before stands by it.
+        told: The instances of which anything is told.
+        final: Whether nothing is left open at the end.
+    """
+
+    won: Mapping[str, Won]
+    beside: Mapping[str, Won]
+    appeals: Sequence[tuple[int, Won]]
+    reviews: Mapping[str, Won]
+    told: frozenset[str]
+    final: bool
 
 
-def _subject(before: str, language: Language) -> frozenset[str]:
-    """The last word with content before a verb: "the mother", "a mãe"."""
-    stop = word_set("stop function", language)
-    carrying = [
-        word for word in words(plain(before)) if word not in stop and len(word) > 2
-    ]
-    return frozenset({stem(carrying[-1], language)} if carrying else ())
-
-
-def _called(text: str, language: Language) -> list[frozenset[str]]:
-    """Who is named in a text, neither judge nor court, each by the stems of the name and of the
-    noun before it ("the crop duster Dale Renner")."""
-    found = []
-    title, courts = re.compile(lexicon()["titles"] + r" $"), _courts()
-    stop = word_set("stop function", language) | {"estado", "rio", "new"}
-    pattern = rf"(?:(?P<noun>[a-zà-ÿ]{{4,}}) )?(?P<name>{NAME}(?:(?: (?:of|d[aeo]s?))? {NAME})*)"
-    for match in re.finditer(pattern, text):
-        name = match["name"]
-        first = name.split()[0]
-        lone = match.start("name") == 0 and len(name.split()) == 1
-        if title.search(text[: match.start("name")]) or title.match(first + " "):
+def course(
+    sentences: Sequence[str], who: Parties, known: Course | None = None
+) -> Course:
+    """How a case went by the sentences. An instance of which they tell two things is left out;
+    somebody who is named counts before a claim, and that before what became of the decision before,
+    which is that of `known` where the sentences do not tell of it."""
+    told: dict[str, list[Step]] = {}
+    beside: dict[str, list[Step]] = {}
+    appeals = []
+    for step in steps(sentences, who, known):
+        one = step.decision
+        if one.how in (LAW, END, COSTS):
+            level = step.level if one.how == LAW else ""
+            beside.setdefault(f"{one.how} {level}".strip(), []).append(step)
+        elif one.how == APPEAL:
+            if one.owner is not None and one.winner is not None:
+                appeals.append((one.owner, Won(one.winner, step.place, step.said)))
+        else:
+            told.setdefault(step.level, []).append(step)
+    found: dict[str, Won] = {}
+    # where nobody is known, whoever had won before
+    before = None if who.claimant or who.other else 0
+    for level in LEVELS:
+        own = [
+            each
+            for each in told.get(level, ())
+            if not each.part or each.decision[2:4] == (CLAIMED, 0)
+        ]
+        if not own:
+            if told.get(level):
+                before = None
+            elif known is not None and level in known.told:
+                before = known.won[level].winner if level in known.won else None
             continue
-        if (
-            courts.search(plain(name))
-            or (lone and plain(first) in stop)
-            or first in _STARTS
-        ):
-            continue
-        every = [*name.split(), *([match["noun"]] if match["noun"] else [])]
-        stems = {
-            stem(plain(word), language) for word in every if plain(word) not in stop
-        }
-        known = {word for word in stems if len(word) > 2}
-        if known:
-            found.append(frozenset(known))
+        won = _agreed(own, before, found, known)
+        before = None
+        if len(won) == 1:
+            found[level] = won[0]
+            before = won[0].winner
+        elif not won and known is not None and level in known.won:
+            before = known.won[level].winner  # what is told says nothing else
+    one_way = {
+        name: every[-1]
+        for name, every in beside.items()
+        if len({each.decision.winner for each in every}) == 1
+    }
+    last = max((LEVELS.index(level) for level in told if level), default=0)
+    final = LEVELS[last] in found and not any(
+        each.part or each.decision.how == REMANDED
+        for each in told.get(LEVELS[last], ())
+    )
+    return Course(
+        found,
+        {
+            name: Won(each.decision.winner or 0, each.place, each.said)
+            for name, each in one_way.items()
+        },
+        appeals,
+        _stood(told),
+        frozenset(told),
+        final,
+    )
+
+
+def _stood(told: Mapping[str, Sequence[Step]]) -> Mapping[str, Won]:
+    """Of each instance whether the decision before stands (1) or falls (0), if all that is told of
+    it says the same, and no other instance is named as the one reviewed."""
+    found = {}
+    for level, every in told.items():
+        ways = {}
+        for step in every:
+            one = step.decision
+            stands = int(one.how in (STANDS, LEFT))
+            if one.owner is not None:
+                stands = int(one.winner != one.owner)
+            elif one.how not in REVIEWS:
+                stands = 2  # another thing
+            ways[2 if step.part or step.on else stands] = step
+        if len(ways) == 1 and 2 not in ways:
+            (stands, step), *_ = ways.items()
+            found[level] = Won(stands, step.place, step.said)
     return found
 
 
-_STARTS = frozenset(
-    "The A An In On It Its He She His Her They This That There After Before When An As By One For"
-    " O Os As Uma Um Em No Na Ao Por Ele Ela Depois Quando Para Ficou Todos Janeiro Judge Justice"
-    " Officer December May March Chief Ministro Ministra".split()
+def _agreed(
+    own: Sequence[Step],
+    before: int | None,
+    found: Mapping[str, Won],
+    known: Course | None,
+) -> list[Won]:
+    """Who had won by what is told of one instance: nobody where that is not known, and both where
+    two things are told."""
+    reviewed = {
+        step.place for step in own if step.decision.how in REVIEWS and not step.on
+    }
+    before_that = {
+        step.place for step in own if step.decision.how in (NAMED, THING, CLAIMED)
+    }
+    twice = before_that and reviewed and min(before_that) < min(reviewed)
+    if known is None and (len(reviewed) > 1 or twice):
+        # an instance that decides twice does so on its own decision
+        return [Won(n, own[0].place, own[0].said) for n in (0, 1)]
+    for hows in STRICT if known is None else TIERS:
+        said = {
+            winner: Won(winner, step.place, step.said)
+            for step in own
+            if step.decision.how in hows
+            and (winner := _winner(step, before, found, known)) is not None
+        }
+        if said:
+            return list(said.values())
+    return []
+
+
+def _winner(
+    step: Step, before: int | None, found: Mapping[str, Won], known: Course | None
+) -> int | None:
+    """Who has won by a decision, if who had won before it is known."""
+    one = step.decision
+    if one.winner is not None:
+        return one.winner
+    elsewhere = known.won if known is not None else {}
+    if step.on and step.on != step.level and one.how != LEFT:
+        on = found.get(step.on) or elsewhere.get(step.on)
+        if on is not None:
+            return on.winner if one.how in (STANDS, RESTORED) else 1 - on.winner
+    if one.how == RESTORED and before is None and "trial" in found:
+        return found["trial"].winner
+    if before is None:
+        return None
+    return before if one.how in (STANDS, LEFT) else 1 - before
+
+
+def differences(reference: Course, text: Course) -> Iterator[tuple[Won, Won]]:
+    """What a text tells otherwise than its reference. Of instances only the first, since the
+    others may follow from it."""
+    for level in LEVELS:
+        other = text.won.get(level)
+        right = reference.won.get(level)
+        if other is not None and right is not None and right.winner != other.winner:
+            yield right, other
+            return
+    for level, other in text.reviews.items():
+        right = reference.reviews.get(level)
+        unknown = level not in reference.won
+        if right is not None and right.winner != other.winner and unknown:
+            yield right, other
+            return
+    last = [level for level in LEVELS if level in reference.won][-1:]
+    for name, other in text.beside.items():
+        right = reference.beside.get(name)
+        if name == END and reference.final and last:
+            right = reference.won[last[0]]
+        if name == LAW:
+            laws = [reference.beside.get(f"{LAW} {level}") for level in LEVELS]
+            right = next((law for law in reversed(laws) if law is not None), right)
+        if right is not None and right.winner != other.winner:
+            yield right, other
+    for owner, other in text.appeals:
+        decided = list(_decided(reference, owner))
+        if decided and all(right.winner != other.winner for right in decided):
+            yield decided[-1], other
+
+
+def _decided(reference: Course, owner: int) -> Iterator[Won]:
+    """What became of the appeals that a side had reason for: it had lost before."""
+    known = [reference.won.get(level) for level in LEVELS if level in reference.told]
+    for before, after in itertools.pairwise(known):
+        if before is not None and after is not None and before.winner != owner:
+            yield after
+
+
+def steps(
+    sentences: Sequence[str], who: Parties, known: Course | None = None
+) -> Iterator[Step]:
+    """What each instance decided, in the order in which it is told."""
+    reader = _Reader(who, known)
+    for place, sentence in enumerate(sentences):
+        yield from reader.read(place, sentence[:LONGEST])
+
+
+class _Reader:
+    """Reads sentence after sentence which instance decided what.
+
+    Attributes:
+        last: The instance that decided last.
+        mentioned: The instance that a sentence before names last.
+        recent: The parties that the sentence before names.
+    """
+
+    def __init__(self, who: Parties, known: Course | None) -> None:
+        self.who, self.known = who, known
+        self.last = self.mentioned = ""
+        self.recent: tuple[int, ...] = ()
+
+    def read(self, place: int, sentence: str) -> Iterator[Step]:
+        """What one sentence tells."""
+        text = plain(sentence)
+        text = _REASON[self.who.language].sub(lambda match: " " * len(match[0]), text)
+        costs_told = self.known is None or COSTS in self.known.beside
+        told = decisions(text, self.who, self.recent, costs_told)
+        every, seen = _instances(text), 0
+        named = [each for each in every if not _reviewed(text, each[0], told)]
+        for one in told:
+            if undecided(text, one.end) or _in_clause("wished", text, one.start):
+                continue
+            said, part = sentence[one.start : one.end], _in_part(text, one)
+            on = _object(text, every, one) if one.winner is None else ""
+            levels, on = self._levels(text, named, one, seen, on)
+            beside = self._beside(text, one, levels)
+            if beside is not None:
+                if not part:
+                    yield Step("", beside, place, said)
+                continue
+            levels = levels or self._follows(text, one)
+            for level in dict.fromkeys(levels):
+                if level and not (part and one.how == LAW):
+                    yield Step(level, one, place, said, on, part)
+            self.last, seen = (levels or [self.last])[-1] or self.last, one.end
+            if len(levels) > 1:
+                seen += len(text[one.end : one.end + REACH].split(",")[0])
+        self.mentioned = every[-1][1] if every else self.mentioned
+        named_here = tuple(n for _, n in self.who.found(sentence))
+        self.recent = named_here or self.recent
+
+    def _levels(
+        self,
+        text: str,
+        named: Sequence[tuple[int, str]],
+        one: Decision,
+        seen: int,
+        on: str,
+    ) -> tuple[list[str], str]:
+        """The instances that a sentence names for a decision, of several those that the reference
+        tells of, and the one whose decision is reviewed."""
+        levels = _deciding(text, named, one, seen)
+        if len(levels) > 1 and self.known is not None:
+            levels = [level for level in levels if level in self.known.told]
+        if one.how in REVIEWS and PASSIVE.search(text[: one.start]) is not None:
+            acting = [at for at, _ in named if at < one.start]
+            only = acting and not _adverbial(text, acting[-1])
+            if len(levels) == 1 and only and not _acts_behind(text, one):
+                return [], on or levels[0]
+        return levels, on
+
+    def _beside(
+        self, text: str, one: Decision, levels: Sequence[str]
+    ) -> Decision | None:
+        """What is told without an instance, and is no step of the course."""
+        if one.how in (END, COSTS):
+            return one
+        if levels:
+            return None
+        if one.how == NAMED and one.owner is not None:
+            return one._replace(how=APPEAL)
+        at_last = compiled(source("finally")).search(text) is not None
+        if (one.how == NAMED and at_last) or (one.how == THING and not self.last):
+            return one._replace(how=END)
+        return one if one.how == LAW and not self.last else None
+
+    def _follows(self, text: str, one: Decision) -> list[str]:
+        """The instance of a decision for which the sentence names none: that of "the court" is the
+        one named last, that of a claim the first one, and else the one that decided last."""
+        generic = _in_clause_of(_GENERIC, text, one.start)
+        claim = one.how == CLAIMED or compiled(source("appeals", "claims")).search(
+            text[one.start : one.end]
+        )
+        if claim and not self.last and not generic:
+            return ["trial"]
+        if generic and self.mentioned:
+            return [self.mentioned]
+        # a text tells the end first; where it names no instance, it may be any
+        return [] if self.known is not None else [self.last]
+
+
+def _deciding(
+    text: str, named: Sequence[tuple[int, str]], one: Decision, seen: int
+) -> list[str]:
+    """The instances that a sentence names for a decision: by a preposition behind it, or else the
+    last one before; of an appeal, behind what was decided before it."""
+    since = seen if one.owner is not None else 0
+    levels = [
+        level
+        for at, level in named
+        if since <= at < one.end
+        and not (_AGENT.search(text[:at]) and _APART.search(text[at : one.start]))
+    ]
+    if _SEVERAL.search(text[seen : one.end]) is not None:
+        levels = [level for at, level in named if seen <= at < one.end]
+    else:
+        levels = levels[-1:]
+    behind = text[one.end : one.end + REACH].split(",", maxsplit=1)[0]
+    around = f"{text[seen : one.start]} {behind}"
+    if compiled(source("every")).search(around) is not None:
+        return ["trial", "appeal"]
+    there = _acts_behind(text, one)
+    if there and there[0][0] <= (NEXT if levels else WITHIN):
+        return [level for _, level in there]
+    return levels
+
+
+def _acts_behind(text: str, one: Decision) -> list[tuple[int, str]]:
+    """The instances that a preposition names behind a verb, with their places behind that."""
+    behind = re.match(
+        rf"[\w$.' ]{{0,40}}?(?P<court>{_BEFORE_WHOM}.{{0,60}})",
+        text[one.end : one.end + 2 * REACH],
+    )
+    return (
+        _instances(_ELSEWHERE.split(behind["court"])[0]) if behind is not None else []
+    )
+
+
+def _object(text: str, named: Sequence[tuple[int, str]], one: Decision) -> str:
+    """The instance whose decision is reviewed, where it is named behind an active verb, or before a
+    passive one: "upheld the trial court's ruling", "a sentença foi mantida"."""
+    before = text[: one.start]
+    if PASSIVE.search(before) is not None:
+        clause = max(before.rfind(mark) for mark in (",", ";", "."))
+        inside = [
+            level
+            for at, level in named
+            if clause < at < one.start and not _adverbial(text, at)
+        ]
+        return inside[-1] if inside else ""
+    behind = re.split(_AWAY, text[one.end :][:NEAR])[0]
+    inside = [level for at, level in named if one.end <= at < one.end + len(behind)]
+    return inside[0] if inside else ""
+
+
+def _adverbial(text: str, at: int) -> bool:
+    """Whether an instance is named by "in the ..." or "by the ..."."""
+    itself = text[at:].startswith(("on ", "at ", "em ", "na "))
+    return itself or _ADVERBIAL.search(text[:at]) is not None
+
+
+def _in_clause_of(form: re.Pattern[str], text: str, start: int) -> bool:
+    """Whether a pattern is found before a place in its clause."""
+    return form.search(re.split(r"[,;.:]", text[:start])[-1]) is not None
+
+
+def _in_clause(name: str, text: str, start: int) -> bool:
+    return _in_clause_of(compiled(source(name)), text, start)
+
+
+def _in_part(text: str, one: Decision) -> bool:
+    """Whether something falls in part only: "in part", "to reduce the damages"."""
+    lowered = compiled(source("lowers")).search(text[one.end : one.end + NEAR])
+    return in_part(text, one.start, one.end) or lowered is not None
+
+
+def _reviewed(text: str, at: int, told: Sequence[Decision]) -> bool:
+    """Whether an instance is named as the one whose decision is reviewed, right behind the verb."""
+    return any(
+        _BETWEEN.fullmatch(text[one.end : at]) is not None
+        for one in told
+        if one.how not in (END, COSTS) and one.end < at
+    )
+
+
+_BETWEEN = re.compile(
+    r" (?:(?:the|an?|that|this|os?|as?|essa|esta|aquela|tal|sua) )?"
+    r"(?:\w+ (?:of|d[aeo]) (?:the |os? |as? )?)?"
 )
-
-
-@functools.cache
-def _courts() -> re.Pattern[str]:
-    every = [*lexicon()["levels"].values(), *lexicon("course")["levels"].values()]
-    return compiled("|".join(every) + "|justica|trabalho|turma|camara|division")
-
-
-@functools.cache
-def _whole(name: str) -> str:
-    source = lexicon("course")[name]
-    source = "|".join(source) if isinstance(source, list) else source
-    appeal = "(?:recurso|apelo|apelacao|agravo)(?: [a-z]+)?"
-    return str(source).replace("{appeal}", appeal).replace("{{", "{").replace("}}", "}")
+_AWAY = r"[,;.:]| (?:by|pel[oa]|and|e|after|when|where|which|that|que|depois|quando|onde|as) "
+_AGENT = re.compile(r"\b(?:by|pel[oa]s?) (?:the |an? )?$")
+_APART = re.compile(r",(?! (?:que|which|who)\b)")
+_ADVERBIAL = re.compile(
+    r"\b(?:by|in|before|at|on|from|pel[oa]s?|n[oa]s?|em|perante) (?:the |an? |o )?$"
+)
+_GENERIC = re.compile(
+    r"\b(?:the court|the panel|o tribunal|a corte|a turma|a camara) (?!of\b)"
+)
+_SEVERAL = re.compile(r"\b(both|ambos|ambas|tanto|all (three )?courts)\b")
+_ELSEWHERE = re.compile(
+    r"[,:;.]|\bbut\b|\bmas\b| and (?!again|also|then)| e (?!tambem|depois|de novo)"
+)
 
 
 @functools.cache
 def _levels() -> tuple[tuple[str, re.Pattern[str]], ...]:
     own, known = lexicon("course")["levels"], lexicon()["levels"]
-    return tuple((name, compiled(f"{own[name]}|{known[name]}")) for name in LEVELS)
+    forms = []
+    for name in LEVELS:
+        courts = known.get(name, "").replace("|jury|", "|")
+        forms.append((name, compiled(f"{own[name]}|{courts}" if courts else own[name])))
+    return tuple(forms)
 
 
 def _instances(text: str) -> list[tuple[int, str]]:
@@ -186,176 +496,3 @@ def _instances(text: str) -> list[tuple[int, str]]:
         if not any(start < other and begin < end for begin, other, _ in apart):
             apart.append((start, end, level))
     return sorted((start, level) for start, _, level in apart)
-
-
-def steps(sentences: Sequence[str], who: Parties) -> Iterator[Step]:
-    """What each instance decided, in the order in which it is told."""
-    last = ""
-    recent: tuple[int, ...] = ()  # the parties that the sentence before names
-    for place, sentence in enumerate(sentences):
-        text = plain(sentence)
-        text = _REASON.sub(lambda match: " " * len(match[0]), text)
-        named, seen = _instances(text), 0
-        for one in _decisions(text, who, recent):
-            if undecided(text, one.end):
-                continue
-            levels = [level for at, level in named if at < one.start]
-            several = _SEVERAL.search(text[seen : one.start]) is not None
-            levels = levels if several else levels[-1:]
-            behind = re.match(
-                rf"[\w$,.' ]{{0,40}}?(?P<court>{_BEFORE_WHOM}.{{0,60}})",
-                text[one.end : one.end + 2 * REACH],
-            )
-            if behind is not None:
-                there = _instances(_ELSEWHERE.split(behind["court"])[0])
-                if there and (not levels or there[0][0] <= NEXT):
-                    levels = [level for _, level in there]
-            first = ["trial"] if one.how == CLAIMED and not last else []
-            for level in dict.fromkeys(levels or first or [last]):
-                if level:
-                    yield Step(level, one, place, sentence[one.start : one.end])
-            last, seen = (levels or first or [last])[-1], one.end
-        recent = tuple(n for _, n in who.found(sentence)) or recent
-
-
-NAMED, CLAIMED, STANDS, FALLS, RESTORED = (
-    "named",
-    "claimed",
-    "stands",
-    "falls",
-    "restored",
-)
-_PRONOUN = re.compile(
-    r"\W*(?:her|him|them|it|its|his|their|ela|ele|elas|eles|dela|dele)\b"
-)
-
-
-class _Sentence:
-    """A plain sentence, with who is named in it, and in the sentence before."""
-
-    def __init__(self, text: str, who: Parties, recent: tuple[int, ...]) -> None:
-        self.text, self.recent = text, recent
-        self.named = who.found(text)
-        self.negators = word_set("negators", who.language)
-
-    def matches(self, name: str) -> Iterator[re.Match[str]]:
-        return compiled(_whole(name)).finditer(self.text)
-
-    def denied(self, match: re.Match[str]) -> bool:
-        """Whether a negator stands close before a verb."""
-        close = self.text[max(0, match.start() - 25) : match.start()]
-        return not self.negators.isdisjoint(words(close)[-3:])
-
-    def reviews(self) -> Iterator[Decision]:
-        """What became of the decision before."""
-        for name, how in (("keeps", STANDS), ("falls", FALLS), ("restores", RESTORED)):
-            for match in self.matches(name):
-                own = match[0].startswith(("nao", "declined"))
-                turned = self.denied(match) and not own
-                told = {STANDS: FALLS, FALLS: STANDS}.get(how, how) if turned else how
-                yield Decision(*match.span(), told)
-
-    def won_behind(self, reviews: Sequence[Decision]) -> Iterator[Decision]:
-        """Who is named behind a verb as the winner or the loser; of a pronoun there, who is named
-        last before it."""
-        for name, winner in (("wins_after", 0), ("loses_after", 1)):
-            for match in self.matches(name):
-                end = match.end()
-                near = [n for at, n in self.named if end <= at <= end + REACH]
-                if _PRONOUN.match(self.text[end:]) or match[0].startswith(_OWN):
-                    before = [n for at, n in self.named if at < match.start()]
-                    near = before[-1:] or list(self.recent[-1:])
-                # "the judgment against the orchard was reversed" tells what became of it
-                told_of = any(0 <= each.start - end <= UNDONE for each in reviews)
-                noun = told_of and _NOUN.match(match[0])
-                if near and not noun and not self.denied(match):
-                    yield Decision(*match.span(), NAMED, abs(winner - near[0]))
-
-    def won_before(self) -> Iterator[Decision]:
-        """Who is named before a verb as the winner or the loser; without any, who is named first in
-        the sentence before."""
-        for name, winner in (("wins_before", 0), ("loses_before", 1)):
-            for match in self.matches(name):
-                near = [
-                    n
-                    for at, n in self.named
-                    if match.start() - REACH <= at < match.start()
-                    and not _OBJECT.search(self.text[:at])
-                ]
-                near = near or list(self.recent[:1])
-                if near and not self.denied(match):
-                    yield Decision(*match.span(), NAMED, abs(winner - near[-1]))
-
-    def claims(self) -> Iterator[Decision]:
-        """What is granted or refused to who asked for it."""
-        for name, winner in (("given", 0), ("refused", 1)):
-            for match in self.matches(name):
-                if not self.denied(match):
-                    yield Decision(*match.span(), CLAIMED, winner)
-
-
-def _decisions(text: str, who: Parties, recent: tuple[int, ...]) -> list[Decision]:
-    """What verbs say; of two that overlap the one that names a party, else the longest."""
-    sentence = _Sentence(text, who, recent)
-    reviews = list(sentence.reviews())
-    won = [*sentence.won_behind(reviews), *sentence.won_before()]
-    found = [*reviews, *won, *sentence.claims()]
-    found.sort(key=lambda each: (each.how != NAMED, each.start - each.end))
-    apart: list[Decision] = []
-    for one in found:
-        if not any(one.start < other.end and other.start < one.end for other in apart):
-            apart.append(one)
-    return sorted(apart)
-
-
-_SEVERAL = re.compile(r"\b(both|ambos|ambas|tanto|all (three )?courts)\b")
-_ELSEWHERE = re.compile(
-    r",|\bbut\b|\bmas\b| and (?!again|also|then)| e (?!tambem|depois|de novo)"
-)
-_OBJECT = re.compile(
-    r"\b(contra|against|from|to|with|com|of|d[aeo]s?|a favor d[aeo]s?)"
-    r"( (the|an?|o|as?|os)| \w+)?(?: [\w'-]+){0,1} $"
-)
-_NOUN = re.compile(r"judgment|verdict|ruling|award")
-_OWN = ("in its", "in his", "in her", "in their")
-
-
-def course(sentences: Sequence[str], who: Parties) -> Mapping[str, Won]:
-    """Who had won after each instance that the sentences tell of. An instance of which they tell
-    two things is left out; somebody who is named counts before a claim, and that before what became
-    of the decision before."""
-    told: dict[str, list[Step]] = {}
-    for step in steps(sentences, who):
-        told.setdefault(step.level, []).append(step)
-    found: dict[str, Won] = {}
-    before: int | None = None
-    for level in LEVELS:
-        own = [
-            (_winner(step.decision, before, found), step)
-            for step in told.get(level, ())
-        ]
-        said = [(winner, step) for winner, step in own if winner is not None]
-        for how in (NAMED, CLAIMED):
-            surer = [each for each in said if each[1].decision.how == how]
-            if surer:
-                said = surer
-                break
-        winners = {winner for winner, _ in said}
-        if len(winners) == 1:
-            before = winners.pop()
-            step = said[-1][1]
-            found[level] = Won(before, step.place, step.said)
-        elif own:
-            before = None
-    return found
-
-
-def _winner(one: Decision, before: int | None, found: Mapping[str, Won]) -> int | None:
-    """Who has won by a decision, if who had won before it is known."""
-    if one.winner is not None:
-        return one.winner
-    if one.how == RESTORED and "trial" in found:
-        return found["trial"].winner
-    if before is None:
-        return None
-    return before if one.how == STANDS else 1 - before

@@ -447,14 +447,12 @@ def _matches(text: str, ways: Mapping[str, str]) -> list[tuple[bool, re.Match[st
             for _, other in apart
         ):
             apart.append((stands, match))
-    return [each for each in apart if not _in_part(text, each[1])]
+    return [each for each in apart if not in_part(text, *each[1].span())]
 
 
-def _in_part(text: str, match: re.Match[str]) -> bool:
-    """Whether words close to a match say that it holds in part only."""
-    return (
-        _PARTLY.search(text[max(0, match.start() - 15) : match.end() + 15]) is not None
-    )
+def in_part(text: str, start: int, end: int) -> bool:
+    """Whether words close to a place say that what stands there holds in part only."""
+    return _PARTLY.search(text[max(0, start - 15) : end + 15]) is not None
 
 
 def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
@@ -499,7 +497,7 @@ def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
                 said = pattern("said").search(
                     " ".join(words(text[: match.start()])[-NEAR:])
                 )
-                if said is not None and not _in_part(text, match):
+                if said is not None and not in_part(text, *match.span()):
                     yield good, stands, match, match[0]
 
 
@@ -623,11 +621,16 @@ def opposite(one: str, other: str) -> bool:
 
 
 @functools.lru_cache(maxsize=20_000)
-def judges(sentence: str) -> tuple[Role, ...]:
-    """Which judge wrote, dissented or concurred, by last names."""
-    roles, waiting, titles = list[Role](), list[str](), lexicon()["titles"]
+def judges(sentence: str, says: bool = False) -> tuple[Role, ...]:
+    """Which judge wrote, dissented or concurred, by last names; with `says`, whoever is quoted
+    without a word on that wrote."""
+    return tuple(role for part in sentence.split(";") for role in _judges(part, says))
+
+
+def _judges(sentence: str, says: bool) -> Iterator[Role]:
+    waiting, titles = list[str](), lexicon()["titles"]
     for clause in re.split(
-        rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;",
+        rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})",
         sentence,
     ):
         lists = re.findall(
@@ -648,16 +651,19 @@ def judges(sentence: str) -> tuple[Role, ...]:
         if re.search(r"\bjoined\b|\bin which\b", text) and deeds:
             named = named[:1]  # who joined did not write
         waiting += named
+        if re.search(r"acompanh\w+[^;]{0,40}\brelator", text):
+            deeds = ["writes"]  # the others followed him
+        if says and named and not deeds and pattern("says").search(text):
+            deeds = ["writes"]
         if deeds:
             # wrote a dissent
             done = deeds[:-1] if deeds[-1] == "writes" and len(deeds) > 1 else deeds
-            roles += [
+            yield from (
                 Role(frozenset({name}), deed, clause.strip())
                 for name in waiting
                 for deed in done
-            ]
+            )
             waiting = []
-    return tuple(roles)
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -686,12 +692,20 @@ def winners(sentence: str, language: Language) -> tuple[Role, ...]:
                 for word in words(plain(phrase))
                 if word not in known and len(word) > 2
             )
-            level = "".join(_actor(sentence, match.start())[:1])
+            acting = match.end("whom") if named else match.start()
+            level = "".join(_actor(sentence, acting)[:1])
+            for name, appeal in _OF_APPEALS.items():
+                level = name if appeal.search(match[0]) else level
             said = match[0] if named else sentence[match.start() : match.end()] + phrase
             roles.append(Role(who, what, said, level, side_of(phrase) or ""))
     return tuple(roles)
 
 
+_OF_APPEALS = {
+    "appeal": re.compile(r"apelacao|apelo\b"),
+    "top": re.compile(r"recurso (?:especial|extraordinario|de revista)"),
+}
+"""Appeals that are to one instance alone."""
 _PHRASE_ENDS = re.compile(
     r"[,;.:(]| and | e | on | because | that | que | por | a \w+r\b| to | for | para | in "
 )
