@@ -260,7 +260,7 @@ class TestWhatIsPrintedNextIsTyped:
                 "check book.xlsx --sheet 'the verdicts'",
                 ["label book.xlsx --sheet", "check book"],
             ),
-            ("check labelled.csv", ["label labelled.csv"]),
+            ("check labelled.csv", ["check labelled.csv --card card.json"]),
             (
                 "check runs.jsonl --unit step",
                 [
@@ -268,7 +268,7 @@ class TestWhatIsPrintedNextIsTyped:
                     "check runs.jsonl runs.labels.csv --unit step",
                 ],
             ),
-            ("check 'labelled ids.csv'", ["label 'labelled ids.csv'"]),
+            ("check 'labelled ids.csv'", ["check 'labelled ids.csv' --card card.json"]),
             ("check labelled.csv --all", ["label labelled.csv", "check labelled.csv"]),
             ("label plain.csv", ["check plain.csv plain.labels.csv"]),
             (
