@@ -108,7 +108,9 @@ def test_the_embedded_model_tells_another_subject_from_an_answer() -> None:
     question = "How long do I boil an egg so that the yolk stays soft?"
     near = "Six minutes from the moment the water boils, then straight into cold water."
     far = "The treaty was signed in 1648 and ended a war of thirty years in Germany."
-    on, off = (
-        asyncio.run(probe.read(model, question, response)) for response in (near, far)
+    on, off, copied = (
+        asyncio.run(probe.read(model, question, response))
+        for response in (near, far, question)
     )
-    assert on < probe.off_topic <= off
+    assert on < off
+    assert on < probe.off_topic <= copied
