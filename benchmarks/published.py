@@ -144,6 +144,43 @@ def _cannot_exclude() -> list[str]:
     ]
 
 
+def _relevance() -> list[str]:
+    """The rows of both tables: what tells relevance, and the probe by kind of pair."""
+
+    def share(value: float) -> str:
+        return f"{100 * value:.0f} %"
+
+    names = {
+        "probe": "**probe**",
+        "overlap": "words in common",
+        "length": "length of both",
+        "tfidf": "TF-IDF, cosine",
+        "e5": "multilingual E5, cosine",
+        "response alone": "E5 of the response alone",
+    }
+    found = _read("relevance.csv")
+    rows = []
+    for means, name in names.items():
+        own = found[found["means"] == means].set_index("part")
+        cells = []
+        for part in ("development", "test", "others"):
+            row = own.loc[part]
+            area = f"{row['auc']:.2f} [{row['auc_low']:.2f}, {row['auc_high']:.2f}]"
+            cells += [area] if part != "development" else []
+            cells.append(
+                f"{share(row['capped_rightly'])} / {share(row['capped_wrongly'])}"
+            )
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    kinds = _read("relevance_kinds.csv").query("part == 'test'")
+    for row in kinds.itertuples():
+        deals = "yes" if row.engages else "no"
+        rows.append(
+            f"| `{row.kind}` | {deals} | {row.pairs} | {share(row.capped)} |"
+            f" {share(row.cannot_tell)} |"
+        )
+    return rows
+
+
 def _alarms() -> list[str]:
     names = {"groups of eight": "eight prompts with eight completions each"}
     rows = []
@@ -612,6 +649,14 @@ LISTED = (
         P + "integers reference",
         "2026-11-23",
     ),
+    Quoted(
+        "docs/traits.md",
+        "Does the response deal with the question?",
+        P + "relevance --test --write",
+        "2026-11-29",
+        ("relevance.csv", "relevance_kinds.csv"),
+        _relevance,
+    ),
     Quoted("docs/traits_probes.md", "*", P + "traits", "2026-11-29"),
     Quoted(
         "docs/tutorial.md",
@@ -697,6 +742,8 @@ MADE_BY = {
     "planted_defects.csv": "planted_defects --write",
     "probe_copies.csv": "probe_copies --write",
     "probe_texts.csv": "probe_texts --write",
+    "relevance.csv": "relevance --test --write",
+    "relevance_kinds.csv": "relevance --test --write",
     "trace_files.csv": "trace_files --mb 500 --write",
     "traces.csv": "traces --write",
     "acid.csv": "acid --write",

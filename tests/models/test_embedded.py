@@ -54,6 +54,24 @@ def shown(*answers: tuple[float, str]) -> Prompt:
     return Prompt(id="d", language="pt", instructions="Julgue.", demonstrations=shots)
 
 
+def test_a_text_is_foretold_token_by_token_as_the_next_tokens_odds_say(
+    model: EmbeddedModel,
+) -> None:
+    before = "Q: Qual é a capital do Brasil?\nA:"
+    # longer than the steps in which odds are had
+    text = " Brasília, " + "que fica no planalto central do país, " * 5
+    found = asyncio.run(model.foretold(before, text))
+    llama = Llama(model.path, 1, 512)
+    tokens = llama.tokenize(text, begin=False)
+    assert found.shape == (len(tokens),) and len(tokens) > 40 and (found < 0).all()
+    odds, _ = llama.next_token([before], 262_000)
+    first = llama._piece(tokens[0]).decode()
+    assert found[0] == pytest.approx(dict(map(tuple, odds))[first], abs=0.05)
+    other = asyncio.run(model.foretold("Q: Como lavar lã?\nA:", text))
+    assert found[:2].sum() > other[:2].sum()
+    llama.close()
+
+
 def test_states_are_the_same_bits_whatever_came_before_and_the_loaded_model_is_shared(
     model: EmbeddedModel,
 ) -> None:

@@ -1,5 +1,5 @@
 """`undogmatic probe list`: says for which rubrics a probe ships, how good it was on held-out texts,
-and how one is fitted where none ships."""
+and how one is fitted where none ships; and which judges have one for what else they ask."""
 
 import argparse
 from collections.abc import Iterator
@@ -25,6 +25,8 @@ def show(typed: argparse.Namespace) -> None:
     """Print a line per rubric."""
     from undogmatic.fit.probe import shipped
     from undogmatic.report.words import Words
+    from undogmatic.safety.outside import read_json
+    from undogmatic.safety.paths import data_folder
 
     words = Words(typed.language, [TEXTS])
     for rubric in fittable():
@@ -44,4 +46,8 @@ def show(typed: argparse.Namespace) -> None:
                 error=f"{about.figures['mean_absolute_error']:.1f}",
             )
         )
+    for file in sorted((data_folder() / "probes" / "judge").glob("*.json")):
+        told = read_json(file)
+        area = f"{told['figures']['auc']:.2f}"
+        print(words.text("probes.judge", judge=file.stem, n=told["n"], area=area))
     print(words.text("probes.limits"))

@@ -209,6 +209,13 @@ class EmbedsPieces(Embeds, Protocol):
 
 
 @runtime_checkable
+class Foretells(Protocol):
+    """Gives the log-probability of each token of a text after another text."""
+
+    async def foretold(self, before: str, text: str) -> np.ndarray: ...
+
+
+@runtime_checkable
 class Decides(Protocol):
     """Answers typed questions with probabilities (System One)."""
 

@@ -240,6 +240,20 @@ class EmbeddedModel(Model):
             )
         )[0]
 
+    async def foretold(self, before: str, text: str) -> np.ndarray:
+        """How well the text was to be foreseen after what stands before it: the log-probability of
+        each of its tokens, cached, shape (n_tokens,), float32. Raises ModelError for a text without
+        tokens, or where both do not fit the context."""
+
+        def work(llama: Llama) -> Reply:
+            start, body = llama.tokenize(before), llama.tokenize(text, begin=False)
+            if not body:
+                raise ModelError("the text has no tokens, so the model gave no odds")
+            return Reply(_encoded(llama.logprobs(start, body)), len(start) + len(body))
+
+        request = {"foretold": text, "before": before}
+        return (await self._call(request, work, _decoded))[0]
+
     async def _call(
         self,
         request: dict[str, Any],

@@ -55,6 +55,8 @@ _P, _I, _B, _S = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool, ctypes.c_size_t
 _TOKENS = ctypes.POINTER(ctypes.c_int32)
 # of states after prompts' beginnings; Gemma 3 270M takes about 18 KiB per token
 KEPT_BYTES = 256 * 2**20
+AT_ONCE = 32
+"""Tokens whose odds are had at once: 34 MB of logits, where each token of Gemma's takes 1 MB."""
 _CALLBACK_OFFSET = 88  # of llama_context_params.cb_eval
 _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_log_set": (None, (_LOG, _P)),
@@ -251,6 +253,37 @@ class Llama:
             for token in best
         ], count
 
+    def logprobs(self, before: Sequence[int], tokens: Sequence[int]) -> np.ndarray:
+        """Natural log-probability of each of `tokens` after `before` and those that stand before
+        it, shape (n_tokens,). Raises ModelError where they do not fit the context."""
+        if len(before) + len(tokens) > self.limit:
+            raise ModelError(
+                f"{len(before) + len(tokens)} tokens do not fit the context of {self.limit}; raise"
+                " model.context"
+            )
+        self._c.llama_memory_clear(self._memory, False)
+        found: list[float] = []
+        steps = [list(before)]
+        steps += [
+            list(tokens[at : at + AT_ONCE]) for at in range(0, len(tokens), AT_ONCE)
+        ]
+        following = [token for step in steps[1:] for token in step]
+        for n, step in enumerate(steps):
+            if status := self._decode(step, every=n > 0):
+                raise ModelError(
+                    f"llama.cpp could not evaluate {len(step)} tokens (status {status})"
+                )
+            for place in range(len(step)) if n else [-1]:
+                if len(found) < len(following):
+                    logits = self._logits(place).astype(np.float64)
+                    top = logits.max()
+                    found.append(
+                        logits[following[len(found)]]
+                        - top
+                        - np.log(np.exp(logits - top).sum())
+                    )
+        return np.array(found)
+
     def continued(
         self, parts: Sequence[str], most: int, until: str = ""
     ) -> tuple[str, int, int]:
@@ -345,12 +378,12 @@ class Llama:
             )
         return status
 
-    def _logits(self) -> np.ndarray:
-        """The logits after the last token that was evaluated, shape (n_vocabulary,), as they lie in
-        llama.cpp."""
+    def _logits(self, place: int = -1) -> np.ndarray:
+        """The logits after a token of those that were evaluated last, shape (n_vocabulary,), as
+        they lie in llama.cpp; -1 is the last of them."""
         size = self._c.llama_vocab_n_tokens(self._vocabulary)
         return np.ctypeslib.as_array(
-            self._c.llama_get_logits_ith(self._context, -1), (size,)
+            self._c.llama_get_logits_ith(self._context, place), (size,)
         )
 
     def _piece(self, token: int) -> bytes:

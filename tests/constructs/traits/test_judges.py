@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -23,6 +24,7 @@ from undogmatic.constructs.traits.judges import (
     check_guide,
     whole_part,
 )
+from undogmatic.constructs.traits.relevance import shipped_file
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnfitInput
 from undogmatic.judges.asker import Asker, LevelsQuestion, WordsQuestion
@@ -309,6 +311,61 @@ def test_how_sure_it_must_be_and_the_mass_are_settings_and_without_a_question_no
         judged(BOTH, {80: 0.09}, 0.0)
     with pytest.raises(OffScaleAnswer):
         judged(BOTH, {80: 0.11}, 0.0, minimum_mass=0.2)
+
+
+class Foreseeing(FakeChat):
+    """Passes for the embedded model: it gains so much on each token of a response and of a question
+    by what stands before."""
+
+    gain = 0.0
+
+    async def foretold(self, before: str, text: str) -> np.ndarray:
+        alone = "N/A" in before
+        return np.full(12, -4.0 if alone else self.gain - 4.0)
+
+
+def by_probe(gain: float, structure: int = 90, **options: Any) -> Verdict:
+    """What the shipped probe makes of a response that a model foresees so well."""
+    model = Foreseeing(lambda _: (str(structure), {str(structure): 0.0}))
+    model.sha256, model.gain = embedded_sha256(), gain
+    judge = CoherenceJudge(
+        bound(model, rubric()),
+        Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS),
+        **options,
+    )
+    found = score(judge, model, BOTH, rubric())
+    assert not any("something else?" in str(asked) for asked in model.requests)
+    assert "off_topic_asked" not in found.details
+    return found
+
+
+def embedded_sha256() -> str:
+    return str(json.loads(shipped_file().read_text(encoding="utf-8"))["model_sha256"])
+
+
+def test_the_embedded_model_is_not_asked_and_caps_where_its_probe_can_tell() -> None:
+    on, off = by_probe(2.0), by_probe(-0.5)
+    told = json.loads(shipped_file().read_text(encoding="utf-8"))
+    assert on.score == pytest.approx(90) and on.distribution is not None
+    assert off.score == pytest.approx(50) and off.distribution is None
+    assert on.details["off_topic"] < told["off_topic"] <= off.details["off_topic"]
+    assert by_probe(-0.5, structure=30).score == pytest.approx(30)
+    assert by_probe(-0.5, sure=1.0).score == pytest.approx(90)
+
+
+def test_where_the_probe_cannot_tell_nothing_is_capped_and_that_is_said() -> None:
+    told = json.loads(shipped_file().read_text(encoding="utf-8"))
+    gains = np.linspace(-0.5, 2, 51)
+    found = [by_probe(float(gain)) for gain in gains]
+    between = [
+        each
+        for each in found
+        if told["engages"] < each.details["off_topic"] < told["off_topic"]
+    ]
+    assert between
+    for each in between:
+        assert each.score == pytest.approx(90)
+        assert each.issues[0].startswith("unsure: off the topic with probability")
 
 
 def test_in_words_relevance_is_one_of_two_words() -> None:

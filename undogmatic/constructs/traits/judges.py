@@ -4,14 +4,17 @@ import copy
 import re
 from typing import Annotated
 
+import dspy
 from pydantic import Field
 
+from undogmatic.constructs.traits.relevance import fitted_on, shipped_probe
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.readouts.base import Readout
+from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.integers import IntegersReadout
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Bands, NumericScale, Rubric, UnorderedScale
@@ -93,7 +96,8 @@ class CoherenceJudge(Judge):
 
     Where log-probabilities tell the relevance, the same is asked of the same response with a
     question that says nothing (CONTENT_FREE), and the odds are divided by those (after Zhao et al.
-    2021): many models favour one of the two answers whatever they are asked.
+    2021): many models favour one of the two answers whatever they are asked. The embedded model is
+    not asked: a probe ships for it (`constructs.traits.relevance`).
 
     Args:
         readout, asker: How the score of the structure comes out of the model, and how relevance is
@@ -102,7 +106,7 @@ class CoherenceJudge(Judge):
             relevance.
         cap: Highest score of a response that is off the topic, as a share of the scale.
         sure: Least probability of being off the topic at which the score is capped; nearer to even
-            it is left alone.
+            it is left alone. A probe may want more: what held on its development pairs.
     """
 
     name = "coherence"
@@ -123,8 +127,13 @@ class CoherenceJudge(Judge):
             self.readout.minimum_mass = minimum_mass
         if not asker.in_words:
             asker.options["minimum_mass"] = minimum_mass
-        self.asker = asker
-        self.relevance = asker.question("relevance", Relevance)
+        self.probe = shipped_probe(asker.model)
+        if self.probe is None:
+            self.asker = asker
+            self.relevance = asker.question("relevance", Relevance)
+        else:
+            self.contents = {"relevance": self.probe.digest}
+            self.weighed_on = fitted_on()
 
     async def judge(self, item: Item) -> Verdict:
         """The structure, capped where the response is off the topic."""
@@ -143,34 +152,47 @@ class CoherenceJudge(Judge):
         }
         if QUESTION not in item.inputs:
             return verdict.replace(details=details)
-        asked: float = (await self.relevance.acall(item=item)).answer.off_topic
-        off_topic = asked
-        if not self.asker.in_words:
-            content_free = item.model_copy(
-                update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}}
-            )
-            idle: float = (
-                await self.relevance.acall(item=content_free)
-            ).answer.off_topic
-            clipped = [
-                min(max(probability, 1e-4), 1 - 1e-4) for probability in (asked, idle)
-            ]
-            odds = clipped[0] / (1 - clipped[0]) * (1 - clipped[1]) / clipped[1]
-            off_topic = odds / (1 + odds)
-        verdict = verdict.replace(
-            details=details | {"off_topic_asked": asked, "off_topic": off_topic}
-        )
+        found = await (self._asked(item) if self.probe is None else self._read(item))
+        off_topic, engages, sure = found["off_topic"], 1 - self.sure, self.sure
+        if self.probe is not None:
+            engages = min(engages, self.probe.engages)
+            sure = max(sure, self.probe.off_topic)
+        verdict = verdict.replace(details=details | found)
         cap = self.rubric.units(self.cap)
-        if structure > cap and off_topic >= self.sure - ROUNDING:
+        if structure > cap and off_topic >= sure - ROUNDING:
             # The distribution is that of the structure, and its expectation no longer the score.
             return verdict.replace(score=cap, distribution=None, interval=None)
         unsure = f"unsure: off the topic with probability {off_topic:.2f}, so nothing is capped"
-        issues = (
-            (unsure,)
-            if structure > cap and off_topic > 1 - self.sure + ROUNDING
-            else ()
-        )
+        issues = (unsure,) if structure > cap and off_topic > engages + ROUNDING else ()
         return verdict.replace(issues=(*verdict.issues, *issues))
+
+    async def _read(self, item: Item) -> dict[str, float]:
+        """How likely it is by the probe that the response is off the topic."""
+        assert self.probe is not None
+        question = item.inputs[QUESTION]
+        response = "\n\n".join(
+            text for name, text in item.inputs.items() if name != QUESTION
+        )
+        with dspy.context(lm=self.readout.lm or dspy.settings.lm):
+            off_topic = await self.probe.read(
+                served_model(), question, item.inputs.get(RESPONSE, response)
+            )
+        return {"off_topic": off_topic}
+
+    async def _asked(self, item: Item) -> dict[str, float]:
+        """How likely it is by the model's own answer, as it was given and corrected."""
+        asked: float = (await self.relevance.acall(item=item)).answer.off_topic
+        if self.asker.in_words:
+            return {"off_topic_asked": asked, "off_topic": asked}
+        content_free = item.model_copy(
+            update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}}
+        )
+        idle: float = (await self.relevance.acall(item=content_free)).answer.off_topic
+        clipped = [
+            min(max(probability, 1e-4), 1 - 1e-4) for probability in (asked, idle)
+        ]
+        odds = clipped[0] / (1 - clipped[0]) * (1 - clipped[1]) / clipped[1]
+        return {"off_topic_asked": asked, "off_topic": odds / (1 + odds)}
 
 
 def whole_part(text: str) -> tuple[str, bool]:
