@@ -38,7 +38,6 @@ from undogmatic.fit.probe import (
 )
 from undogmatic.models.base import Model
 from undogmatic.readouts.probe import (
-    discretised_normal,
     fitting_probe,
     shipped_probe,
     text_features,
@@ -51,6 +50,7 @@ from undogmatic.stats.calibration import error_interval
 from undogmatic.stats.paired import share_in_direction
 from undogmatic.stats.proportion import proportion
 from undogmatic.stats.ranking import auc, mean_absolute_error, spearman_interval
+from undogmatic.stats.uncertainty import discretised_normal
 
 SEED = 0
 TOLERANCE = 12.5
