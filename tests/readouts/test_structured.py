@@ -228,9 +228,8 @@ def test_only_who_has_the_key_can_know_a_fence_which_is_never_in_the_text(
     assert stat.S_IMODE((tmp_path / "mine" / "fence.key").stat().st_mode) == 0o600
     (tmp_path / "file").write_text("a file, in which nothing can be kept")
     assert fence("file", "a text") == fence("file", "a text")
-    key = bytes(32)
-    first = _code(["a text"], key)
-    assert _code(["a text"], key) == first
+    first = _code(["a text"])
+    assert _code(["a text"]) == first
     tried: list[str] = []
 
     class Decoys(str):
@@ -240,7 +239,7 @@ def test_only_who_has_the_key_can_know_a_fence_which_is_never_in_the_text(
             tried.append(str(code))
             return len(tried) <= 4
 
-    assert _code([Decoys("a text")], key) == tried[-1] not in tried[:4]
+    assert _code([Decoys("a text")]) == tried[-1] not in tried[:4]
     assert tried[0] == first and len(set(tried)) == 5
 
 
