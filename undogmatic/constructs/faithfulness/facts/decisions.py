@@ -415,7 +415,8 @@ _ANOTHER = re.compile(
 _CLAUSE = re.compile(r"[,;.](?!\d) ?| (?:and|but|e|mas) ")
 _STOP = re.compile(r"[;.](?!\d)| (?:and|but|e|mas) ")
 _ALONE = re.compile(
-    r"surviv|stood|stand|remain|resisti|sobreviv|subsist|prevalece|caiu|fic|segu|continua|perman|volt"
+    r"surviv|stood|stand|remain|resisti|sobreviv|subsist|prevalece|caiu"
+    r"|fic|segu|continua|perman|volt"
 )
 _PHRASE = re.compile(r"[,;.:(]| (?:that|que|because|and|but|e|mas|holding) ")
 _PRONOUN = re.compile(
