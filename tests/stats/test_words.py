@@ -217,3 +217,14 @@ def test_texts_without_letters_are_read(texts: list[str], paired: bool) -> None:
     for table in seen.features:
         ridge = words.Ridge(table, np.arange(4) % 2, intercept=not paired)
         assert np.isfinite(ridge.predict(np.array([1.0, -1.0, 1.0, -1.0]))).all()
+
+
+def test_of_what_is_not_foretold_no_rounding_tells_the_target() -> None:
+    """A feature that is the same everywhere says nothing of targets whose mean is 0 but for
+    rounding, and the last digits of a difference hold the target's own sign."""
+    folds = np.arange(40) // 4
+    for off in (6e-16, 1.2e-15, 2.4e-15, 4.8e-15):
+        target = np.tile([0.5, 0.5, -0.5, -0.5], 10)
+        target[0] += off
+        told = words.Ridge(np.ones((40, 1)), folds, intercept=False).predict(target)
+        assert not told.any()
