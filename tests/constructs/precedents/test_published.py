@@ -1,6 +1,7 @@
 """Tables as courts publish them, brought into one of the user's; and nicknames."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -179,3 +180,155 @@ def test_a_nickname_of_one_precedent_is_a_citation() -> None:
     assert Precedents().look_up("a revisão da vida toda e as teses do século XX") == []
     assert Precedents().look_up("Conforme o T69/STF.")[0].shown == "Tema 69 (STF)"
     assert Precedents().look_up("Tema LXIX do STF")[0].shown == "Tema 69 (STF)"
+
+
+NATIONAL = {
+    "aggsEspecies": [{"tipo": "IRR", "total": 2}],
+    "posicao_inicial": 1,
+    "posicao_final": 9,
+    "resultados": [
+        {
+            "highlight": {"tese": "É devido o <mark>recolhimento</mark>."},
+            "id": "tst-irr-9310",
+            "nr": 9310,
+            "orgao": "TST",
+            "tipo": "IRR",
+            "situacao": "Acórdão Publicado",
+            "questao": "É devido o recolhimento?",
+            "tese": "É devido<br>o recolhimento &agrave; parte.",
+            "processosParadigma": [
+                {"numero": "00205635120225040731", "link": "https://example.org"}
+            ],
+            "ultimaAtualizacao": "22/09/2025",
+        },
+        {
+            "id": "trt04-sum-941",
+            "nr": 941,
+            "orgao": "TRT04",
+            "tipo": "SUM",
+            "situacao": "Vigente",
+            "questao": "Incide a contribuição.",
+            "tese": "Não informado.",
+        },
+        {
+            "id": "tst-irr-9311",
+            "nr": 9311,
+            "orgao": "TST",
+            "tipo": "IRR",
+            "situacao": "Mérito julgado",
+            "questao": "Cabe a multa?",
+            "tese": "não informado",
+        },
+        {
+            "id": "trt21-irdr-902",
+            "nr": 902,
+            "orgao": "TRT21",
+            "tipo": "IRDR",
+            "situacao": "Não admitido",
+            "questao": "Cabe o aviso?",
+        },
+        {
+            "id": "stf-rg-9401",
+            "nr": 9401,
+            "orgao": "STF",
+            "tipo": "RG",
+            "situacao": "Trânsito em julgado",
+            "tese": "Uma tese.",
+        },
+        {
+            "id": "stj-rr-9402",
+            "nr": 9402,
+            "orgao": "STJ",
+            "tipo": "RR",
+            "situacao": "Cancelado",
+        },
+        {
+            "id": "tst-oj-930",
+            "nr": 930,
+            "orgao": "TST",
+            "tipo": "OJ",
+            "situacao": "Vigente",
+            "questao": "De qual seção?",
+        },
+        {
+            "id": "trt04-nt-3",
+            "nr": 3,
+            "orgao": "TRT04",
+            "tipo": "NT",
+            "situacao": "Vigente",
+        },
+    ],
+    "total": 857,
+}
+LABOUR = {
+    "documentos": [
+        {
+            "id": 1,
+            "tribunal": "TST",
+            "tipo": "SUMULA",
+            "numero": "9392",
+            "ementa": "<p><strong>DANO MORAL.</strong> Compet&ecirc;ncia.</p>",
+        },
+        {
+            "id": 2,
+            "tribunal": "TST",
+            "tipo": "ORIENTACAO_JURISPRUDENCIAL",
+            "numero": "930",
+            "orgaoJulgador": "Subseção II Especializada em Dissídios Individuais",
+            "ementa": "Um texto.",
+        },
+        {
+            "id": 3,
+            "tribunal": "TST",
+            "tipo": "PRECEDENTE_NORMATIVO",
+            "numero": "920",
+            "ementa": "Outro texto.",
+        },
+    ],
+    "quantidadeTotal": 3,
+}
+
+
+def test_the_national_base_of_precedents_is_read_with_those_of_the_labour_courts(
+    capsys: Capture,
+) -> None:
+    put(Path("bnp.json"), json.dumps(NATIONAL))
+    main(["precedents", "import", "bnp.json", "--out", "p.csv"])
+    said = capsys.readouterr().out
+    assert (
+        "bnp.json: 4 precedents read (kind = tipo, number = nr, court = orgao" in said
+    )
+    for line in (
+        "left out: 2 not decided",
+        "left out: 1 without the section that numbers it",
+        "left out: 1 of the kind 'NT'",
+    ):
+        assert line in said
+    table = Precedents(path="p.csv")
+    (theme,) = table.look_up("Tema 9.310 do TST")
+    assert theme.outcome == "found"
+    cells = theme.entries[0].cells
+    assert cells["holding"] == "É devido o recolhimento à parte."
+    assert cells["leading_case"] == "00205635120225040731"
+    assert "date" not in cells  # the day of the last change is none of a decision
+    (regional,) = table.look_up("Súmula 941 do TRT da 4ª Região")
+    assert regional.outcome == "found"
+    assert regional.entries[0].cells["holding"] == "Incide a contribuição."
+    assert outcome(table, "Tema 9.401 da repercussão geral") == "found"
+    assert outcome(table, "Tema 9.402 do STJ") == "changed"
+    assert outcome(table, "Tema 9.311 do TST") == "not_listed"
+
+
+def test_what_the_labour_courts_publish_names_the_section_of_an_oj(
+    capsys: Capture,
+) -> None:
+    put(Path("jt.json"), json.dumps(LABOUR))
+    main(["precedents", "import", "jt.json", "--out", "p.csv"])
+    assert "left out: 1 of the kind 'PRECEDENTE_NORMATIVO'" in capsys.readouterr().out
+    table = Precedents(path="p.csv")
+    (summary,) = table.look_up("Súmula 9392 do TST")
+    assert summary.entries[0].cells["holding"] == "DANO MORAL. Competência."
+    assert outcome(table, "OJ 930 da SDI-2 do TST") == "found"
+    assert outcome(table, "OJ 930 da SDI-1 do TST") != "found"
+    cited = "OJ 930 da Subseção II Especializada em Dissídios Individuais"
+    assert outcome(table, cited) == "found"

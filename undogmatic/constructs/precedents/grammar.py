@@ -377,6 +377,11 @@ class Grammar:
             None,
         )
 
+    def court_of(self, written: str) -> str | None:
+        """The court that a cell of a table names, whatever its spelling; None where it is none."""
+        found = self._courts.fullmatch(fold(written.strip())[0])
+        return self._court_names[_which(found)] if found else None
+
     def number_of(self, kind: str, written: str) -> str | None:
         """The number in a cell of a table, as `citations` writes it; None where it is none of this
         kind."""

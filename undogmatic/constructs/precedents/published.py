@@ -6,6 +6,7 @@ of the table's; what is not decided yet is left out, and so is what the grammar 
 """
 
 import csv
+import html
 import io
 import re
 from collections import Counter
@@ -24,68 +25,36 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety import files
 from undogmatic.safety.outside import read_bytes
 
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "kind": ("tipoprecedente", "tipodeprecedente", "tipo", "classe", "especie", "kind"),
+NAMES: Mapping[str, str] = {
+    "kind": "tipoprecedente tipodeprecedente tipo classe especie kind",
     "number": (
-        *(
-            "numeroprecedente",
-            "numerodoprecedente",
-            "numerodotema",
-            "numerotema",
-            "ntema",
-            "nrtema",
-        ),
-        *(
-            "numerodasumula",
-            "numerosumula",
-            "numerodoenunciado",
-            "numero",
-            "nr",
-            "n",
-            "number",
-        ),
-        *(
-            "tema",
-            "sumulavinculante",
-            "sumula",
-            "precedente",
-            "processo",
-            "classeenumero",
-        ),
+        "numeroprecedente numerodoprecedente numerodotema numerotema ntema nrtema"
+        " numerodasumula numerosumula numerodoenunciado numero nr n number"
+        " tema sumulavinculante sumula precedente processo classeenumero"
     ),
-    "court": ("tribunal", "corte", "orgao", "court"),
+    "court": "tribunal corte orgao court",
+    "section": "orgaojulgador secao subsecao",
     "leading_case": (
-        "leadingcase",
-        "processoparadigma",
-        "paradigma",
-        "casoparadigma",
-        "processos",
+        "leadingcase processoparadigma paradigma casoparadigma processos"
+        " processosparadigmanumero"
     ),
-    "status": ("situacao", "situacaodotema", "situacaodoprecedente", "status"),
+    "status": "situacao situacaodotema situacaodoprecedente status",
     "holding": (
-        *(
-            "tesefirmada",
-            "textodatese",
-            "tese",
-            "tesejuridica",
-            "textodasumula",
-            "enunciado",
-        ),
-        *("textodoenunciado", "verbete", "texto", "holding"),
+        "tesefirmada textodatese tese tesejuridica textodasumula enunciado"
+        " textodoenunciado verbete texto ementa holding"
     ),
-    "recognised": ("harepercussao", "harepercussaogeral"),
+    "question": "questao",
+    "recognised": "harepercussao harepercussaogeral",
     "date": (
-        *("datajulgamento", "datadojulgamento", "datadaaprovacao", "dataaprovacao"),
-        *(
-            "datapublicacaoacordao",
-            "datadapublicacao",
-            "datadotransitoemjulgado",
-            "data",
-            "date",
-        ),
+        "datajulgamento datadojulgamento datadaaprovacao dataaprovacao"
+        " datapublicacaoacordao datadapublicacao datadotransitoemjulgado data date"
     ),
 }
-"""The names of the columns by their role, the likeliest first, as `_plain` writes them."""
+"""The names of the columns by their role, the likeliest first, as `_plain` writes them.
+
+`question` is the text of a súmula in the national base of precedents, whose theses are those of
+themes alone; of a theme it is what was asked, which is no thesis.
+"""
 STATES = (
     (r"cancelad|revogad", "cancelled"),
     (r"superad|sem efeito", "superseded"),
@@ -94,6 +63,7 @@ STATES = (
 OPEN = re.compile(
     r"afetad|sobrestad|em julgamento|pendente|aguarda|vinculad[ao] a tema|sem processo vinculado"
     r"|nao ha repercussao|negada|inexistencia|reconhecida a (?:existencia|repercussao)"
+    r"|(?:nao|in)[ -]?admitid"
 )
 """What a court says of what is not decided, or decided by nothing that binds."""
 KINDS = {
@@ -104,10 +74,18 @@ KINDS = {
     "repercussaogeral": "tema",
     "incidentederecursorepetitivo": "tema_tst",
     "irr": "tema_tst",
+    "rg": "tema_rg",
+    "rr": "tema_tr",
+    "sum": "sumula",
+    "orientacaojurisprudencial": "oj",
     "incidentedeassuncaodecompetencia": "iac",
     "incidentederesolucaodedemandasrepetitivas": "irdr",
 }
 """Kinds as courts write them, beside the names that the grammar has."""
+NO_THESIS = ("nao informado", "nao informada", "sem tese", "sem tese firmada", "n/a")
+"""What the national base of precedents writes where no thesis was published."""
+WITH_OWN_TEXT = ("sumula", "sumula_vinculante", "oj")
+"""Kinds that are a text of their own, and no answer to a question."""
 
 
 class _Table(HTMLParser):
@@ -178,6 +156,15 @@ class Published(NamedTuple):
     kinds: Mapping[str, int]
 
 
+def _text(cell: object) -> str:
+    """A cell without tags of HTML, on one line."""
+    text = "" if cell is None else str(cell)
+    return re.sub(r"\s+", " ", html.unescape(TAG.sub(" ", text))).strip()
+
+
+TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+
+
 def _plain(written: str) -> str:
     """A name or a kind without accents, case and all but letters."""
     return re.sub(r"[^a-z]", "", fold(written)[0].casefold())
@@ -207,7 +194,7 @@ def read_published(
     columns = {
         role: there[name]
         for role, names in NAMES.items()
-        if (name := next((each for each in names if each in there), None)) is not None
+        if (name := next((each for each in names.split() if each in there), None))
     }
     if "number" not in columns:
         raise ConfigError(
@@ -221,10 +208,9 @@ def read_published(
     left_out: Counter[str] = Counter()
     for cells in frame.cells.to_dict("records"):
         said = {
-            role: re.sub(r"\s+", " ", str(cells[column])).strip()
+            role: text
             for role, column in columns.items()
-            if cells[column] is not None
-            and str(cells[column]).strip() not in ("", "nan", "-")
+            if (text := _text(cells[column])) not in ("", "nan", "-")
         }
         row = _row(said, grammar, court, kind or of_column, Path(path).name)
         if isinstance(row, str):
@@ -272,12 +258,14 @@ def _row(
         return "kind"
     spec = grammar.layout.kinds[kind]
     kind, fixed = spec.kind or kind, spec.court
-    where = fixed or court or said.get("court", "")
-    found = next(
-        (c for c in grammar.layout.courts if c.casefold() == where.casefold()), None
-    )
+    found = grammar.court_of(fixed or court or said.get("court", ""))
     if found is None:
         return "court"
+    if kind == "oj" and series is None:
+        series = _section(said, grammar)
+        if series is None:
+            return "without the section that numbers it"
+    said = _with_thesis(said, kind)
     status = _status(said)
     if not number or status is None:
         return "not decided" if number else "without a number that the grammar reads"
@@ -293,6 +281,25 @@ def _row(
         "series": series or "",
     }
     return row | {key: said[key] for key in ("leading_case", "holding") if key in said}
+
+
+def _section(said: Mapping[str, str], grammar: Grammar) -> str | None:
+    """The section of the TST that numbers an OJ, as the grammar reads it in a citation."""
+    if "section" not in said:
+        return None
+    cited = grammar.citations(f"OJ 1 da {said['section']} do TST")
+    return cited[0].series if cited else None
+
+
+def _with_thesis(said: Mapping[str, str], kind: str) -> Mapping[str, str]:
+    """A row without a thesis that says that there is none, and a súmula with its own text."""
+    thesis = fold(said.get("holding", ""))[0].casefold().strip(" .")
+    there = {role: cell for role, cell in said.items() if role != "holding"}
+    if thesis and thesis not in NO_THESIS:
+        return said
+    if kind in WITH_OWN_TEXT and "question" in said:
+        return there | {"holding": said["question"]}
+    return there
 
 
 def _status(said: Mapping[str, str]) -> str | None:
