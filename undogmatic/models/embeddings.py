@@ -33,6 +33,7 @@ from undogmatic.models.embedded import EmbeddedModel
 from undogmatic.records.records import digest
 from undogmatic.records.wordings import Licence, of_this_project
 from undogmatic.safety.outside import opened
+from undogmatic.stats.surface import counts
 
 # numbers of vectors that are kept in memory (40 MB); then it begins anew
 MOST_KEPT = 10_000_000
@@ -302,6 +303,11 @@ class StatesEmbeddings(Embeddings):
         super().connect(gateway)
         self.model.connect(gateway)
 
+    def widths(self, text: str) -> list[int]:
+        """The states of a block belong together, so that each block counts like an embedding."""
+        n_blocks = len(self.view.blocks)
+        return [self.vectors([text]).shape[1] // n_blocks] * n_blocks
+
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if not hasattr(self.model, "gateway"):
             self.model.connect(Gateway())
@@ -461,13 +467,37 @@ class LettersEmbeddings(Embeddings):
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        counts = HashingVectorizer(
+        hashed = HashingVectorizer(
             analyzer="char_wb", ngram_range=(2, 5), n_features=self.width, norm=None
         )
-        table = counts.transform(texts).toarray()
+        table = hashed.transform(texts).toarray()
         # what comes often says little more than what comes once
         table = np.sign(table) * np.log1p(np.abs(table))
         return np.asarray(
             table / np.maximum(1e-9, np.linalg.norm(table, axis=1, keepdims=True)),
             dtype=np.float32,
         )
+
+
+class CountsEmbeddings(Embeddings):
+    """How long a text is, and how many words, sentences, numbers and punctuation marks it has
+    (`stats.surface.COUNTS`): no model, an eighth of a millisecond per text. Beside the states of
+    the first blocks, whose mean does not tell a long text from a short one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "counts"
+        self.licence = of_this_project("counts")
+
+    def connect(self, gateway: Gateway) -> None:
+        """Keep nothing on disk, as with letters."""
+        Model.connect(self, gateway)
+
+    def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Each count as a point on a quarter of a circle, which it runs along as it grows: so all
+        vectors have length 1, and none of the counts outweighs the others. Shape (n_texts, two
+        numbers for each count)."""
+        angles = np.arctan(np.log1p(counts(texts)) / 2)
+        points = np.hstack([np.cos(angles), np.sin(angles)])
+        return np.asarray(points / np.sqrt(angles.shape[1]), dtype=np.float32)
