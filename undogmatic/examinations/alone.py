@@ -176,7 +176,11 @@ def _tell_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
             "share": wrong / strictest.n,
             "single": asked["single"],
             "more": more,
-            "disagrees": _people(own, "disagrees", tolerance, options),
+            "disagrees": (
+                Finding("alone.people_disagrees_or_split")
+                if len(split)
+                else _people(own, "disagrees", tolerance, options)
+            ),
         }
         if doubt.source == "nothing":
             told.say("alone.none_whole", weight=Weight.QUALIFIES, **values)
