@@ -445,6 +445,7 @@ PAGES = (
             "index.pt.md",
             "check.md",
             "align.md",
+            "distill.md",
             "intervals.md",
             "reliability.md",
             "figures.md",

@@ -4,8 +4,9 @@ them)."""
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
@@ -321,7 +322,152 @@ def strangers() -> str:
     return table(("people", "each right in", "labels an item", *counts), rows)
 
 
+STUDENTS = ("letters", "shallow, 2 blocks", "shallow", "states", "mixed")
+TEACHER, PEOPLE = (
+    "Spearman with the teacher, all texts",
+    "Spearman with people, labelled texts",
+)
+RIGHT = "hard pairs in the right order"
+
+
+def _students(split: str) -> Callable[[str, str], pd.Series | None]:
+    """A function that finds a figure of a student in `distill.csv`, if it is there."""
+    found = pd.read_csv(stored.RESULTS / "distill.csv").query("split == @split")
+    rows = {(row["who"], row["figure"]): row for _, row in found.iterrows()}
+    return lambda who, figure: rows.get((who, figure))
+
+
+def _order(row: pd.Series | None) -> str:
+    """A coefficient with its interval, without the noughts before the points."""
+    if row is None:
+        return ""
+    value, low, high = (
+        f"{row[end]:.3f}".replace("0.", ".", 1) for end in ("value", "low", "high")
+    )
+    return f"{value} [{low}, {high}]"
+
+
+def _points(row: pd.Series | None) -> str:
+    return (
+        ""
+        if row is None
+        else f"{row['value']:.1f} [{row['low']:.1f}, {row['high']:.1f}]"
+    )
+
+
+def _percent(row: pd.Series | None) -> str:
+    if row is None:
+        return ""
+    ends = (
+        ""
+        if math.isnan(row["low"])
+        else f" [{100 * row['low']:.0f}, {100 * row['high']:.0f}]"
+    )
+    return f"{100 * row['value']:.0f} %{ends}"
+
+
+def _rate(row: pd.Series | None) -> str:
+    """A rate or a size: of three digits or more a whole number, rounded to two digits from a
+    thousand on."""
+    if row is None:
+        return ""
+    value = row["value"]
+    return (
+        f"{value:.1f}"
+        if value < 10
+        else f"{round(value, -2 if value >= 1000 else 0):,.0f}"
+    )
+
+
+def students() -> str:
+    """Students of the shipped probe on the test texts, and their speeds, from `benchmarks.distill
+    --test`."""
+    of = _students("test")
+    whos = ("teacher", *(f"student on {name}" for name in STUDENTS))
+    lines: tuple[tuple[str, str, Callable[[pd.Series | None], str]], ...] = (
+        (TEACHER, TEACHER, _order),
+        ("Spearman with people's labels", PEOPLE, _order),
+        ("less the probe's", f"{PEOPLE}, less the probe's", _order),
+        (
+            "mean absolute error against the teacher, all texts, points",
+            "mean absolute error against the teacher, all texts",
+            _points,
+        ),
+        (
+            "mean absolute error against people, points",
+            "mean absolute error against people, labelled texts",
+            _points,
+        ),
+        (f"{RIGHT}, of 68", RIGHT, _percent),
+        (
+            "labels within the 90 % interval",
+            "coverage of people's labels by the 90 % interval",
+            _percent,
+        ),
+        (
+            "texts per second from cold, in times the probe's",
+            "times the probe's texts per second in the same minutes, from cold",
+            _rate,
+        ),
+        (
+            "texts per second of the processor, vectors in memory",
+            "texts per second, vectors in memory",
+            _rate,
+        ),
+        ("the same, vectors on disk", "texts per second, vectors on disk", _rate),
+        (
+            "memory of the process at most, MB",
+            "memory of the process at most, MB",
+            _rate,
+        ),
+    )
+    heads = ["", "the probe (teacher)", "student on `letters`"]
+    heads += [
+        f"on `{name.split(',')[0]}`{name[len(name.split(',')[0]) :]}"
+        for name in STUDENTS[1:]
+    ]
+    rows = []
+    for name, figure, said in lines:
+        probes = (
+            of("teacher", figure) if figure in (PEOPLE, RIGHT, lines[4][1]) else None
+        )
+        if figure.startswith("memory"):
+            probes = of("probe", figure)
+        cells = [said(of(who, figure)) for who in whos[1:]]
+        rows.append([name, "1" if "times" in figure else said(probes), *cells])
+    return table(heads, rows)
+
+
+def students_developed() -> str:
+    """The same on development texts, a quarter of the authors left out at a time, from
+    `benchmarks.distill`."""
+    of = _students("development")
+    names = {"teacher": "the teacher: a probe"}
+    names |= {
+        f"student on {name}": f"student on `{name.split(',')[0]}`{name[len(name.split(',')[0]) :]}"
+        for name in ("letters", "e5", "shallow, 2 blocks", "shallow", "mixed", "states")
+    }
+    names |= {
+        "probe on states": "probe on `states`, fitted to people's labels without copies",
+        "probe on mixed": "probe on `mixed`, the same",
+    }
+    rows = [
+        [
+            name,
+            _order(of(who, TEACHER)) if who != "teacher" else "",
+            _order(of(who, PEOPLE)),
+            _percent(of(who, RIGHT)),
+        ]
+        for who, name in names.items()
+    ]
+    return table(
+        ["", TEACHER, "with people's labels", "pairs of 97 in the right order"], rows
+    )
+
+
 BLOCKS = {
+    "students": students,
+    "students_developed": students_developed,
     "merit": merit,
     "strangers": strangers,
     "started": started,
