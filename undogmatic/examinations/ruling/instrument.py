@@ -131,8 +131,12 @@ def _needed(facts: InstrumentFacts) -> int | None:
 
 
 def _clean(facts: InstrumentFacts) -> Values:
+    most = max(facts.of("no_effect"), key=lambda each: abs(known(each.estimate).value))
     return {
         "n": len(facts.of("no_effect")),
+        "cue": most.cue,
+        "given": 2 if most.asked else 1,
+        "moved": abs(known(most.estimate).value),
         "margin": facts.margin.value,
         "texts": facts.texts,
         # So many of the texts are a first draw for people to label.
