@@ -87,7 +87,11 @@ def test_a_clean_judge_is_called_so_and_not_believed() -> None:
     said = analyse(run(clean))
     assert said.ruled == ("clean", "undecided")
     told = {"n": 3, "margin": 10.0, "texts": 60, "half": 30, "smallest": 1}
-    assert said.says["verdict_clean"] == told
+    values = dict(said.says["verdict_clean"])
+    most = {key: values.pop(key) for key in ("cue", "given", "moved")}
+    assert values == told
+    assert most["moved"] < 10 and most["given"] == 1
+    assert most["cue"] == said.tables["cues"]["cue"].iloc[0]  # the worst first
     assert [sentence.partition(". ")[0] for sentence in said.sentences()] == [
         "Not yet",
         "Ainda não",
