@@ -13,6 +13,7 @@ References: those of `few_labels`, and
 """
 
 import math
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -264,6 +265,26 @@ def _beyond(verdicts: Array, at: Index, random: bool) -> tuple[float, bool]:
     return beyond, beyond <= TOLERATED or chance > _BY_CHANCE
 
 
+def _filled_up(
+    estimates: Mapping[int, Estimate], count: int, ends: means.Bounds
+) -> tuple[Array, Array, Array]:
+    """List the mean of every stratum and its limits, shape (n_strata,) each, those without an
+    estimate included."""
+    bottom, top = ends
+    values = np.zeros(count)
+    lows = np.full(count, bottom, dtype=np.float64)
+    highs = np.full(count, top, dtype=np.float64)
+    labelled = sorted(estimates)
+    for k in range(count):
+        # A guess for the mean only: its limits are the ends of the scale, as nothing is
+        # known.
+        nearest = min(labelled, key=lambda other, k=k: abs(other - k))  # type: ignore[misc]
+        values[k] = estimates[nearest].value
+        if nearest == k:
+            lows[k], highs[k] = estimates[k].interval
+    return values, lows, highs
+
+
 def _by_strata(
     judged: Judged,
     at: Index,
@@ -297,16 +318,7 @@ def _by_strata(
     if effective < FEWEST:
         none = np.zeros(judged.n_groups)
         return Corrected(None, effective, outside, outside <= TOLERATED, none)
-    values = np.zeros(count)
-    lows = np.full(count, bottom, dtype=np.float64)
-    highs = np.full(count, top, dtype=np.float64)
-    for k in range(count):
-        # A guess for the mean only: its limits are the ends of the scale, as nothing is
-        # known.
-        nearest = min(labelled, key=lambda other, k=k: abs(other - k))  # type: ignore[misc]
-        values[k] = estimates[nearest].value
-        if nearest == k:
-            lows[k], highs[k] = estimates[k].interval
+    values, lows, highs = _filled_up(estimates, count, (bottom, top))
     value = float(share @ values)
 
     # What each group adds: its labels' deviations, weighted, and how far its items' strata lie from

@@ -14,7 +14,7 @@ place of Student's). What a pair adds to a number that is no mean is the first t
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -844,18 +844,25 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
     every = [band(place, place) for place in range(n_bands)]
     sides = []
     for place, one in enumerate(every):
-        sides.append(side(one.off, step == place))
+        inside = step == place
+        sides.append(side(one.off, inside))
     off = []
+    for first, last in _neighbours(sides):
+        off.append(every[first] if first == last else band(first, last))
+    return Bands(every, off)
+
+
+def _neighbours(sides: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Find the first and the last of each row of bands that are off to the same side."""
     first = 0
     # A reader wants to know that grades up to 2 are too low, not that each of three
     # bands is.
     for direction, neighbours in itertools.groupby(sides):
         n_neighbours = len(list(neighbours))
-        last = first + n_neighbours - 1
+        behind = first + n_neighbours
         if direction:
-            off.append(every[first] if n_neighbours == 1 else band(first, last))
-        first = last + 1
-    return Bands(every, off)
+            yield first, behind - 1
+        first = behind
 
 
 def _steps(use: Rated) -> Index:
@@ -967,7 +974,8 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
     # Whole groups are left out: a copy of a text in the other folds would foretell its
     # label.
     n_codes = int(use.codes.max()) + 1
-    fold = rng.permutation(n_codes)[use.codes] % FOLDS
+    order = rng.permutation(n_codes)
+    fold = order[use.codes] % FOLDS
     squares = (use.verdicts - use.labels) ** 2
     best: Gain | None = None
     # The grades of the best conversion so far, and their squared distances to the labels.

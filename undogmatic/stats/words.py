@@ -155,30 +155,17 @@ class _Read(NamedTuple):
         """COUNTS of each text and how many of its words each of the lists has, shape (n_texts,
         n_counts)."""
         sizes = self.bag.sum(axis=1)
-
-        def signs(those: Callable[[str], bool]) -> Array:
-            asked = [those(sign) for sign in self.signs]
-            return np.asarray(self.bag[:, asked].sum(axis=1))
-
-        def words(of_each: Callable[[str], int]) -> Array:
-            sums = []
-            for own in self.words:
-                total = 0
-                for word, n in own.items():
-                    total += of_each(word) * n
-                sums.append(total)
-            return np.array(sums, dtype=np.float64)
-
-        def numbers(values: Iterable[float]) -> Array:
-            return np.array(list(values), dtype=np.float64)
-
+        signs = self._count_signs
+        words = self._sum_words
+        numbers = _as_array
         n_words = words(lambda word: 1)
         at_least_one = np.maximum(1, n_words)
         sentences = [_sentences(text) for text in self.texts]
         n_sentences = numbers(map(len, sentences))
         longest = numbers(max(map(len, own), default=0) for own in self.words)
         lower = [set(map(str.lower, own)) for own in self.words]
-        commas = np.array([text.find(",") for text in self.texts])
+        first_commas = [text.find(",") for text in self.texts]
+        commas = np.array(first_commas)
         named = {
             name: signs(lambda sign, own=own: sign in own)  # type: ignore[misc]
             for name, own in _PUNCTUATION.items()
@@ -223,6 +210,22 @@ class _Read(NamedTuple):
         # In the order of COUNTS, and not in that in which they were counted above.
         what = (*COUNTS, *lists)
         return np.column_stack([found[name] for name in what])
+
+    def _count_signs(self, those: Callable[[str], bool]) -> Array:
+        """How many such characters each text has, shape (n_texts,)."""
+        asked = [those(sign) for sign in self.signs]
+        return np.asarray(self.bag[:, asked].sum(axis=1))
+
+    def _sum_words(self, of_each: Callable[[str], int]) -> Array:
+        """The sum over the words of each text of a number of each, shape (n_texts,)."""
+        sums = []
+        for own in self.words:
+            total = 0
+            # Each different word is asked about once, however often it stands there.
+            for word, n in own.items():
+                total += of_each(word) * n
+            sums.append(total)
+        return _as_array(sums)
 
     def letters(self) -> Array:
         """How often each character and each ending of a word occurs, and characters as shares,
@@ -326,6 +329,10 @@ class _Read(NamedTuple):
         for row, mark in enumerate(often):
             table[row, where[mark]] = 1
         return often, table
+
+
+def _as_array(values: Iterable[float]) -> Array:
+    return np.array(list(values), dtype=np.float64)
 
 
 def _sentences(text: str) -> list[str]:
@@ -883,7 +890,8 @@ class Surface:
             middle = 0.5 if shares else 0.0
             if not self.seen.paired:
                 middle = float(target[known].mean())
-            filled = np.where(known, target, middle) - middle
+            guessed = np.where(known, target, middle)
+            filled = guessed - middle
             told_by = [of_boosting[row] - middle]
             told_by += [ridge.predict(filled) for ridge in self._ridges]
             told = np.column_stack(told_by)
@@ -907,6 +915,7 @@ def leaning(seen: Marks, target: Array, groups: Index, most: int) -> list[Mark]:
             size = seen.columns.std(axis=1) + 0.05
             y = y - y.mean()
         goes_with = np.abs(seen.columns @ y.astype(np.float32))
-        steps = np.argsort(-goes_with / size)[:most].tolist()
+        strongest = np.argsort(-goes_with / size)
+        steps = strongest[:most].tolist()
     names = dict.fromkeys(seen.names[step] for step in steps)
     return list(names)[:most]
