@@ -244,7 +244,9 @@ def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any
     plain = [row for row in rows if isinstance(row, dict)]
     for name in _with_lists(plain):
         lists = _lists(plain, name)
-        entries = [entry for entries_of_row in lists for entry in entries_of_row]
+        entries: list[dict[str, Any]] = []
+        for of_row in lists:
+            entries += of_row
         # Grades on several criteria are a judge's or a person's where the list is called so.
         graded = side_of(str(name)) is not None and _are_grades(entries)
         if not _has_verdicts(entries) and not graded:

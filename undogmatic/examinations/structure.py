@@ -320,7 +320,8 @@ def _of_ids(own: JudgeView, items: pd.Index) -> Iterator[Values]:
         last_letters = folded.str[from_end].fillna("").to_numpy()
         yield "id_letter", (), str(place + 1), letters
         yield "id_letter", (), str(from_end), last_letters
-    for letter in sorted(set("".join(folded.head(1000)))):
+    letters_there = set("".join(folded.head(1000)))
+    for letter in sorted(letters_there):
         holds = folded.str.contains(letter, regex=False).to_numpy()
         # A letter that hardly an id lacks, or has, parts too few items to explain a
         # judge.

@@ -324,7 +324,8 @@ def bars(data: Data, pen: Pen) -> None:
     draw_bars(places, values, 0.62, color=BLUE, alpha=0.8)
     n_beside = None if lying else len(values)
     names = [pen.group(name, beside=n_beside) for name in data["labels"]]
-    pen.name(ax, names, data["y_label"], data.get("limits"), lying)
+    limits = data.get("limits")
+    pen.name(ax, names, data["y_label"], limits, lying)
     whiskers = _whisker_lengths(values, data)
     if whiskers is not None:
         middles = (values, places) if lying else (places, values)
@@ -456,8 +457,9 @@ def heatmap(data: Data, pen: Pen) -> None:
                 look: dict[str, Any] = {"ha": "center", "va": "center", "size": 9.5}
                 pen.write(ax, shown, (column, row), colour=colour, **look)
     label = pen.axis_label(data["label"])
+    ticks = pen.ticks()
     bar: dict[str, Any] = {"fraction": 0.05, "pad": 0.02, "aspect": 4 * height}
-    pen.drawn.colorbar(image, ax=ax, label=label, format=pen.ticks(), **bar)
+    pen.drawn.colorbar(image, ax=ax, label=label, format=ticks, **bar)
 
 
 def _readable_on(shade: tuple[float, float, float, float]) -> str:
