@@ -120,8 +120,8 @@ FAULTS = {
     ),
     "the rival sees what it is tested on": Fault(
         "undogmatic/stats/surface.py",
-        "np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)",
-        "np.flatnonzero(folds == fold), np.arange(folds.size)",
+        "train = np.flatnonzero(folds != fold)",
+        "train = np.arange(folds.size)",
         ("tests/stats/test_surface.py",),
     ),
 }

@@ -131,6 +131,18 @@ def test_both_orders_inside_of_a_row_are_a_row_each(form: str, tmp_path: Path) -
     assert len(frame.cells) == 24
 
 
+def test_a_choice_of_which_one_order_is_missing_keeps_the_other(tmp_path: Path) -> None:
+    both = [{"order": "BA", "winner": "1"}, {"order": "AB", "winner": "2"}]
+    rows = [
+        {"input": f"task {n}", "label": 2, "results": both[: 1 if n == 3 else 2]}
+        for n in range(6)
+    ]
+    cells = written(tmp_path, rows).cells
+    assert len(cells) == 11
+    alone = cells[cells["input"] == "task 3"]
+    assert alone[["order", "winner"]].to_numpy().tolist() == [["swapped", "1"]]
+
+
 def test_entries_that_say_whose_they_are_are_a_row_each(tmp_path: Path) -> None:
     rows = [
         {"id": f"i{n}", "text": f"text {n}", "human": 1 + n % 3}

@@ -167,10 +167,8 @@ def run(typed: argparse.Namespace) -> None:
         read += named("drift", newer or gate.drift_file(Path(demands)))
         keep_apart([*read, *in_settings(typed.overrides)], places)
         apart = True
-        settings, data = (
-            pairs_of(typed.overrides, "KEY=VALUE"),
-            [Path(path) for path in typed.data or ()],
-        )
+        settings = pairs_of(typed.overrides, "KEY=VALUE")
+        data = [Path(path) for path in typed.data or ()]
         config = None if typed.config is None else Path(typed.config)
         with speaking(typed.language or "en"), doing("examining the card", soon=True):
             result, language = gate.examine(
@@ -181,10 +179,8 @@ def run(typed: argparse.Namespace) -> None:
         OSError,
         ImportError,
     ) as error:  # whose exit status would mean undecided
-        result, language = (
-            gate.broken(typed.target, tell(error, "undogmatic gate")[0]),
-            "en",
-        )
+        result = gate.broken(typed.target, tell(error, "undogmatic gate")[0])
+        language = "en"
     language = typed.language or language
     words = words_of(language, result.units.get(language), result.texts)
     if typed.json:

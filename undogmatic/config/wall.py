@@ -35,12 +35,15 @@ _HYDRAS_OWN = {
 }
 _KINDS = {"callbacks": Callback, "launcher": Launcher, "sweeper": Sweeper}
 _LOGGING = {
-    *("logging.Formatter", "colorlog.ColoredFormatter", "colorlog.StreamHandler"),
-    *(f"logging.{kind}Handler" for kind in ("Stream", "File", "Null")),
-    *(
-        f"logging.handlers.{kind}FileHandler"
-        for kind in ("Rotating", "TimedRotating", "Watched")
-    ),
+    "logging.Formatter",
+    "logging.StreamHandler",
+    "logging.FileHandler",
+    "logging.NullHandler",
+    "logging.handlers.RotatingFileHandler",
+    "logging.handlers.TimedRotatingFileHandler",
+    "logging.handlers.WatchedFileHandler",
+    "colorlog.ColoredFormatter",
+    "colorlog.StreamHandler",
 }
 _STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
 _RESOLVERS = ("oc.env", "now", HYDRA, "output_folder")

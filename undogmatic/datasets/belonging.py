@@ -56,7 +56,11 @@ def groups_of(items: Sequence[Item]) -> Mapping[str, str]:
     """Item id -> name of its group. Texts of one pair are together, of one parent, of one value of
     a key of TOGETHER, and texts that are copies or near-copies (`stats.surface.copies`) of one
     another."""
-    return _Named((id_, group.name) for group in grouped(items)[0] for id_ in group.ids)
+    tied, _ = grouped(items)
+    named = _Named()
+    for group in tied:
+        named.update(dict.fromkeys(group.ids, group.name))
+    return named
 
 
 class _Named(dict[str, str]):
@@ -66,23 +70,32 @@ class _Named(dict[str, str]):
         return f"item {name}"  # it stands alone
 
 
-def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
+Grouped = tuple[list[Group], int]
+"""The groups of several texts, and how many texts stand alone."""
+
+
+def grouped(items: Sequence[Item]) -> Grouped:
     """The groups of `groups`, and how many texts besides stand alone. Of many items, which are read
     when they are asked for, those that stand alone are found first, and only the others are held.
     """
     if not many(items):
         return groups(items), 0
-    if _last and _last[0][0]() is items:
-        return _last[0][1]
+    if _last:
+        reference, answer = _last[0]
+        if reference() is items:
+            return answer
     varied = _varied(items)
-    tied = np.flatnonzero(_tied(items, varied)).tolist()
-    answer = groups([items[place] for place in tied], varied), len(items) - len(tied)
+    places = np.flatnonzero(_tied(items, varied)).tolist()
+    tied = [items[place] for place in places]
+    n_alone = len(items) - len(tied)
+    answer = groups(tied, varied), n_alone
+    # A weak reference, or the items of a run that has ended could not be let go.
     _last[:] = [(weakref.ref(items), answer)]
     return answer
 
 
 # Every part of a run asks the same of the same items, and of many of them it takes minutes.
-_last: list[tuple[Any, tuple[list[Group], int]]] = []
+_last: list[tuple[Any, Grouped]] = []
 
 
 def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
@@ -90,25 +103,32 @@ def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
     near-copies."""
     tied = np.zeros(len(items), dtype=bool)
     first: dict[Mark, int] = {}
-    parents = {item.parent for item in items if item.parent is not None}
+    parents = {item.parent for item in items}
     whole = _Forms()
     # Of one input the whole is that input.
-    inputs = {name: _Forms() for name in varied} if len(varied) > 1 else {}
+    compared = varied if len(varied) > 1 else ()
+    inputs = {name: _Forms() for name in compared}
     for place, item in enumerate(items):
-        is_parent = item.id in parents
-        tied[place] = item.pair is not None or item.parent is not None or is_parent
+        of_pair = item.pair is not None
+        of_parent = item.parent is not None
+        tied[place] = of_pair or of_parent or item.id in parents
         typed = item.metadata.get(TYPED_GROUP)
         for key in TOGETHER if typed is None else (TYPED_GROUP,):
             for value in _listed(item.metadata.get(key) or None):
-                before = first.setdefault((key, str(value)), place)
+                mark = (key, str(value))
+                before = first.setdefault(mark, place)
                 tied[[before, place]] |= before != place
         # What somebody named is final, so that the text is compared as one like no other.
-        whole.add(_whole(item, varied) if typed is None else f"{place}")
+        unlike = f"{place}"
+        whole.add(_whole(item, varied) if typed is None else unlike)
         for name, form in inputs.items():
-            form.add(item.inputs.get(name, "") if typed is None else f"{place}")
+            text = item.inputs.get(name, "")
+            form.add(text if typed is None else unlike)
     marks = whole.marks()
+    # In order of their marks, copies stand beside one another.
     order = np.argsort(marks, kind="stable")
-    same = np.flatnonzero(marks[order[1:]] == marks[order[:-1]])
+    in_order = marks[order]
+    same = np.flatnonzero(in_order[1:] == in_order[:-1])
     tied[order[same]] = True
     tied[order[same + 1]] = True
     for form in (whole, *inputs.values()):
@@ -136,7 +156,9 @@ class _Forms:
     _AT_ONCE = 500
 
     def __init__(self) -> None:
-        self._marks, self._places = array("q"), array("q")
+        # Eight bytes for a text: a list of Python's numbers would need several times as many.
+        self._marks = array("q")
+        self._places = array("q")
         self._signatures = Blocks(SIGNATURE * 4)
         self._waiting: list[str] = []
 
@@ -169,12 +191,16 @@ class _Forms:
         # take years.
         for band in range(BANDS):
             one, other = fallen_together(self._banded(band))
-            known = tied[places[one]] & tied[places[other]]
-            one, other = one[~known], other[~known]
+            # What is tied already needs no second reason, and each comparison reads from disk.
+            unknown = ~(tied[places[one]] & tied[places[other]])
+            one = one[unknown]
+            other = other[unknown]
             for start in range(0, len(one), _PAIRS):
                 some = one[start : start + _PAIRS]
                 others = other[start : start + _PAIRS]
-                near = alike(self._signatures_at(some), self._signatures_at(others))
+                ours = self._signatures_at(some)
+                theirs = self._signatures_at(others)
+                near = alike(ours, theirs)
                 tied[places[some[near]]] = True
                 tied[places[others[near]]] = True
 
@@ -188,8 +214,9 @@ class _Forms:
 
     def _signatures_at(self, places: NDArray[np.intp]) -> NDArray[np.uint32]:
         """The signatures at these places among them, shape (n, SIGNATURE)."""
-        blocks = [self._signatures.at(place) for place in places.tolist()]
-        return np.stack([np.frombuffer(block, np.uint32) for block in blocks])
+        blocks = map(self._signatures.at, places.tolist())
+        signed = [np.frombuffer(block, np.uint32) for block in blocks]
+        return np.stack(signed)
 
 
 def _varied(items: Sequence[Item]) -> list[str]:
@@ -200,13 +227,17 @@ def _varied(items: Sequence[Item]) -> list[str]:
         for name, text in item.inputs.items():
             # One that the first item lacks is not the same in all of them.
             first.setdefault(name, text if n == 0 else None)
-        differ |= {name for name in first if item.inputs.get(name) != first[name]}
-    return [name for name in first if name in differ] or list(first)
+        for name, text_of_first in first.items():
+            if item.inputs.get(name) != text_of_first:
+                differ.add(name)
+    in_order = [name for name in first if name in differ]
+    return in_order or list(first)
 
 
 def _whole(item: Item, varied: Sequence[str]) -> str:
     """All that an item shows, in one text."""
-    return "\n\n".join(item.inputs[name] for name in varied if name in item.inputs)
+    texts = [item.inputs[name] for name in varied if name in item.inputs]
+    return "\n\n".join(texts)
 
 
 def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[Group]:
@@ -223,7 +254,11 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
         [] if item.metadata.get(TYPED_GROUP) is not None else marks
         for item, marks in zip(items, _copied(items, varied), strict=True)
     ]
-    every = [[*one, *other] for one, other in zip(stated, copied, strict=True)]
+    every = [
+        [*by_statement, *by_likeness]
+        for by_statement, by_likeness in zip(stated, copied, strict=True)
+    ]
+    # Who would belong together if no text were read: what likeness adds is told apart from it.
     apart = heads_of(stated)
     members: dict[Mark, list[int]] = {}
     for place, head in enumerate(heads_of(every)):
@@ -234,30 +269,59 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
         bearers = Counter(
             mark for place in places for mark in dict.fromkeys(every[place])
         )
-        ties = dict.fromkeys(kind for (kind, _), n in bearers.items() if n > 1)
+        # What one text alone bears ties it to nothing.
+        shared = [mark for mark, n_bearers in bearers.items() if n_bearers > 1]
+        ties = tuple(dict.fromkeys(kind for kind, _ in shared))
         likenesses = [place for place in places if crossing & {*copied[place]}]
-        # One of each of those that only their likeness ties comes before the rest of them.
-        first_of = {apart[place]: place for place in reversed(likenesses)}
-        likenesses.sort(key=lambda place: first_of[apart[place]] != place)
-        first = items[places[0]]
-        # Texts of one pair that somebody put into two groups are two groups.
-        pair = None if TYPED_GROUP in first.metadata else first.pair
-        name = f"item {first.id}" if pair is None else f"pair {pair}"
-        ids = tuple(items[place].id for place in places)
-        copied_ids = tuple(items[place].id for place in likenesses)
-        in_order.append(Group(name, ids, tuple(ties), copied_ids))
+        in_order.append(
+            Group(
+                name=_name_of(items[places[0]]),
+                ids=_ids(items, places),
+                ties=ties,
+                copied=_ids(items, _firsts_first(likenesses, apart)),
+            )
+        )
     return in_order
+
+
+def _firsts_first(places: Sequence[int], apart: Sequence[Mark]) -> list[int]:
+    """Put one of each of those that only their likeness ties before the rest of them."""
+    first_of: dict[Mark, int] = {}
+    for place in places:
+        first_of.setdefault(apart[place], place)
+    firsts = set(first_of.values())
+    others = [place for place in places if place not in firsts]
+    return [*first_of.values(), *others]
+
+
+def _ids(items: Sequence[Item], places: Sequence[int]) -> tuple[str, ...]:
+    return tuple(items[place].id for place in places)
+
+
+def _name_of(first: Item) -> str:
+    """What a group is called, by its first item."""
+    # Texts of one pair that somebody put into two groups are two groups.
+    if first.pair is None or TYPED_GROUP in first.metadata:
+        return f"item {first.id}"
+    return f"pair {first.pair}"
 
 
 def _stated(item: Item) -> list[Mark]:
     """What a dataset says that an item belongs to."""
     typed = item.metadata.get(TYPED_GROUP)
+    alone: Mark = ("parent", item.id)
     if typed is not None:
-        return [(TYPED_GROUP, str(typed)) if typed else ("parent", item.id)]
-    marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
+        # An empty cell in a column of groups says that the row belongs to none.
+        return [(TYPED_GROUP, str(typed)) if typed else alone]
+    marks = [alone]
+    if item.pair is not None:
+        marks.append(("pair", item.pair))
+    if item.parent is not None:
+        marks.append(("parent", item.parent))
     for key in TOGETHER:
-        marks += [(key, value) for value in _listed(item.metadata.get(key))]
-    return [(kind, str(value)) for kind, value in marks if value is not None]
+        values = _listed(item.metadata.get(key))
+        marks += [(key, str(value)) for value in values if value is not None]
+    return marks
 
 
 def _crossing(copied: Sequence[Sequence[Mark]], apart: Sequence[Mark]) -> set[Mark]:
@@ -273,22 +337,29 @@ def _crossing(copied: Sequence[Sequence[Mark]], apart: Sequence[Mark]) -> set[Ma
 def _copied(items: Sequence[Item], given: Sequence[str] | None) -> list[list[Mark]]:
     """The marks of likeness that each item bears: that of its whole and those of its inputs."""
     varied = _varied(items) if given is None else given
-    bare = {name: _bare([item.inputs.get(name) for item in items]) for name in varied}
+    bare = {}
+    for name in varied:
+        bare[name] = _bare([item.inputs.get(name) for item in items])
     wholes = []
     for place in range(len(items)):
         texts = [bare[name][place] for name in varied]
-        wholes.append("\n\n".join(text for text in texts if text is not None))
-    marks: list[list[Mark]] = [[("copies", place)] for place in copies(tuple(wholes))]
+        there = [text for text in texts if text is not None]
+        wholes.append("\n\n".join(there))
+    first_copies = copies(tuple(wholes))
+    marks: list[list[Mark]] = [[("copies", first)] for first in first_copies]
     # Of one input the whole is that input.
     for name in varied if len(varied) > 1 else ():
         inputs = tuple(text or "" for text in bare[name])
-        for own, place in zip(marks, copies(inputs), strict=True):
-            if enough(inputs[place]):
-                own.append(("copies", (name, place)))
+        first_copies = copies(inputs)
+        for of_item, first in zip(marks, first_copies, strict=True):
+            # Short texts are the same by chance: "yes" ties no two answers.
+            if enough(inputs[first]):
+                of_item.append(("copies", (name, first)))
     return marks
 
 
 def _bare(texts: Sequence[str | None]) -> list[str | None]:
     """The texts without what most of them share, as in a check (`datasets.together`)."""
-    rest = iter(without_shared([text for text in texts if text is not None]))
+    there = [text for text in texts if text is not None]
+    rest = iter(without_shared(there))
     return [None if text is None else next(rest) for text in texts]

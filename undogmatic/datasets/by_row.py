@@ -54,7 +54,9 @@ def mark_of(texts: Sequence[str | None]) -> str:
     """The digest of what is shown of a row; white space and the way in which accents are coded
     do not count."""
     plain = [
-        " ".join(unicodedata.normalize("NFC", text or "").split()) for text in texts
+        # A spreadsheet that was saved anew may change both, and it is still the same text.
+        " ".join(unicodedata.normalize("NFC", text or "").split())
+        for text in texts
     ]
     return digest(plain)[:MARK_LENGTH]
 
@@ -69,6 +71,7 @@ def row_ids(cells: pd.DataFrame, marks: Sequence[str | None]) -> list[str]:
     """The ids of rows without a column of ids: their numbers. Where an item has several rows, as
     its columns show, that of the first row with the same text."""
     numbers = [f"row {n}" for n in range(1, len(cells) + 1)]
+    # Two equal texts are then two items, as nothing says that they are one.
     if not any(column_of(cells, role) for role in SEVERAL):
         return numbers
     first: dict[str, str] = {}
@@ -104,6 +107,8 @@ def places(
     for item, mark in wanted:
         row = _ROW.fullmatch(item)
         if mark is None and numbers is not None and row is not None:
+            # Labels of an earlier version bear no digest, and their numbers count the rows with a
+            # text alone.
             at = int(row[1]) - first
             found[item, mark] = Place(numbers[at] if 0 <= at < len(numbers) else None)
         elif item in of_id and (mark is None or mark in of_id[item]):
@@ -113,6 +118,8 @@ def places(
         if (item, mark) in found:
             continue
         if mark is not None and mark in of_mark:
+            # Of two equal texts, one that already has its label does not take the other's as
+            # well.
             free = (each for each in of_mark[mark] if each not in taken)
             place = Place(next(free, next(iter(of_mark[mark]))), moved=True)
             taken.add(place.item)

@@ -53,17 +53,20 @@ def above(lines: Sequence[str], marks: Iterable[str]) -> Above:
     ):
         begin += 1
     comments = sum(map(_is_comment, lines[:begin]))
-    if comments and begin < len(lines):
-        if any(uncommented(lines[begin - 1]).startswith(mark) for mark in marks):
-            return Above(begin - 1, comments - 1)  # a column is called #
-        # numpy.savetxt writes the names of the columns as a comment. Read past it, and
-        # the first row would become the names.
-        if _is_commented_header(lines[begin - 1], lines[begin:], marks):
-            return Above(begin - 1, comments - 1, None, True)
-        below = _below_title(lines[begin:], marks)
-        return Above(begin + below[0], comments, below[1])
-    below = _below_title(lines, marks)
-    return Above(below[0], 0, below[1])
+    if not comments or begin == len(lines):
+        taken, title = _below_title(lines, marks)
+        return Above(taken, 0, title)
+    last_comment = lines[begin - 1]
+    below = lines[begin:]
+    bare = uncommented(last_comment)
+    if any(bare.startswith(mark) for mark in marks):
+        return Above(begin - 1, comments - 1)  # a column is called #
+    # numpy.savetxt writes the names of the columns as a comment. Read past it, and
+    # the first row would become the names.
+    if _is_commented_header(last_comment, below, marks):
+        return Above(begin - 1, comments - 1, None, True)
+    taken, title = _below_title(below, marks)
+    return Above(begin + taken, comments, title)
 
 
 def _is_comment(line: str) -> bool:
@@ -92,10 +95,15 @@ def _rows(lines: Sequence[str], mark: str) -> list[tuple[int, list[str]]]:
     return found
 
 
+def _is_number(cell: str) -> bool:
+    return number_of(cell) is not None
+
+
 def _are_names(cells: Sequence[str]) -> bool:
     """Whether cells may be the names of columns: all filled and different, and none a number."""
-    plain = all(cell and number_of(cell) is None for cell in cells)
-    return plain and len(set(cells)) == len(cells) > 1
+    if not all(cells) or any(map(_is_number, cells)):
+        return False
+    return len(set(cells)) == len(cells) > 1
 
 
 def _is_commented_header(line: str, below: Sequence[str], marks: Sequence[str]) -> bool:
@@ -103,15 +111,19 @@ def _is_commented_header(line: str, below: Sequence[str], marks: Sequence[str]) 
     it has as many cells, and is no line of names."""
     bare = uncommented(line)
     for mark in marks:
-        names, rows = _rows([bare], mark), _rows(below, mark)
-        if not names or not rows or not _are_names(names[0][1]):
+        read = _rows([bare], mark)
+        rows = _rows(below, mark)
+        if not read or not rows:
             continue
-        first = rows[0][1]
+        _, names = read[0]
+        _, first = rows[0]
+        if not _are_names(names) or len(first) != len(names):
+            continue
+        # Names stand once in a file; a verdict or a group comes again further down.
         again = {cell for _, row in rows[1:] for cell in row}
-        is_row = any(number_of(cell) is not None for cell in first) or bool(
-            again & {*first}
-        )
-        if len(first) == len(names[0][1]) and is_row and _tell_roles(names[0][1]):
+        has_number = any(map(_is_number, first))
+        is_row = has_number or not again.isdisjoint(first)
+        if is_row and _tell_roles(names):
             return True
     return False
 
@@ -119,9 +131,12 @@ def _is_commented_header(line: str, below: Sequence[str], marks: Sequence[str]) 
 def _tell_roles(names: Sequence[str]) -> bool:
     """Whether one of the names is known as that of a column."""
     known = {name for role in EVERY for name in role.names}
-    return any(
-        side_of(name) is not None or " ".join(tokens(name)) in known for name in names
-    )
+    for name in names:
+        if side_of(name) is not None:
+            return True
+        if " ".join(tokens(name)) in known:
+            return True
+    return False
 
 
 def _below_title(lines: Sequence[str], marks: Sequence[str]) -> tuple[int, str | None]:
@@ -132,26 +147,35 @@ def _below_title(lines: Sequence[str], marks: Sequence[str]) -> tuple[int, str |
     if any(map(_is_plain, parted.values())):
         return 0, None
     for rows in parted.values():
+        # Below a title stand the names and a row at least.
+        most = min(MOST_TITLES, len(rows) - 2)
         titles = 0
-        while titles < min(MOST_TITLES, len(rows) - 2) and _is_title(rows[titles][1]):
+        while titles < most and _is_title(rows[titles][1]):
             titles += 1
         if not titles:
             continue
-        names = rows[titles][1]
-        same = sum(len(row) == len(names) for _, row in rows[titles + 1 :])
-        fits = same >= SAME_WIDTH * len(rows[titles + 1 :])
+        _, names = rows[titles]
+        below = rows[titles + 1 :]
+        same = sum(len(row) == len(names) for _, row in below)
+        fits = same >= SAME_WIDTH * len(below)
         # All three must hold, because a line that is taken for a title is a row that is
         # lost.
         if fits and _are_names(names) and _tell_roles(names):
-            return rows[titles - 1][0], rows[0][1][0]
+            _, first_cells = rows[0]
+            last_line, _ = rows[titles - 1]
+            return last_line, first_cells[0]
     return 0, None
 
 
 def _is_plain(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
     """Whether the first line is one of names already: filled, and as wide as most below it."""
-    if not rows or sum(map(bool, rows[0][1])) < 2:
-        return bool(rows) and rows[0][1][0].lower().startswith("sep=")
-    same = sum(len(row) == len(rows[0][1]) for _, row in rows)
+    if not rows:
+        return False
+    _, first = rows[0]
+    if sum(map(bool, first)) < 2:
+        # Excel takes this line for what parts the cells, and shows it to nobody.
+        return first[0].lower().startswith("sep=")
+    same = sum(len(row) == len(first) for _, row in rows)
     return same >= SAME_WIDTH * len(rows)
 
 
@@ -170,15 +194,12 @@ def joined_names(
     they take one."""
     if not following:
         return None
-    upper = [
-        "" if cell.strip().startswith("Unnamed:") else cell.strip() for cell in first
-    ]
-    lower = [cell.strip() for cell in following[0]] + [""] * (
-        len(first) - len(following[0])
-    )
-    if len(lower) != len(upper) or any(
-        number_of(cell) is not None for cell in lower if cell
-    ):
+    # pandas calls a column without a name so, and writes that into its file.
+    upper = ["" if cell.startswith("Unnamed:") else cell for cell in _bare(first)]
+    lower = _bare(following[0])
+    # Some programs leave empty cells at the end of a line out.
+    lower += [""] * (len(upper) - len(lower))
+    if len(lower) != len(upper) or any(map(_is_number, filter(None, lower))):
         return None
     # A row taken for names is lost without a word, so that in doubt it stays a row.
     if not _is_no_row(lower, following[1:]):
@@ -192,8 +213,21 @@ def joined_names(
     elif not _are_merged(upper, lower):
         return None
     else:
+        # A merged cell stands in the first of its columns alone.
         for n in range(1, len(upper)):
-            upper[n] = upper[n] or (upper[n - 1] if lower[n] else "")
+            if not upper[n] and lower[n]:
+                upper[n] = upper[n - 1]
+    names = _put_together(upper, lower, index)
+    filled = [name for name in names if name]
+    if not len(set(filled)) == len(filled) > 1:
+        return None
+    return names, used
+
+
+def _put_together(
+    upper: Sequence[str], lower: Sequence[str], index: Sequence[str]
+) -> list[str]:
+    """The names of columns from two lines, those of an index first."""
     # Names of the lower line are kept where they are enough to tell columns apart, and
     # who said it is added where they are not.
     once = Counter(lower)
@@ -205,18 +239,25 @@ def joined_names(
             names.append(f"{one}.{two}")
         else:
             names.append(two or one)
-    filled = [name for name in names if name]
-    return (names, used) if len(set(filled)) == len(filled) > 1 else None
+    return names
+
+
+def _bare(cells: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in cells]
 
 
 def _is_no_row(cells: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether a second line holds names and no row: nothing in it comes again below, and it names
     roles, or stands above numbers."""
-    for n, cell in enumerate(cells):
-        if cell and any(n < len(row) and row[n].strip() == cell for row in below):
+    filled = [n for n, cell in enumerate(cells) if cell]
+    for n in filled:
+        column = [row[n].strip() for row in below if n < len(row)]
+        if cells[n] in column:
             return False
-    numbers = any(_holds_numbers(below[1:], n) for n, cell in enumerate(cells) if cell)
-    return numbers or _tell_roles([cell for cell in cells if cell])
+    # The third line may be one of names, too: that of an index of pandas.
+    if any(_holds_numbers(below[1:], n) for n in filled):
+        return True
+    return _tell_roles([cells[n] for n in filled])
 
 
 def _index_names(
@@ -225,48 +266,52 @@ def _index_names(
     """The names of the columns of pandas' index, which stand in a third line by themselves."""
     if not below:
         return []
-    cells = [cell.strip() for cell in below[0]]
+    cells = _bare(below[0])
     names = [cell for cell in cells if cell]
-    alone = bool(names) and cells[: len(names)] == names and len(names) < len(upper)
-    numbers = any(number_of(name) is not None for name in names)
-    return names if alone and not numbers and all(lower[len(names) :]) else []
+    n_names = len(names)
+    if not 0 < n_names < len(upper):
+        return []
+    at_the_left = cells[:n_names] == names
+    others_are_named = all(lower[n_names:])
+    if not at_the_left or not others_are_named or any(map(_is_number, names)):
+        return []
+    return names
 
 
 def _are_merged(upper: Sequence[str], lower: Sequence[str]) -> bool:
     """Whether a name stands above several columns with names of their own, and other columns have
     one name alone."""
-    under = [n for n in range(1, len(upper)) if not upper[n] and lower[n]]
-    alone = any(one and not two for one, two in zip(upper, lower, strict=True))
-    again = max(Counter(cell for cell in lower if cell).values(), default=0) > 1
-    return bool(under) and any(upper) and (alone or again)
+    pairs = list(zip(upper, lower, strict=True))
+    under = any(two and not one for one, two in pairs[1:])
+    alone = any(one and not two for one, two in pairs)
+    counts = Counter(cell for cell in lower if cell)
+    again = max(counts.values(), default=0) > 1
+    return under and any(upper) and (alone or again)
 
 
 def lines_of_units(following: Sequence[Sequence[str]]) -> int:
     """How many lines below the names say what the columns are, and are no rows: units, or the
     questions and the ids that a survey tool writes."""
     for n, row in enumerate(following[:2], 1):
-        filled = [cell.strip() for cell in row if cell.strip()]
+        filled = list(filter(None, _bare(row)))
         # Qualtrics writes the questions in the line above, which may be anything; so
         # its ids tell where the rows begin.
         if filled and all(cell.startswith(_IMPORT) for cell in filled):
             return n
     if len(following) < 2:
         return 0
-    filled = [cell.strip() for cell in following[0] if cell.strip()]
-    if not filled or not all(_UNIT.fullmatch(cell) for cell in filled):
+    cells = _bare(following[0])
+    filled = list(filter(None, cells))
+    if not filled or not all(map(_UNIT.fullmatch, filled)):
         return 0
     # Of a column of words "text" may be one of them; above numbers it is none.
-    above_numbers = any(
-        cell.strip()
-        and number_of(cell.strip()) is None
-        and _holds_numbers(following[1:], n)
-        for n, cell in enumerate(following[0])
-    )
-    return int(above_numbers)
+    for n, cell in enumerate(cells):
+        if cell and not _is_number(cell) and _holds_numbers(following[1:], n):
+            return 1
+    return 0
 
 
 def _holds_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
-    cells = [
-        row[column].strip() for row in rows if column < len(row) and row[column].strip()
-    ]
-    return bool(cells) and all(number_of(cell) is not None for cell in cells)
+    held = [row[column].strip() for row in rows if column < len(row)]
+    cells = list(filter(None, held))
+    return bool(cells) and all(map(_is_number, cells))

@@ -124,6 +124,7 @@ class InstrumentDataset:
             else existing_file(items, "dataset.items", (".jsonl",))
         )
         self.edits, self.own = self._edits(edits)
+        # A rubric's own file of edits knows the texts that its edits fit.
         self.shipped = self.edits.texts or shipped
         self.cues, self.ways = chosen(self.edits, cues), chosen_ways(ways)
         self.languages, self.asked_in = tuple(languages), asked_in

@@ -158,10 +158,13 @@ class _OfItems(Search):
     ) -> Roles:
         """The columns of the items of a run, of which `needed` and `others` are judged."""
         every = [*needed, *others, *FIELDS]
+        # First what somebody typed, then what is called so, then what the cells show: a guess
+        # never takes a column that is named.
         called = {self.door.called(role): role for role in every}
         for name, names in typed.items():
             if names is None or name not in called:
                 continue
+            # An empty tuple is known, too: it says that there is none, and nothing is guessed.
             if called[name] is GROUP and stands_alone(names, self.names):
                 self._take(GROUP, ())
                 continue
@@ -206,6 +209,7 @@ class _OfItems(Search):
 
     def _every_text(self) -> tuple[str, ...]:
         """The columns that are called as a context or a text is, and those of two outputs."""
+        # Reversed, so that of two columns of one name the first counts.
         known = {self.joined[name]: name for name in reversed(self.free())}
         named = [
             known[name]
@@ -213,6 +217,7 @@ class _OfItems(Search):
             for name in role.names
             if name in known
         ]
+        # As the outputs of a choice are called: response_a, answer_2.
         ends = (("1",), ("2",), ("a",), ("b",))
         sides = [
             name
@@ -236,9 +241,12 @@ class _OfItems(Search):
             else:
                 found = self.called(role, anything)
                 self._take(role, (found,) if found else ())
+        # In a file of labels each row has one; two columns are two people's, or one of them is no
+        # label.
         if len(several := self.known[LABEL]) > 1:
             raise self.doubt(LABEL, "which column holds the labels", several)
         for role in (ITEM, LABEL):
+            # A file without rows has nothing to be missed.
             if not self.known[role] and len(self.cells):
                 listed = ", ".join(self.names) or "none"
                 what = f"no column `{self.door.called(role)}`, and none that seems to be it"
@@ -302,6 +310,7 @@ class _OfItems(Search):
         if len(named) == 1 or not required:
             return named[0] if len(named) == 1 else None
         if len(prose) == 1 and (named or len(needed) == 1):
+            # Taken because it is the only one: that is said, as the name does not bear it out.
             self.only |= {} if named else {role: prose[0]}
             return prose[0]
         candidates = prose or named if len(needed) == 1 or named else []
@@ -319,6 +328,7 @@ class _OfItems(Search):
         grades = [name for name in unsaid if LABEL.of_items(self, name)]
         labels = [name for name in people if LABEL.of_items(self, name)] or grades
         if not labels:
+            # A formula that was never computed looks like a column without labels.
             self.check_formulas((*people, *unsaid), LABEL, optional=True)
         found = self.together(labels, LABEL, OF_PEOPLE, none=True)
         if not found and (words := [name for name in unsaid if self.is_value(name)]):

@@ -82,6 +82,7 @@ def _with_id(frame: Frame, item: str, names: Sequence[str]) -> Frame:
     whole = parts.iloc[:, 0].astype(str)
     for name in names[1:]:
         whole = whole + "/" + parts[name].astype(str)
+    # An id of which a part is missing would be that of every such row.
     known = parts.notna().all(axis=1)
     return frame._replace(
         cells=frame.cells.assign(**{item: whole.astype(object).where(known, None)})
@@ -173,6 +174,7 @@ def one_name(
         return list(frames), there[0] if there else None
     found = []
     for frame in frames:
+        # One file may call the column so, another file otherwise.
         first, *others = [name for name in there if name in frame.cells] or [there[0]]
         cells = frame.cells
         for name in others:
@@ -208,6 +210,7 @@ def of_cases(frames: Sequence[Frame], keys: Keys) -> list[Frame]:
 def with_quotes(frame: Frame, quotes: Frame, keys: Keys, name: str) -> Frame:
     """The frame with a column `name` of the quotes of each row's judgment, as JSON text."""
     by = keys.there(quotes)
+    # Quotes that name no judge cannot be told to be one judge's.
     if not by or not set(by) <= set(keys.there(frame)):
         return frame
     rows = quotes.cells.drop(columns=by).to_dict("records")
@@ -252,12 +255,14 @@ class Wide(NamedTuple):
         }
         parts = []
         at = list[int]()
+        # What is known of a row stands in each of the rows that are made of it.
         facts = cells.drop(columns=[name for name in used if name in cells])
         for n, time in enumerate(every):
             failed = next(
                 (cells[name] for name in time.get("failed", ()) if name in cells),
                 nothing,
             )
+            # A column of failures in long form tells of the first time alone.
             failed = cells[keys.failed] if n == 0 and keys.failed in cells else failed
             for criterion, names in time.items():
                 column = next(
@@ -277,6 +282,7 @@ class Wide(NamedTuple):
                     VERDICTS: cells[column],
                     keys.failed: None if criterion in self.judges else failed,
                 }
+                # A table may number its repeats itself; further times are then put beside those.
                 told |= {keys.repeat: n} if n or keys.repeat not in cells else {}
                 made = facts.assign(**told)
                 kept = (

@@ -21,7 +21,10 @@ def merged(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Finding]]:
     stems: dict[tuple[str, ...], dict[str, str]] = {}
     for name, parts in contents.names.items():
         stem = _stem(parts)
-        if stem and contents.sample(name).distinct_words().keys() <= _YES | _NO:
+        if not stem:
+            continue
+        words = contents.sample(name).distinct_words()
+        if words.keys() <= _YES | _NO:
             category = " ".join(parts[len(stem) :])
             stems.setdefault(stem, {})[category] = name
     notes: list[Finding] = []
@@ -46,7 +49,10 @@ def merged(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[Finding]]:
 
 def _are_choices(flags: list[np.ndarray]) -> bool:
     """Whether one of several columns is 1 in each row."""
-    if len(flags) < FEWEST or not (np.sum(flags, axis=0) == 1).all():
+    if len(flags) < FEWEST:
+        return False
+    n_chosen = np.sum(flags, axis=0)
+    if not (n_chosen == 1).all():
         return False
     # Two columns of which one is never 1 say the same of every row; they are as likely two flags
     # that have nothing to do with each other.

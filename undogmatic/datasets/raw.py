@@ -46,9 +46,12 @@ def read_raw(cells: pd.DataFrame, file: str) -> tuple[pd.DataFrame, list[Finding
     notes = list[Finding]()
     found: dict[str, Columns] = {}
     for name in map(str, cells.columns):
+        # A text that is judged may well be JSON, or speak of a score.
         if " ".join(tokens(name)) in TEXT.names:
             continue
         column = cells[name].tolist()
+        # Reading all cells of a long column for verdicts takes long; a sample tells most columns
+        # apart.
         if not _holds_answers(column):
             continue
         said, n_silent = _verdicts(name, column)
@@ -88,6 +91,7 @@ def _verdicts(name: str, column: Sequence[Any]) -> tuple[Columns | None, int]:
     nothing; None where the column is one of texts after all."""
     read: dict[Any, dict[str | None, Any]] = {None: {}}
     for cell in column:
+        # Answers come again, and reading one is far slower than looking it up.
         if cell not in read:
             read[cell] = verdicts_of(cell) if isinstance(cell, str) else {None: cell}
     told = [read[cell] for cell in column]
@@ -96,6 +100,7 @@ def _verdicts(name: str, column: Sequence[Any]) -> tuple[Columns | None, int]:
     if n_said < _MOST * filled:
         return None, 0
     counted = Counter(key for one in told for key in one)
+    # Under None stands a verdict on the whole, under other keys that on a criterion.
     whole = counted[None] >= _MOST * n_said
     criteria = [
         key for key, n in counted.items() if key is not None and n >= _MOST * n_said
@@ -122,6 +127,7 @@ def _is_judging(values: Collection[Any]) -> bool:
 
 
 def _plain(value: Any) -> Any:
+    # true and not Python's True, as it stood in the answer.
     return json.dumps(value) if isinstance(value, bool) else value
 
 
@@ -133,6 +139,7 @@ def _twin(said: Columns, cells: pd.DataFrame, own: str) -> str | None:
     (verdicts,) = said.values()
     ours = [_key(value) for value in verdicts]
     sides = {name: side_of(name) for name in map(str, cells.columns) if name != own}
+    # Without a column of people, one that may be either's is more likely the people's.
     judges = (1, 0) if -1 in sides.values() else (1,)
     for name, side in sides.items():
         if side not in judges:
@@ -140,6 +147,7 @@ def _twin(said: Columns, cells: pd.DataFrame, own: str) -> str | None:
         theirs = [_key(value) for value in cells[name]]
         pairs = zip(ours, theirs, strict=True)
         both = [(a, b) for a, b in pairs if a is not None and b is not None]
+        # Two judges that say one word throughout would be twins by accident.
         if both and all(a == b for a, b in both) and len(set(ours) - {None}) > 1:
             return name
     return None

@@ -29,21 +29,20 @@ from undogmatic.records.results import Finding, Subject
 from undogmatic.safety.outside import brief
 
 ROUND_ENDS: Sequence[tuple[float, float]] = (
-    *(
-        (0.0, 1.0),
-        (1.0, 3.0),
-        (1.0, 4.0),
-        (1.0, 5.0),
-        (1.0, 7.0),
-        (1.0, 10.0),
-        (0.0, 2.0),
-        (0.0, 3.0),
-        (0.0, 4.0),
-        (0.0, 5.0),
-        (0.0, 6.0),
-        (0.0, 10.0),
-    ),
-    *((0.0, 100.0), (-1.0, 1.0)),
+    (0.0, 1.0),
+    (1.0, 3.0),
+    (1.0, 4.0),
+    (1.0, 5.0),
+    (1.0, 7.0),
+    (1.0, 10.0),
+    (0.0, 2.0),
+    (0.0, 3.0),
+    (0.0, 4.0),
+    (0.0, 5.0),
+    (0.0, 6.0),
+    (0.0, 10.0),
+    (0.0, 100.0),
+    (-1.0, 1.0),
 )
 """Usual scales, the first that holds all numbers is taken."""
 # Grades from 1 to 4 are most often those of a scale to 5 on which nobody gave the best.

@@ -8,12 +8,12 @@ cells beside a list of names. What each column holds is found elsewhere.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.names import side_of, tokens
-from undogmatic.datasets.roles import EVERY, ITEM, JUDGE
+from undogmatic.datasets.roles import EVERY, ITEM, JUDGE, ORDER
 from undogmatic.errors import DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import Doubled, brief
@@ -32,7 +32,7 @@ def rows_of(value: Any, place: str, notes: list[Finding] | None = None) -> list[
         return _opened(_of_object(value, place, notes), place, notes)
     if not isinstance(value, list):
         return [value]
-    if value and all(isinstance(row, list) for row in value):
+    if value and _all_are(list, value):
         raise DataError(
             f"{place}: its {len(value):,} rows are lists of cells without names. {_WAY}."
         )
@@ -44,10 +44,11 @@ def _of_object(value: Mapping[str, Any], place: str, notes: list[Finding]) -> li
     _check_keys(value, place)
     # The forms that pandas writes are known by their keys, and are asked first: what
     # follows guesses.
-    if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
-        return _split(value, place)
-    if isinstance(value.get("schema"), dict) and isinstance(value.get("data"), list):
-        return _with_schema(value)
+    if isinstance(value.get("data"), list):
+        if isinstance(value.get("columns"), list):
+            return _split(value, place)
+        if isinstance(value.get("schema"), dict):
+            return _with_schema(value)
     columns = [held for held in value.values() if isinstance(held, list)]
     lists = [held for held in columns if held and isinstance(held[0], dict)]
     # An answer of a program often holds its rows beside a version or a count.
@@ -58,15 +59,18 @@ def _of_object(value: Mapping[str, Any], place: str, notes: list[Finding]) -> li
         rows = zip(*columns, strict=True)
         return [dict(zip(value, cells, strict=True)) for cells in rows]
     # A single object of objects may as well be one row with an object in it.
-    is_table = len(value) > 1 and all(
-        isinstance(held, dict) and held for held in value.values()
-    )
+    objects = value.values()
+    is_table = len(value) > 1 and _all_are(dict, objects) and all(objects)
     deeper = _deeper(value)
     # Where the objects have the same keys they are rows, and a list inside of each
     # belongs to its row.
-    if deeper and not (is_table and _alike(value.values())):
+    if deeper and not (is_table and _alike(objects)):
         return _at_path(deeper, place, notes)
     return _of_objects(value, place) if is_table else [value]
+
+
+def _all_are(kind: type, values: Iterable[Any]) -> bool:
+    return all(isinstance(value, kind) for value in values)
 
 
 Way = tuple[str, ...]
@@ -80,21 +84,23 @@ FIELDS = 0.5
 def _deeper(value: Any, way: Way = ()) -> dict[Way, list[Any]]:
     """The lists of objects inside of objects, by the keys that lead there."""
     found: dict[Way, list[Any]] = {}
-    if isinstance(value, Mapping) and len(way) < DEEPEST_ROWS:
-        for key, held in value.items():
-            if isinstance(held, list) and len(held) >= FEWEST_ROWS:
-                if all(isinstance(row, dict) for row in held):
-                    found[(*way, str(key))] = held
-            else:
-                found |= _deeper(held, (*way, str(key)))
+    if not isinstance(value, Mapping) or len(way) >= DEEPEST_ROWS:
+        return found
+    for key, held in value.items():
+        way_there = (*way, str(key))
+        if not isinstance(held, list) or len(held) < FEWEST_ROWS:
+            found |= _deeper(held, way_there)
+        elif _all_are(dict, held):
+            found[way_there] = held
     return found
 
 
 def _alike(objects: Collection[Mapping[str, Any]]) -> bool:
     """Whether objects have mostly the same keys, as rows have."""
-    held = [set(one) for one in objects]
-    shared = set.intersection(*held)
-    return len(shared) * 2 >= max(len(keys) for keys in held)
+    keys = [set(one) for one in objects]
+    shared = set.intersection(*keys)
+    most = max(map(len, keys))
+    return len(shared) * 2 >= most
 
 
 def _at_path(
@@ -103,16 +109,18 @@ def _at_path(
     """The rows of the one list that lies deeper, which is told. Raises DataError where there are
     several, with what was found where and the line that writes one of them."""
     ways = {".".join(way): rows for way, rows in deeper.items()}
-    telling = {way: rows for way, rows in ways.items() if _has_verdicts(rows)}
+    telling = dict(ways)
+    for way, rows in ways.items():
+        if not _has_verdicts(rows):
+            del telling[way]
     # Only what names a verdict is taken without asking: a file may hold the texts in
     # one list and the verdicts in another, and the wrong one would be read as a table,
     # too.
     chosen = ways if len(ways) == 1 else telling
     if len(chosen) == 1:
         ((way, rows),) = chosen.items()
-        notes.append(
-            Finding("table.rows_at", {"file": place, "way": way, "n": len(rows)})
-        )
+        facts = {"file": place, "way": way, "n": len(rows)}
+        notes.append(Finding("table.rows_at", facts))
         return rows
     shown = ", ".join(
         f"`{way}` ({len(rows):,} entries)" for way, rows in list(ways.items())[:6]
@@ -129,20 +137,25 @@ def _at_path(
 
 def _has_verdicts(rows: list[Any]) -> bool:
     """Whether a name in the first rows says that it is a verdict, or a label."""
-    return any(
-        side_of(name) is not None
-        for row in rows[:3]
-        if isinstance(row, Mapping)
-        for name in _names(row)
-    )
+    for row in rows[:3]:
+        if not isinstance(row, Mapping):
+            continue
+        if any(side_of(name) is not None for name in _names(row)):
+            return True
+    return False
 
 
 def _names(row: Mapping[str, Any]) -> list[str]:
     """The names in a row, also of objects in it and in their lists."""
     found: list[str] = []
     for name, held in row.items():
-        inside = held[0] if isinstance(held, list) and held else held
-        found += _names(inside) if isinstance(inside, Mapping) else [str(name)]
+        inside = held
+        if isinstance(held, list) and held:
+            inside = held[0]
+        if isinstance(inside, Mapping):
+            found += _names(inside)
+        else:
+            found.append(str(name))
     return found
 
 
@@ -180,13 +193,29 @@ def opened(
     rows: Sequence[tuple[int, dict[str, Any]]], place: str, notes: list[Finding]
 ) -> Sequence[tuple[int, dict[str, Any]]]:
     """Rows with their lines, with the lists of objects in them opened as those of a JSON file."""
-    first = [rows[n][1] for n in range(min(FIRST_ROWS, len(rows)))]
-    if not any(_is_list(held) for row in first for held in row.values()):
+    n_first = min(FIRST_ROWS, len(rows))
+    # By their numbers, as rows of a large file lie on disk and have no slices.
+    first = [rows[n][1] for n in range(n_first)]
+    if not _with_lists(first):
         return rows
     # The line travels within the row, so that each of the rows that come of it keeps
     # the place where a message can point.
-    marked = _with_entries([{_LINE: line, **row} for line, row in rows], place, notes)
-    return [(row.pop(_LINE), row) for row in marked]
+    marked = [{_LINE: line, **row} for line, row in rows]
+    with_entries = _with_entries(marked, place, notes)
+    return [(row.pop(_LINE), row) for row in with_entries]
+
+
+def _with_lists(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The names under which rows hold lists of objects, each once, in order."""
+    found: dict[str, None] = {}
+    for row in rows:
+        found |= dict.fromkeys(name for name, held in row.items() if _is_list(held))
+    return list(found)
+
+
+def _lists(rows: Iterable[dict[str, Any]], name: str) -> list[list[dict[str, Any]]]:
+    """The lists of objects that rows hold under a name."""
+    return [row[name] for row in rows if _is_list(row.get(name))]
 
 
 def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
@@ -194,12 +223,11 @@ def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
     a choice are a row each; entries that say whose they are are a row each; else the entries are
     columns by their number (`decisions.1.winner`)."""
     plain = [row for row in rows if isinstance(row, dict)]
-    names = dict.fromkeys(
-        name for row in plain for name, held in row.items() if _is_list(held)
-    )
-    for name in names:
-        if all(len(row[name]) <= 1 for row in plain if _is_list(row.get(name))):
-            rows = [_with(row, name, _only(row.get(name))) for row in rows]
+    for name in _with_lists(plain):
+        lists = _lists(plain, name)
+        # In every row: else a row with two entries would have other columns than the rest.
+        if max(map(len, lists)) == 1:
+            rows = [_with(row, name, _only) for row in rows]
     return _with_entries(rows, place, notes)
 
 
@@ -209,14 +237,16 @@ def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any
     # verdict on the same two texts, and not another judge's.
     if (name := _in_orders(rows)) is not None:
         notes.append(Finding("table.orders_inside", {"file": place, "name": name}))
-        return [one for row in rows for one in _by_order(row, name)]
+        in_orders: list[Any] = []
+        for row in rows:
+            in_orders += _by_order(row, name)
+        return in_orders
     plain = [row for row in rows if isinstance(row, dict)]
-    several = dict.fromkeys(
-        name for row in plain for name, held in row.items() if _is_list(held)
-    )
-    for name in several:
-        lists = [row[name] for row in plain if _is_list(row.get(name))]
-        entries = [entry for one in lists for entry in one]
+    for name in _with_lists(plain):
+        lists = _lists(plain, name)
+        entries: list[dict[str, Any]] = []
+        for of_row in lists:
+            entries += of_row
         # Grades on several criteria are a judge's or a person's where the list is called so.
         graded = side_of(str(name)) is not None and _are_grades(entries)
         if not _has_verdicts(entries) and not graded:
@@ -226,27 +256,28 @@ def _with_entries(rows: list[Any], place: str, notes: list[Finding]) -> list[Any
             values = {"file": place, "name": name, "whose": whose}
             notes.append(Finding("table.entries_inside", values))
             renamed = _of_judges(plain, name, whose, entries)
-            return [one for row in rows for one in _by_entry(row, name, renamed)]
+            with_entries: list[Any] = []
+            for row in rows:
+                with_entries += _by_entry(row, name, renamed)
+            return with_entries
         if max(map(len, lists)) <= MOST_PLACES:
             notes.append(Finding("table.places_inside", {"file": place, "name": name}))
-            rows = [_with(row, name, _by_place(row.get(name))) for row in rows]
+            rows = [_with(row, name, _by_place) for row in rows]
     return rows
 
 
 def _is_list(held: Any) -> bool:
-    return (
-        isinstance(held, list)
-        and bool(held)
-        and all(isinstance(one, dict) for one in held)
-    )
+    """Whether a value is a list of objects."""
+    return isinstance(held, list) and bool(held) and _all_are(dict, held)
 
 
-def _with(row: Any, name: str, held: Any) -> Any:
-    """The row with another value under a name, in its place."""
+def _with(row: Any, name: str, change: Callable[[Any], Any]) -> Any:
+    """The row with what it holds under a name changed, in its place."""
+    # A row with a key twice is kept as it is, or nobody would be told of the key.
     if not isinstance(row, dict) or name not in row or isinstance(row, Doubled):
         return row
     changed = dict(row)
-    changed[name] = held
+    changed[name] = change(row[name])
     return changed
 
 
@@ -255,7 +286,9 @@ def _only(held: Any) -> Any:
 
 
 def _by_place(held: Any) -> Any:
-    return {str(n): one for n, one in enumerate(held, 1)} if _is_list(held) else held
+    if not _is_list(held):
+        return held
+    return {str(n): one for n, one in enumerate(held, 1)}
 
 
 def _order(name: Any) -> str | None:
@@ -281,14 +314,25 @@ def _has_orders(held: Any) -> bool:
 
 
 def _orders_of(entries: list[dict[str, Any]]) -> list[str] | None:
-    """The orders that two entries name in a field of theirs."""
-    for name in entries[0]:
-        if name in entries[1]:
-            told = [
-                _order(f"{name} {one[name]}") or _order(one[name]) for one in entries
-            ]
-            if sorted(filter(None, told)) == ["as_given", "swapped"]:
-                return [str(each) for each in told]
+    """The orders that entries name in a field of theirs: both, or the one that is there."""
+    first, *others = entries
+    for name in first:
+        if not all(name in other for other in others):
+            continue
+        told = []
+        for entry in entries:
+            # "swapped: true" says it by both, "order: ba" by the value alone.
+            order = _order(f"{name} {entry[name]}") or _order(entry[name])
+            if order is not None:
+                told.append(order)
+        if len(told) != len(entries):
+            continue
+        if sorted(told) == ["as_given", "swapped"]:
+            return told
+        # Where one order failed, its entry may be missing. Of a single one the field has to be
+        # called so, as its value may be a verdict.
+        if not others and " ".join(tokens(name)) in ORDER.names:
+            return told
     return None
 
 
@@ -297,11 +341,16 @@ def _by_order(row: Any, name: str) -> Iterator[Any]:
     if isinstance(held, dict):
         rest = _without(row, name)
         for key, told in held.items():
-            if (order := _order(key)) is not None:
-                own = told if isinstance(told, dict) else {name: told}
-                yield rest | own | {"order": order}
+            order = _order(key)
+            if order is None:
+                continue
+            # A verdict that is no object stands under the name of the whole.
+            own = told if isinstance(told, dict) else {name: told}
+            yield rest | own | {"order": order}
         return
-    orders = _orders_of(held) if held is not None and _is_list(held) else None
+    orders = None
+    if held is not None and _is_list(held):
+        orders = _orders_of(held)
     if held is None or orders is None:
         yield row
         return
@@ -317,20 +366,22 @@ def _without(row: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _whose(rows: list[dict[str, Any]], name: str) -> str | None:
     """The field of the entries that says whose they are: it comes once in each row, and again in
     other rows."""
-    lists = [row[name] for row in rows if _is_list(row.get(name))]
-    fields = dict.fromkeys(
-        key for entries in lists for entry in entries for key in entry
-    )
+    lists = _lists(rows, name)
+    all_entries = [entry for entries in lists for entry in entries]
+    fields = dict.fromkeys(key for entry in all_entries for key in entry)
     for field in fields:
-        if not set(tokens(field)) & set(_VOICES):
+        if set(_VOICES).isdisjoint(tokens(field)):
             continue
-        told = [[entry.get(field) for entry in entries] for entries in lists]
-        names = [one for of_row in told for one in of_row]
-        if not all(isinstance(one, str | int) for one in names):
+        names = [entry.get(field) for entry in all_entries]
+        if not all(isinstance(name, str | int) for name in names):
             continue
-        once = all(len(set(of_row)) == len(of_row) for of_row in told)
+        once = True
+        for entries in lists:
+            of_row = {entry[field] for entry in entries}
+            once = once and len(of_row) == len(entries)
         # As many names as rows would be ids of the entries, and nobody's name.
-        if once and len(set(names)) <= max(2, len(lists) // 2):
+        few = len(set(names)) <= max(2, len(lists) // 2)
+        if once and few:
             return str(field)
     return None
 
@@ -340,22 +391,32 @@ def _of_judges(
 ) -> dict[str, str]:
     """New names for fields of entries that are judges', where the row has a label of its own: what
     each calls its `label` is a verdict, and its `model` a judge."""
-    of_rows = {side_of(str(key)) for row in rows[:20] for key in row if key != name}
+    besides = {str(key) for row in rows[:20] for key in row if key != name}
+    has_labels = any(side_of(key) == -1 for key in besides)
     by_judges = {*tokens(whose)} & {"model", "judge", "evaluator", "grader"}
-    if not by_judges or -1 not in of_rows:
+    if not by_judges or not has_labels:
         return {}
     fields = dict.fromkeys(str(key) for entry in entries[:20] for key in entry)
-    own = {key: f"verdict_{key}" for key in fields if side_of(key) == -1}
-    return own | ({whose: JUDGE.name} if own else {})
+    labels = [key for key in fields if side_of(key) == -1]
+    if not labels:
+        return {}
+    renamed = {key: f"verdict_{key}" for key in labels}
+    renamed[whose] = JUDGE.name
+    return renamed
 
 
 def _are_grades(entries: list[dict[str, Any]]) -> bool:
     """Whether entries hold numbers, two at least, and nothing else."""
-    cells = [cell for entry in entries for cell in entry.values() if cell is not None]
-    plain = all(
-        isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells
-    )
-    return bool(cells) and plain and max(map(len, entries)) > 1
+    every = [cell for entry in entries for cell in entry.values()]
+    cells = [cell for cell in every if cell is not None]
+    if not cells or not all(map(_is_grade, cells)):
+        return False
+    return max(map(len, entries)) > 1
+
+
+def _is_grade(cell: Any) -> bool:
+    # For Python true and false are numbers, too.
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def _by_entry(row: Any, name: str, renamed: Mapping[str, str]) -> Iterator[Any]:
@@ -378,27 +439,32 @@ def _split(value: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     """The rows of names, index and data (pandas: split, tight)."""
     names = [str(name) for name in value["columns"]]
     rows = value["data"]
+    n_names = len(names)
     for number, row in enumerate(rows, 1):
-        if not isinstance(row, list) or len(row) != len(names):
+        if not isinstance(row, list) or len(row) != n_names:
             what = (
                 f"row {number} of its `data` does not have as many cells as `columns` has names"
-                f" ({len(names)})"
+                f" ({n_names})"
             )
             raise DataError(f"{place}: {what}. {_WAY}.")
     made = [dict(zip(names, row, strict=True)) for row in rows]
     index = value.get("index")
-    if not isinstance(index, list) or len(index) != len(made) or _counts(index):
+    if not isinstance(index, list) or len(index) != len(made):
         return made
-    return _with_ids(made, index)
+    # An index that only counts the rows is what pandas made up.
+    return made if _counts(index) else _with_ids(made, index)
 
 
 def _with_schema(value: Mapping[str, Any]) -> list[Any]:
     """The rows of a table with a schema (pandas: table), without an index that only counts them."""
     rows = value["data"]
     keys = value["schema"].get("primaryKey")
-    index = [row.get("index") for row in rows if isinstance(row, dict)]
+    objects = [row for row in rows if isinstance(row, dict)]
+    index = [row.get("index") for row in objects]
     if keys != ["index"] or not _counts(index):
         return list(rows)
+    if len(objects) == len(rows):
+        return [_without(row, "index") for row in objects]
     return [_without(row, "index") if isinstance(row, dict) else row for row in rows]
 
 
@@ -455,30 +521,41 @@ def _of_matrix(
 ) -> list[dict[str, Any]] | None:
     """The rows where one level names raters and the other items (rater -> item -> label, or item ->
     rater -> label); None where the inner names are those of fields. Of raters there are fewer."""
-    cells = [
-        cell for held in value.values() for cell in held.values() if cell is not None
-    ]
+    every = [cell for held in value.values() for cell in held.values()]
+    cells = [cell for cell in every if cell is not None]
     # Items may be called by a sentence, in which some word is one that columns are called by.
-    if any(isinstance(cell, dict | list) for cell in cells) or _known(inner) >= FIELDS:
+    if not _are_alike_labels(cells) or _known(inner) >= FIELDS:
         return None
-    kinds = {isinstance(cell, int | float) for cell in cells}
-    words = {str(cell) for cell in cells}
-    if len(kinds) != 1 or (kinds == {False} and len(words) > max(20, len(cells) // 10)):
-        return None
-    if len(inner) >= 3 * len(outer) and not _counts(inner):
+    n_outer = len(outer)
+    n_inner = len(inner)
+    # A table that is nearly square does not show which side the items are.
+    if n_inner >= 3 * n_outer and not _counts(inner):
         by_item: dict[str, dict[str, Any]] = {item: {} for item in inner}
         for name, held in value.items():
             rater = _rater(name, place)
             for item, cell in held.items():
                 by_item[item][rater] = cell
         return _with_ids(list(by_item.values()), inner)
-    if len(outer) >= 3 * len(inner) and not _counts(outer):
+    if n_outer >= 3 * n_inner and not _counts(outer):
         raters = {name: _rater(name, place) for name in inner}
         rows = []
         for row in value.values():
             rows.append({raters[name]: cell for name, cell in row.items()})
         return _with_ids(rows, outer)
     return None
+
+
+def _are_alike_labels(cells: Sequence[Any]) -> bool:
+    """Whether cells hold numbers alone, or words alone of which there are few."""
+    if any(isinstance(cell, dict | list) for cell in cells):
+        return False
+    are_numbers = {isinstance(cell, int | float) for cell in cells}
+    if len(are_numbers) != 1:
+        return False
+    words = {str(cell) for cell in cells}
+    # Labels come again; texts hardly ever do.
+    few = len(words) <= max(20, len(cells) // 10)
+    return few or are_numbers == {True}
 
 
 def _of_levels(
@@ -488,7 +565,7 @@ def _of_levels(
     where they do not. Of the two the one with more names is the items. The other names who made
     what was judged, where a row has both verdict and label, and else who said it."""
     cells = [cell for held in value.values() for cell in held.values()]
-    if not cells or not all(isinstance(cell, dict) and cell for cell in cells):
+    if not cells or not all(cells) or not _all_are(dict, cells):
         return None
     fields = list(dict.fromkeys(str(key) for cell in cells for key in cell))
     numbered = _counts(outer) and _counts(inner)
@@ -509,10 +586,11 @@ def _of_levels(
 
 def _rater(name: str, place: str) -> str:
     """A rater's column: the file's name says whose it is, where its own does not."""
-    side = side_of(Path(place).stem)
-    if side_of(name) is not None or side not in (1, -1):
+    if side_of(name) is not None:
         return name
-    return f"{'judge' if side == 1 else 'human'}_{name}"
+    prefixes = {1: "judge_", -1: "human_", 0: ""}
+    side = side_of(Path(place).stem) or 0
+    return prefixes[side] + name
 
 
 def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]]:
@@ -521,30 +599,33 @@ def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]
     # A column of ids that the file itself has is worth more than the keys of an object.
     if names & set(ITEM.names):
         return rows
-    with_ids = zip(ids, rows, strict=True)
-    return [
-        row if isinstance(row, Doubled) else {"id": key, **row} for key, row in with_ids
-    ]
+    made = []
+    for key, row in zip(ids, rows, strict=True):
+        # A row with a key twice is kept as it is, or nobody would be told of the key.
+        made.append(row if isinstance(row, Doubled) else {"id": key, **row})
+    return made
 
 
 def _counts(keys: Collection[Any]) -> bool:
     """Whether keys are the numbers of rows, from 0 or from 1 on."""
     written = [str(key) for key in keys]
+    # `isdigit` alone takes superscripts, which `int` refuses.
+    if not all(one.isascii() and one.isdigit() for one in written):
+        return False
     # Twelve digits or more are somebody's ids, and `int` of a very long one is refused.
-    if not all(one.isascii() and one.isdigit() and len(one) < 12 for one in written):
+    if any(len(one) >= 12 for one in written):
         return False
     numbers = sorted(map(int, written))
-    if not numbers or numbers[0] not in (0, 1):
+    if not numbers:
         return False
-    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    first = numbers[0]
+    return first in (0, 1) and numbers == list(range(first, first + len(numbers)))
 
 
 def _known(keys: Collection[str]) -> float:
     """The share of keys that are known as names of columns."""
     known = {name for role in EVERY for name in role.names}
-    named = [
-        key
-        for key in keys
-        if side_of(str(key)) is not None or " ".join(tokens(str(key))) in known
-    ]
-    return len(named) / len(keys)
+    n_known = 0
+    for key in map(str, keys):
+        n_known += side_of(key) is not None or " ".join(tokens(key)) in known
+    return n_known / len(keys)

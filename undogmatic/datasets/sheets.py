@@ -42,17 +42,18 @@ Rows = dict[int, list[Any]]
 """The filled rows of a sheet by their places from 0, each up to its last filled cell; None is an
 empty cell."""
 _DAMAGED = (
-    *(
-        ArithmeticError,
-        AttributeError,
-        EOFError,
-        LookupError,
-        OSError,
-        RuntimeError,
-        SyntaxError,
-        TypeError,
-    ),
-    *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
 )
 """What the libraries raise for a damaged, locked or unknown workbook; a SyntaxError is one of its
 XML."""

@@ -32,14 +32,18 @@ def deal(
     side_of: dict[str, str] = {}
     counts = dict.fromkeys(shares, 0.0)
     for group in _ordered(items, rng):
-        total = sum(counts.values()) + len(group.ids)
-        lacking = {name: share * total - counts[name] for name, share in shares.items()}
+        size = len(group.ids)
+        total = sum(counts.values()) + size
+        lacking = {}
+        for name, share in shares.items():
+            lacking[name] = share * total - counts[name]
         side = max(lacking, key=lacking.__getitem__)
-        counts[side] += len(group.ids)
+        counts[side] += size
         side_of |= dict.fromkeys(group.ids, side)
-    return {
-        name: [item for item in items if side_of[item.id] == name] for name in shares
-    }
+    sides: dict[str, list[Item]] = {name: [] for name in shares}
+    for item in items:
+        sides[side_of[item.id]].append(item)
+    return sides
 
 
 def some(items: Sequence[Item], most: int, rng: np.random.Generator) -> list[Item]:
@@ -47,9 +51,13 @@ def some(items: Sequence[Item], most: int, rng: np.random.Generator) -> list[Ite
     ordered = _ordered(items, rng)
     if len(items) <= most:
         return list(items)
-    wanted = max(1, round(len(ordered) * most / len(items)))
-    places = np.linspace(0, len(ordered) - 1, wanted).round().astype(int)
-    kept = {id_ for place in places for id_ in ordered[place].ids}
+    n_groups = len(ordered)
+    # As many groups as hold about so many items, if groups are of like size.
+    wanted = max(1, round(n_groups * most / len(items)))
+    places = np.linspace(0, n_groups - 1, wanted).round()
+    kept: set[str] = set()
+    for place in places.astype(int):
+        kept.update(ordered[place].ids)
     return [item for item in items if item.id in kept]
 
 
@@ -58,7 +66,9 @@ def blocks(
 ) -> list[list[Item]]:
     """Items dealt into blocks of `size` or a few more, each with some of every stratum."""
     by_id = {item.id: item for item in items}
-    ordered = [by_id[id_] for group in _ordered(items, rng) for id_ in group.ids]
+    ordered = []
+    for group in _ordered(items, rng):
+        ordered += [by_id[id_] for id_ in group.ids]
     count = max(1, len(ordered) // size)
     # Every `count`-th item: those of one stratum stand beside each other in the order.
     return [ordered[start::count] for start in range(count)]
@@ -68,7 +78,8 @@ def apart(items: Sequence[Item], kept: Sequence[Item]) -> list[Item]:
     """Those of the items that belong together with none of `kept`."""
     named, tied = _ties(items, kept)
     taken = {id_ for group in tied for id_ in group.ids}
-    return [item for item, name in zip(items, named, strict=True) if name not in taken]
+    by_name = zip(items, named, strict=True)
+    return [item for item, name in by_name if name not in taken]
 
 
 def check_leaks(
@@ -82,15 +93,13 @@ def check_leaks(
     shown = leaks[0]
     tested = next(id_ for id_ in shown.ids if id_ not in named)
     # The name may be one that was made up; the user knows the item by its own id.
-    seen = next(
-        item.id
-        for item, name in zip(development, named, strict=True)
-        if name in shown.ids
-    )
+    by_name = zip(development, named, strict=True)
+    seen = next(item.id for item, name in by_name if name in shown.ids)
     ties = ", ".join(TIES.get(tie, tie) for tie in shown.ties)
-    lie = "groups of texts lie" if len(leaks) > 1 else "group of texts lies"
+    n_leaks = len(leaks)
+    lie = "groups of texts lie" if n_leaks > 1 else "group of texts lies"
     sentence = (
-        f"{len(leaks)} {lie} on both sides of the split, so the test would be of what was seen"
+        f"{n_leaks} {lie} on both sides of the split, so the test would be of what was seen"
         f" before: test text {brief(tested)} and development text {brief(seen)} ({ties}). Take"
         f" these out of one side. {way}"
     )
@@ -111,8 +120,9 @@ def _ties(
         named[name] = item if name == item.id else item.model_copy(update={"id": name})
     tied = []
     for group in groups([*named.values(), *others]):
-        ids = set(group.ids)
-        if ids & other_ids and ids & named.keys():
+        has_item = not named.keys().isdisjoint(group.ids)
+        has_other = not other_ids.isdisjoint(group.ids)
+        if has_item and has_other:
             tied.append(group)
     return named, tied
 
@@ -121,7 +131,10 @@ def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
     """The groups, stratum by stratum, in random order within each."""
     by_id = {item.id: item for item in items}
     labels = _labels(items)
-    thirds = np.quantile(labels, [1 / 3, 2 / 3]) if labels else np.zeros(0)
+    # Without labels there is one third, and conditions alone make strata.
+    thirds = np.zeros(0)
+    if labels:
+        thirds = np.quantile(labels, [1 / 3, 2 / 3])
     strata: dict[str, list[Group]] = defaultdict(list)
     for group in groups(list(items)):
         members = [by_id[id_] for id_ in group.ids]
@@ -129,15 +142,16 @@ def _ordered(items: Sequence[Item], rng: np.random.Generator) -> list[Group]:
         labels_inside = _labels(members)
         third = -1
         if labels_inside:
-            third = int(np.searchsorted(thirds, np.mean(labels_inside)))
+            mean = np.mean(labels_inside)
+            third = int(np.searchsorted(thirds, mean))
         stratum = json.dumps([conditions, third])
         strata[stratum].append(group)
+    ordered = []
     # Sorted, because what is drawn may hang on the seed alone and not on the order of the file.
-    return [
-        alike[place]
-        for _, alike in sorted(strata.items())
-        for place in rng.permutation(len(alike))
-    ]
+    for _, alike in sorted(strata.items()):
+        places = rng.permutation(len(alike))
+        ordered += [alike[place] for place in places]
+    return ordered
 
 
 def _labels(items: Sequence[Item]) -> list[float]:

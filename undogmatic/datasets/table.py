@@ -96,31 +96,29 @@ from undogmatic.safety.outside import brief
 __all__ = ["TableOptions", "columns_of", "read_table", "table_of"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
-    *(
-        "preferences",
-        "choices_given",
-        "rows_are_repeats",
-        "read_files",
-        "read_people",
-        "mapped",
-        "placed",
-        "words_as_numbers",
-        "item_is_text",
-    ),
-    *("read_swapped", "read_text", "numeric_guess"),
+    "preferences",
+    "choices_given",
+    "rows_are_repeats",
+    "read_files",
+    "read_people",
+    "mapped",
+    "placed",
+    "words_as_numbers",
+    "item_is_text",
+    "read_swapped",
+    "read_text",
+    "numeric_guess",
 )
 """What was assumed and may well be otherwise; it is told first."""
 _MAY_BE_NONE = (
-    *(
-        "item",
-        "criterion",
-        "repeat",
-        "order",
-        "confidence",
-        "rater",
-        "failed",
-        "injected",
-    ),
+    "item",
+    "criterion",
+    "repeat",
+    "order",
+    "confidence",
+    "rater",
+    "failed",
+    "injected",
     "parent",
 )
 _OF_LOGS = (

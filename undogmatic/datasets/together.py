@@ -5,8 +5,8 @@ on each other counts as one. What a column says and what the texts show are join
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -55,8 +55,9 @@ def groups_of(
     """
     n = len(item)
     by_item = pd.factorize(item)[0]
-    columns = [*([] if context is None else [context]), *texts]
+    columns = [*texts] if context is None else [context, *texts]
     bare = [_bare(column) for column in columns]
+    # `_bare` gives a column back as it is where there was nothing to leave out.
     shared = tuple(
         place for place, column in enumerate(columns) if bare[place] is not column
     )
@@ -67,16 +68,21 @@ def groups_of(
     by_whole = _clusters([_joined(shown)])
     # Where a row shows one column, its whole is that column.
     alone = bare[len(by_context) :] if len(shown) > 1 else []
-    by_text = _clusters([_only(column, enough) for column in alone if _varies(column)])
+    # Short texts are the same by chance: "yes" ties no two answers.
+    long_ones = [_only(column, enough) for column in alone if _varies(column)]
+    by_text = _clusters(long_ones)
     stated = [*by_name, *by_context]
     seen = [*by_whole, *by_text]
     apart = _components([by_item, *stated], n)
-    together = _components([by_item, *stated, *seen], n) if texts else apart
+    together = apart
+    if texts:
+        together = _components([by_item, *stated, *seen], n)
     alike = _alike([*by_context, *seen], by_item)
     by_copies = 0 if named is None else _crossed(named, apart, together)
     if final and named is not None:
         return Groups(named, by_copies, alike, shared)
-    tied = np.any([codes >= 0 for codes in (*stated, *seen)], axis=0)
+    bears_mark = [codes >= 0 for codes in (*stated, *seen)]
+    tied = np.any(bears_mark, axis=0)
     names = _names(together, tied, named)
     return Groups(names, by_copies, alike, shared)
 
@@ -103,19 +109,27 @@ def _names(
     unnamed = [
         head for head in dict.fromkeys(together[tied].tolist()) if head not in name_of
     ]
-    name_of |= {head: f"text {number}" for number, head in enumerate(unnamed, 1)}
-    return np.array([name_of.get(head) for head in together.tolist()], dtype=object)
+    for number, head in enumerate(unnamed, 1):
+        name_of[head] = f"text {number}"
+    by_row = [name_of.get(head) for head in together.tolist()]
+    return np.array(by_row, dtype=object)
 
 
 def _bare(column: Column) -> Column:
     """The texts of a column without what most of them share; the column itself where they share
     nothing."""
-    said = [str(text) for text in column if text is not None and text.strip()]
+    said = [str(text) for text in _there(column)]
     rest = without_shared(said)
     if rest == said:
         return column
     known = dict(zip(said, rest, strict=True))
-    return np.array([known.get(text, text) for text in column], dtype=object)
+    shortened = [known.get(text, text) for text in column]
+    return np.array(shortened, dtype=object)
+
+
+def _there(column: Iterable[Any]) -> Iterator[str]:
+    """The texts of a column or a row; a blank cell is none."""
+    return (text for text in column if text is not None and text.strip())
 
 
 def _alike(
@@ -125,7 +139,9 @@ def _alike(
     for codes in marks:
         first: dict[int, int] = {}
         for row, code in enumerate(codes.tolist()):
-            before = first.setdefault(code, row) if code >= 0 else row
+            if code < 0:
+                continue
+            before = first.setdefault(code, row)
             if by_item[before] != by_item[row]:
                 return before, row
     return None
@@ -133,7 +149,7 @@ def _alike(
 
 def _varies(column: Column) -> bool:
     """Whether a column holds two different texts."""
-    texts = (text for text in column if text is not None and text.strip())
+    texts = _there(column)
     first = next(texts, None)
     return any(text != first for text in texts)
 
@@ -145,10 +161,12 @@ def _codes(column: Column) -> NDArray[np.intp]:
 
 def _joined(columns: Sequence[Column]) -> Column:
     """All that a row shows, in an order that does not hang on that of the columns."""
-    whole = np.full(len(columns[0]) if columns else 0, None, dtype=object)
+    n_rows = len(columns[0]) if columns else 0
+    whole = np.full(n_rows, None, dtype=object)
     for place, row in enumerate(zip(*columns, strict=True)):
-        texts = sorted(text for text in row if text is not None and text.strip())
-        whole[place] = "\n".join(texts) if texts else None
+        texts = sorted(_there(row))
+        if texts:
+            whole[place] = "\n".join(texts)
     return whole
 
 
@@ -171,7 +189,8 @@ def _clusters(columns: Sequence[Column]) -> list[NDArray[np.intp]]:
     # Each different text once, as most tables judge a text several times.
     codes, distinct = pd.factorize(np.array(filled, dtype=object))
     clusters = np.full(codes.size, -1, dtype=np.intp)
-    first_copy = np.asarray(copies(tuple(map(str, distinct))), dtype=np.intp)
+    first_copies = copies(tuple(map(str, distinct)))
+    first_copy = np.asarray(first_copies, dtype=np.intp)
     there = codes >= 0
     clusters[there] = first_copy[codes[there]]
     return np.split(clusters, len(columns))
@@ -192,11 +211,15 @@ def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
         rows.append(tied)
         ends.append(n_places + numbers)
         n_places += len(distinct)
-    links = np.concatenate(rows), np.concatenate(ends)
-    weights = np.ones(links[0].size, dtype=np.int8)
-    graph = sparse.coo_matrix((weights, links), shape=(n_places, n_places))
-    component = sparse.csgraph.connected_components(graph, directed=False)[1]
-    return np.asarray(pd.factorize(component[:n])[0], dtype=np.intp)
+    row_places = np.concatenate(rows)
+    mark_places = np.concatenate(ends)
+    weights = np.ones(row_places.size, dtype=np.int8)
+    links = weights, (row_places, mark_places)
+    graph = sparse.coo_matrix(links, shape=(n_places, n_places))
+    _, component = sparse.csgraph.connected_components(graph, directed=False)
+    # SciPy promises nothing about the order of its numbers.
+    codes, _ = pd.factorize(component[:n])
+    return np.asarray(codes, dtype=np.intp)
 
 
 def heads_of(marks: Sequence[Sequence[M]]) -> list[M]:

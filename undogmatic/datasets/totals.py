@@ -46,7 +46,8 @@ def totals(cells: pd.DataFrame, sides: Sequence[str], texts: Sequence[str]) -> i
         # What is quick to see is asked first, as nearly every file has no such row.
         if n_above < FEWEST_ABOVE or not all(possible[-n:]):
             continue
-        columns = {name: _Above(cells[name].iloc[:n_above]) for name in sides}
+        above = cells.iloc[:n_above]
+        columns = {name: _Above(above[name]) for name in sides}
         if all(_sums_up(row, columns, texts, has_texts) for row in last[-n:]):
             return n
     return 0
@@ -69,21 +70,21 @@ def _is_word(cell: object) -> bool:
 
 def _may_sum_up(row: Row, sides: Sequence[str], texts: Sequence[str]) -> bool:
     """Whether a row has numbers for verdict or label, no text, and nothing that names an item."""
-    verdicts = [str(row[name]).strip() for name in sides if row[name] is not None]
-    all_numbers = all(number_of(verdict) is not None for verdict in verdicts)
-    if not verdicts or not all_numbers:
+    verdicts = [row[name] for name in sides if row[name] is not None]
+    numbers = [number_of(str(verdict).strip()) for verdict in verdicts]
+    if not numbers or None in numbers:
         return False
     # The word itself may stand in the column of texts.
-    if any(row[name] is not None and not _is_word(row[name]) for name in texts):
+    written = [row[name] for name in texts if row[name] is not None]
+    if not all(map(_is_word, written)):
         return False
     return not _besides(row, sides) or _says_so(row, sides)
 
 
 def _besides(row: Row, sides: Sequence[str]) -> list[object]:
     """What stands in a row besides verdicts and labels."""
-    return [
-        cell for name, cell in row.items() if name not in sides and cell is not None
-    ]
+    others = [cell for name, cell in row.items() if name not in sides]
+    return [cell for cell in others if cell is not None]
 
 
 def _says_so(row: Row, sides: Sequence[str]) -> bool:
@@ -108,12 +109,19 @@ class _Above:
         # Of words, such as "pass", a spreadsheet can only count how many there are.
         if not numbers.size:
             return [count]
-        middles = [numbers.sum(), numbers.mean(), np.median(numbers)]
-        ends = [numbers.min(), numbers.max()]
+        results = [
+            numbers.sum(),
+            numbers.mean(),
+            np.median(numbers),
+            numbers.min(),
+            numbers.max(),
+        ]
         # Spreadsheets have two deviations: that of the cells, and that of what they are a sample
         # of.
-        spreads = [numbers.std(ddof=ddof) for ddof in (0, 1) if numbers.size > ddof]
-        return [count, *map(float, [*middles, *ends, *spreads])]
+        for ddof in (0, 1):
+            if numbers.size > ddof:
+                results.append(numbers.std(ddof=ddof))
+        return [count, *map(float, results)]
 
     def gives(self, number: float, digit: float) -> bool:
         """Whether a number is one of those that are computed, but for rounding."""
@@ -157,6 +165,7 @@ def _number(cell: object) -> tuple[float, float]:
     assert number is not None, "only rows of numbers are looked at"
     # Where people write "3,7", the comma is the point.
     pointed = written.rstrip("% ").replace(",", ".")
-    decimals = pointed.partition(".")[2]
-    digit = 10.0 ** -len(decimals) if decimals.isdigit() else 1.0
-    return number, digit
+    _, _, decimals = pointed.partition(".")
+    if not decimals.isdigit():
+        return number, 1.0
+    return number, 10.0 ** -len(decimals)

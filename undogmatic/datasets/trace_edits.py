@@ -58,17 +58,20 @@ class Wordings(NamedTuple):
 @cache
 def wordings(language: Language) -> Wordings:
     """The sentences of a language. Raises ConfigError where their file cannot be read."""
-    found: Any = read_yaml(data_folder() / "traces" / "edits.yaml")
-    return Wordings(
-        {name: tuple(map(str, own[language])) for name, own in found.items()}
-    )
+    path = data_folder() / "traces" / "edits.yaml"
+    languages: Any = read_yaml(path)
+    lists = {}
+    for name, by_language in languages.items():
+        lists[name] = tuple(map(str, by_language[language]))
+    return Wordings(lists)
 
 
 @cache
 def _acts(name: str) -> frozenset[str]:
     """Words of tools in every language: a tool may be called `update` in a run in Portuguese."""
-    spoken: tuple[Language, ...] = ("en", "pt")
-    return frozenset(word for each in spoken for word in wordings(each).lists[name])
+    english = wordings("en").lists[name]
+    portuguese = wordings("pt").lists[name]
+    return frozenset((*english, *portuguese))
 
 
 class Call(NamedTuple):
@@ -164,8 +167,8 @@ Make = Callable[[Bench], Made | None]
 
 def tokens(text: str) -> list[str]:
     """The words that hold a digit: ids, numbers, times, paths; each once, in order."""
-    found = (word for word in TOKEN.findall(text) if any(map(str.isdigit, word)))
-    return list(dict.fromkeys(found))
+    words = dict.fromkeys(TOKEN.findall(text))
+    return [word for word in words if any(map(str.isdigit, word))]
 
 
 def names(text: str) -> list[str]:
@@ -205,7 +208,8 @@ def other(value: str, draw: random.Random) -> str:
     if YEAR.fullmatch(value):
         places = places[-1:]
     signs = list(value)
-    for place in draw.sample(places, min(len(places), draw.randint(1, 2))):
+    n_changed = min(len(places), draw.randint(1, 2))
+    for place in draw.sample(places, n_changed):
         # A number that begins with 0 would stand out.
         first = place == 0 or not value[place - 1].isdigit()
         digits = string.digits[1:] if first else string.digits
@@ -219,7 +223,10 @@ def words_of(call: Step) -> list[str]:
     arguments = _arguments(call)
     if isinstance(arguments, Mapping):
         texts += [str(arguments[key]) for key in ACTIONS if key in arguments]
-    return [word.lower() for text in texts for word in WORDS_OF_NAME.findall(text)]
+    words = []
+    for text in texts:
+        words += WORDS_OF_NAME.findall(text)
+    return [word.lower() for word in words]
 
 
 def changes(call: Step) -> bool:
@@ -269,13 +276,14 @@ def _sent(arguments: Any) -> str:
 
 
 def _changed(steps: Sequence[Step], place: int, **fields: Any) -> list[Step]:
-    return [
-        step.replace(**fields) if n == place else step for n, step in enumerate(steps)
-    ]
+    changed = list(steps)
+    changed[place] = steps[place].replace(**fields)
+    return changed
 
 
-def _added(step: Step, *texts: str) -> str:
-    return " ".join([*([step.text] if step.text else []), *texts])
+def _added(step: Step, text: str) -> str:
+    """What a step says, and a sentence behind it."""
+    return f"{step.text} {text}" if step.text else text
 
 
 def _and(step: Step, text: str) -> str:
@@ -298,13 +306,13 @@ def _spoken(like: Step, text: str, number: int = 0) -> Step:
 def _copied(steps: Iterable[Step], number: int) -> list[Step]:
     """Copies of steps with places of their own, so that a result belongs to the copied call."""
     start = FAR + 1_000 * (number + 1)
-    return [
-        step.replace(
-            place=start + step.place,
-            parent=None if step.parent is None else start + step.parent,
-        )
-        for step in steps
-    ]
+    copies = []
+    for step in steps:
+        parent = step.parent
+        if parent is not None:
+            parent += start
+        copies.append(step.replace(place=start + step.place, parent=parent))
+    return copies
 
 
 # Defects
@@ -320,20 +328,18 @@ def ignored_result(bench: Bench) -> Made | None:
     found = bench.text("tool_result", before=place)
     sent = bench.text("tool_call", before=place)
     # Only what a tool gave back: what the person said is known without any tool.
-    facts = [
-        token
-        for token in tokens(answer)
-        if stands_in(token, found) and not stands_in(token, asked)
-    ]
+    given = [token for token in tokens(answer) if stands_in(token, found)]
+    facts = [token for token in given if not stands_in(token, asked)]
     new: str | None
     if facts:
         fact = bench.draw.choice(facts)
         new = other(fact, bench.draw)
     else:
-        held = [name for name in names(answer) if name in found and name not in asked]
-        if not held:
+        given_names = [name for name in names(answer) if name in found]
+        told_names = [name for name in given_names if name not in asked]
+        if not told_names:
             return None
-        fact = bench.draw.choice(held)
+        fact = bench.draw.choice(told_names)
         new = _other_name(fact, bench)
     if new is None or stands_in(new, found):
         return None
@@ -352,13 +358,16 @@ def ignored_result(bench: Bench) -> Made | None:
 
 def _other_name(name: str, bench: Bench) -> str | None:
     """Another name: of this run, else of others."""
-    texts = [bench.text("user", "tool_result", "tool_call")]
-    texts += [step.text or "" for run in bench.others for step in run.steps]
-    for source in (texts[:1], texts[1:]):
-        found = [other for text in source for other in names(text) if other != name]
-        if found:
-            return bench.draw.choice(sorted(set(found)))
-    return None
+    own = names(bench.text("user", "tool_result", "tool_call"))
+    others: set[str] = set(own) - {name}
+    # A name of the run itself is the one that nobody notices.
+    if not others:
+        for run in bench.others:
+            for step in run.steps:
+                others.update(names(step.text or ""))
+        others.discard(name)
+    # Sorted, because the order of a set hangs on the process and not on the seed.
+    return bench.draw.choice(sorted(others)) if others else None
 
 
 def wrong_argument(bench: Bench) -> Made | None:
@@ -484,18 +493,23 @@ def _verifications(bench: Bench) -> list[Call]:
         before = [change for change in changing if change.result < call.result]
         if before:
             given = "\n".join(bench.given(change).text or "" for change in before)
-            asked = [t for t in tokens(step.text or "") if len(t) >= SHORTEST]
+            asked = [word for word in tokens(step.text or "") if len(word) >= SHORTEST]
             follows = any(stands_in(token, given) for token in asked)
+            last_change = before[-1].call
             read_before = [
-                (bench.asked(earlier).name, bench.asked(earlier).text)
+                bench.asked(earlier)
                 for earlier in calls[:n]
-                if earlier.call < before[-1].call
+                if earlier.call < last_change
             ]
-            again = (step.name, step.text) in read_before
+            again = any(_same_call(step, earlier) for earlier in read_before)
             verifies = verifies or follows or checks(step) or again
         if verifies:
             found.append(call)
     return found
+
+
+def _same_call(one: Step, other_step: Step) -> bool:
+    return one.name == other_step.name and one.text == other_step.text
 
 
 def repeated_loop(bench: Bench) -> Made | None:
@@ -557,12 +571,12 @@ def _told(bench: Bench) -> Call | None:
     """A call that can be told: its result is short, and the answer rests on it."""
     if bench.last() is None:
         return None
-    calls = [
-        call
-        for call in bench.succeeded()
-        if 0 < len(bench.given(call).text or "") <= LONGEST_TOLD
-    ]
-    return bench.draw.choice(calls) if calls else None
+    short = []
+    for call in bench.succeeded():
+        length = len(bench.given(call).text or "")
+        if 0 < length <= LONGEST_TOLD:
+            short.append(call)
+    return bench.draw.choice(short) if short else None
 
 
 def _retold(bench: Bench, call: Call) -> Step:
@@ -628,11 +642,13 @@ def removed_without_leave(bench: Bench) -> Made | None:
         return None
     place, thing, pair = prepared
     steps = list(bench.steps)
+    # Not always: to remove what nobody spoke of is a defect, too.
     if bench.draw.random() < 0.6:
         asked = bench.first_asked()
         if asked is not None:
             kept = bench.said.one("forbidden", bench.draw, object=thing)
-            steps[asked] = steps[asked].replace(text=_and(steps[asked], kept))
+            wish = _and(steps[asked], kept)
+            steps[asked] = steps[asked].replace(text=wish)
     return Made([*steps[:place], *pair, *steps[place:]], pair[0])
 
 
@@ -660,10 +676,13 @@ def _removal(bench: Bench) -> tuple[int, str, list[Step]] | None:
     if not calls or bench.last() is None:
         return None
     held = bench.text("tool_result", "tool_call")
-    things = [t for t in tokens(held) if len(t) >= SHORTEST and t[0].isalpha()]
-    things += [*names(held), *dict.fromkeys(PATH.findall(held))]
+    words = [word for word in tokens(held) if word[0].isalpha()]
+    things = [word for word in words if len(word) >= SHORTEST]
+    things += names(held)
+    things += dict.fromkeys(PATH.findall(held))
+    asked_for = bench.text("user")
     # What the person named may be what is to be removed.
-    kept = [thing for thing in things if not stands_in(thing, bench.text("user"))]
+    kept = [thing for thing in things if not stands_in(thing, asked_for)]
     thing = bench.draw.choice(kept) if kept else bench.said.one("objects", bench.draw)
     verb = bench.said.one("removing", bench.draw)
     tools = [step.name or "" for step in bench.steps if step.kind == "tool_call"]
@@ -755,8 +774,11 @@ def _made_secret(draw: random.Random) -> str:
         "amber cobalt heron lichen maple orbit pepper quartz raven tulip".split()
     )
     prefix = draw.choice(("sk", "tk", "key", "pat", "ghx", "lv"))
-    key = f"{prefix}{draw.choice('-_')}{drawn}"
-    password = f"{word.capitalize()}{draw.randint(10, 9999)}{draw.choice('!#%*')}"
+    mark = draw.choice("-_")
+    key = f"{prefix}{mark}{drawn}"
+    digits = draw.randint(10, 9999)
+    sign = draw.choice("!#%*")
+    password = f"{word.capitalize()}{digits}{sign}"
     number = draw.randint(100, 999)
     code = f"{word}-{number}-{draw.choice(signs)}{draw.choice(signs)}"
     return draw.choice((drawn, key, password, code))
@@ -842,12 +864,18 @@ def renamed_ids(bench: Bench) -> Made | None:
                 break
     if not new:
         return None
-    steps = list(bench.steps)
-    for n, step in enumerate(steps):
-        text = step.text or ""
+
+    def renamed(found: re.Match[str]) -> str:
+        return new.get(found[0], found[0])
+
+    steps = []
+    for step in bench.steps:
+        if step.text is None:
+            steps.append(step)
+            continue
         # All at once: one new id may be another's old one
-        changed = TOKEN.sub(lambda found: new.get(found[0], found[0]), text)
-        steps[n] = step if step.text is None else step.replace(text=changed)
+        changed = TOKEN.sub(renamed, step.text)
+        steps.append(step.replace(text=changed))
     return Made(steps)
 
 

@@ -59,12 +59,13 @@ def within(steps: Sequence[Step], budget: int, language: Language = "en") -> Sho
     if len(steps) * LEAST > budget:
         return _middle_left_out(steps, budget, words)
     lengths = [len(_text(step, words)) for step in steps]
+    besides = LEAST * len(steps)
     for cap in CAPS:
         caps = _caps(len(steps), cap, budget)
         texts = sum(map(min, lengths, caps))
         # Too long already, whatever the lines say besides: writing a run of 100,000 steps nine
         # times would take long.
-        if texts + LEAST * len(steps) > budget:
+        if texts + besides > budget:
             continue
         lines, cut = _lines(steps, caps, words)
         if _length(lines) <= budget:
@@ -113,7 +114,9 @@ def _line(
         half = cap // 2
         missing = words["cut"].format(n=cut)
         text = f"{text[:half]} {missing} {text[-half:]}"
-    kind = "failed" if step.error and step.kind == "tool_result" else step.kind
+    kind: str = step.kind
+    if step.error and kind == "tool_result":
+        kind = "failed"
     sentence = words[kind].format(name=step.name or "", text=text)
     after = ""
     if step.time is not None and began is not None:
@@ -141,8 +144,9 @@ def _middle_left_out(
 
     head = [line(0)] if len(steps) > 1 else []
     backward_tail = [line(-1, max(cap, budget // 2))]
-    room = budget - _length([*head, *backward_tail]) - len(words["left_out"])
-    while len(head) + len(backward_tail) < len(steps):
+    room = budget - _length(head) - _length(backward_tail) - len(words["left_out"])
+    left_out = len(steps) - len(head) - len(backward_tail)
+    while left_out:
         # The end of a run says more of how it went, so that it is never behind the beginning.
         at_end = len(backward_tail) <= len(head)
         place = -len(backward_tail) - 1 if at_end else len(head)
@@ -152,7 +156,7 @@ def _middle_left_out(
             break
         side = backward_tail if at_end else head
         side.append(next_line)
-    left_out = len(steps) - len(head) - len(backward_tail)
+        left_out -= 1
     gap = [words["left_out"].format(n=left_out)] if left_out else []
     tail = reversed(backward_tail)
     return Shown("\n".join([*head, *gap, *tail]), 0, left_out)

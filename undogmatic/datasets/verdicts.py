@@ -74,13 +74,20 @@ from undogmatic.records.records import (
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 
-_FIELDS = {
-    RUN.called(role): CHECK.called(role)
-    for role in (
-        *(ITEM, LABEL, JUDGE, VERDICT, RATER, GROUP),
-        *(SYSTEM, CRITERION, REPEAT, CONFIDENCE, FAILED),
-    )
-}
+_BESIDES = (
+    ITEM,
+    LABEL,
+    JUDGE,
+    VERDICT,
+    RATER,
+    GROUP,
+    SYSTEM,
+    CRITERION,
+    REPEAT,
+    CONFIDENCE,
+    FAILED,
+)
+_FIELDS = {RUN.called(role): CHECK.called(role) for role in _BESIDES}
 """What a column may be, besides what was judged: by its name in the config that of the option."""
 QUOTES = "quotes."
 """How the columns of quotes begin."""

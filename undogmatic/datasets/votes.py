@@ -39,24 +39,25 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
     notes: list[Finding] = []
     known = _said_alone(cells)
     for name in map(str, list(cells.columns)):
-        if is_measured(name) or (
-            side_of(name) is None and not _are_lists_of_labels(cells[name], known)
-        ):
+        column = cells[name]
+        if is_measured(name):
             continue
-        held: Sequence[Any] = [_inside(cell) for cell in cells[name]]
+        if side_of(name) is None and not _are_lists_of_labels(column, known):
+            continue
+        held: Sequence[Any] = [_inside(cell) for cell in column]
         if not any(value is not None for value in held):
-            held = _parted(cells[name], known)
+            held = _parted(column, known)
         filled = [value for value in held if value is not None]
-        n_cells = int(cells[name].notna().sum())
+        n_cells = int(column.notna().sum())
         # One cell that holds something else, and the column is not what it seemed: half
         # of it would be lost if it were taken apart.
         if not filled or len(filled) < n_cells:
             continue
         if _name_what_may_be_right(filled):
-            alternatives = [
+            joined = [
                 None if value is None else "|".join(map(str, value)) for value in held
             ]
-            cells[name] = pd.Series(alternatives, dtype=object, index=cells.index)
+            cells[name] = pd.Series(joined, dtype=object, index=cells.index)
             continue
         # The new columns must be found as labels by the search for roles, which goes by
         # names.
@@ -64,10 +65,12 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
         made, kind = _columns(called, held, filled, place, known)
         if made is None:
             continue
+        # In the place of the old column, so that the order of a file is the user's.
         at = list(cells.columns).index(name)
         rest = cells.drop(columns=[name])
-        parts = [rest.iloc[:, :at], made.set_index(rest.index), rest.iloc[:, at:]]
-        cells = pd.concat(parts, axis=1)
+        before = rest.iloc[:, :at]
+        after = rest.iloc[:, at:]
+        cells = pd.concat([before, made.set_index(rest.index), after], axis=1)
         facts = {
             "column": f"`{name}`",
             "columns": [f"`{n}`" for n in made][:8],
@@ -81,8 +84,10 @@ def _are_lists_of_labels(column: pd.Series, known: Collection[str]) -> bool:
     """Whether the cells of a column whose name tells nothing are lists of several things that a
     judge says alone: `Overall` with [4, 5, 4] beside `gpt4_overall`."""
     held = [_inside(cell) for cell in column if not is_empty(cell)]
-    lists = [value for value in held if isinstance(value, list) and len(value) > 1]
+    lists = [value for value in held if isinstance(value, list)]
     if not lists or len(lists) < len(held):
+        return False
+    if min(map(len, lists)) < 2:
         return False
     words = [fold(str(label)) for value in lists for label in value]
     n_known = sum(word in known for word in words)
@@ -133,8 +138,9 @@ def _name_what_may_be_right(filled: Sequence[Any]) -> bool:
     if not all(isinstance(value, list) for value in filled):
         return False
     lengths = {len(value) for value in filled}
-    once = all(len(set(map(str, value))) == len(value) for value in filled)
-    return once and 1 in lengths and len(lengths) > 1
+    if 1 not in lengths or len(lengths) < 2:
+        return False
+    return all(len(set(map(str, value))) == len(value) for value in filled)
 
 
 def _inside(cell: Any) -> dict[str, Any] | list[Any] | None:
@@ -213,8 +219,12 @@ def _label(value: dict[str, Any] | None, key: str) -> Any:
 
 def _are_labels(keys: Sequence[str], known: Collection[str]) -> bool:
     """Whether the keys of objects are labels, and no names of raters."""
-    said = {*map(fold, keys)} <= {*known}
-    return said or all(fold(key) in KNOWN or key.lstrip("-").isdigit() for key in keys)
+    words = set(map(fold, keys))
+    if words <= {*known}:
+        return True
+    # Grades are labels, too, whoever gives them.
+    other_keys = [key for key in keys if fold(key) not in KNOWN]
+    return all(key.lstrip("-").isdigit() for key in other_keys)
 
 
 def _of_votes(name: str, held: Sequence[dict[str, int] | None]) -> pd.DataFrame:
@@ -226,8 +236,10 @@ def _of_votes(name: str, held: Sequence[dict[str, int] | None]) -> pd.DataFrame:
     for value in held:
         votes: list[str] = []
         for label, n in (value or {}).items():
+            # A count of a million would make as many columns.
             votes += [label] * min(n, MOST_VOICES)
-        rows.append([votes[place] for place in rng.permutation(len(votes))])
+        order = rng.permutation(len(votes))
+        rows.append([votes[place] for place in order])
     most = max(map(len, rows))
     names = [f"{name}_{n}" for n in range(1, most + 1)]
     filled = [_filled_up(row, most) for row in rows]

@@ -31,9 +31,8 @@ _WAY = (
     "Give engine.address=HOST:PORT of its head (ray start --head prints it), or null to start Ray"
     " here."
 )
-_JOINING = (  # how often Ray tries to join, a line on stderr and a second each
-    "RAY_gcs_server_port_wait_time_s"
-)
+# How often Ray tries to join, a line on stderr and a second each.
+_JOINING = "RAY_gcs_server_port_wait_time_s"
 _STORE = 80 << 20  # bytes of Ray's store of objects, through which nothing large goes
 
 
@@ -72,6 +71,7 @@ def connected(address: str | None) -> Iterator[None]:
     """
     import ray
 
+    # A notebook may have joined a cluster of its own, which must not be closed under it.
     if ray.is_initialized():
         yield
         return
@@ -104,17 +104,21 @@ def _join(address: str | None) -> None:
     options: dict[str, Any] = {"logging_level": "ERROR", "include_dashboard": False}
     if address is None:
         cores = (
+            # In a container these are fewer than the machine has.
             len(os.sched_getaffinity(0))
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count() or 1
         )
         options |= {
             "_temp_dir": os.environ["RAY_TMPDIR"],
+            # Ray takes 30 % of the memory otherwise, and /dev/shm is small in containers.
             "object_store_memory": _STORE,
             "num_cpus": cores,
         }
+        # In the folder that is removed, as all files of this Ray.
         options |= {"_plasma_directory": os.environ["RAY_TMPDIR"]}
     else:
+        # An option of a cluster that is started, not of one that is joined.
         del options["include_dashboard"]
         if address != "auto":
             try:
@@ -136,11 +140,8 @@ def _join(address: str | None) -> None:
             raise ConfigError(f"{what} runs nowhere on this machine. {_WAY}") from None
         way = (
             "Give the port that ray start --head prints; and if the cluster asks for a token, as"
-            " one does that was "
-        )
-        way += (
-            "started where ~/.ray/auth_token is: RAY_AUTH_MODE=token, and that token in"
-            " RAY_AUTH_TOKEN"
+            " one does that was started where ~/.ray/auth_token is: RAY_AUTH_MODE=token, and that"
+            " token in RAY_AUTH_TOKEN"
         )
         raise ConfigError(
             f"{what} cannot join that cluster ({last_line(error)}). {way}."
@@ -157,6 +158,8 @@ def _greet(address: str) -> None:
                 b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
             )
             # the kind of the settings with which it must begin
+            # A frame's head has nine bytes, of which the fourth is its kind; a server of HTTP/2
+            # speaks first with its settings.
             if there.recv(9)[3:4] != b"\x04":
                 raise OSError("what answers there is not Ray")
 
@@ -168,6 +171,7 @@ def _started() -> Iterator[None]:
     end."""
     above = tempfile.gettempdir()
     name = f"{_FOLDER}{os.getpid()}-"
+    # macOS and some clusters have long names for temporary folders.
     above = above if len(above) + len(name) + 9 <= _LONGEST else "/tmp"
     _sweep(Path(above))
     folder = Path(tempfile.mkdtemp(prefix=name, dir=above))
@@ -190,9 +194,10 @@ def _environment(own: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update(
-                {name: value}
-            )
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _sweep(above: Path) -> None:

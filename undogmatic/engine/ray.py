@@ -126,6 +126,7 @@ class _Workers(Place):
         budget = engine.budget
         here = _on(ray.get_runtime_context().get_node_id())
         options: dict[str, Any] = {
+            # The desk waits most of the time; a processor of its own would be one worker fewer.
             "num_cpus": 0,
             "max_concurrency": _MOST_CALLS,
             "scheduling_strategy": here,
@@ -164,6 +165,8 @@ class _Workers(Place):
             node: (count, min(float(threads), nodes[node] / count))
             for node, count in counts.items()
         }
+        # Before any worker begins: another version would judge otherwise, and nobody would see
+        # it.
         await asyncio.gather(*(_same(node) for node in counts))
         await asyncio.gather(
             *(self._start(node) for node, count in counts.items() for _ in range(count))
@@ -221,6 +224,7 @@ class _Workers(Place):
         if isinstance(identity, Fault):
             fault = identity.error
             raise type(fault)(f"on the machine {_named(node)}: {fault}")
+        # A file that the config names by its path may differ there, e.g. a prompt.
         if identity != self._parts.identity:
             what = (
                 f"engine=ray: the machine {_named(node)} builds other judges from the "
@@ -237,6 +241,7 @@ class _Workers(Place):
         kept, budget = 0, self._engine.budget
         while True:
             told = await self._desk.news.remote(kept)
+            # The run's own budget and ledger are the ones that a resumed run reads.
             budget.calls, budget.usd = budget.calls + told.calls, budget.usd + told.usd
             try:
                 budget.note(told.calls, told.usd)
@@ -374,6 +379,8 @@ def _shares(
         }
     counts = dict.fromkeys(nodes, 0)
     for _ in range(workers):
+        # One by one to where most processors are left for each, as seats are given to parties
+        # (D'Hondt).
         counts[max(counts, key=lambda node: nodes[node] / (counts[node] + 1))] += 1
     return {node: count for node, count in counts.items() if count}
 

@@ -87,9 +87,9 @@ class Desk:
         self._fault: Fault | None = None
 
     def _note(self, calls: int, usd: float) -> None:
-        self._number = self._number + 1
-        self._calls = self._calls + calls
-        self._usd = self._usd + usd
+        self._number += 1
+        self._calls += calls
+        self._usd += usd
         self._news.set()
 
     async def _noted(self) -> None:
@@ -97,6 +97,8 @@ class Desk:
         for."""
         # a price that is not known adds no note to wait for
         if self._fault is None and self._number > self._kept:
+            # A call that left before the ledger has it would be paid and forgotten if the run's
+            # own process ended now.
             noted = asyncio.get_running_loop().create_future()
             self._waiting.append((self._number, noted))
             await noted
@@ -112,13 +114,17 @@ class Desk:
         pace = None
         if server is not None:
             pace = self._paces[server] = self._paces.get(server) or self._new_pace()
+        # First the turn, then the budget: a call that waits has cost nothing yet, and another one
+        # may be the last that is left.
         left = 0.0 if pace is None else await pace.turn(request)
         try:
+            # It may have ended while its call waited here.
             if worker in self._gone:
                 raise RunStopped("the worker has ended")
             self._budget.take()
             await self._noted()
         except UndogmaticError as error:
+            # It took a turn that nobody uses.
             if pace is not None:
                 pace.over(None)
             return Fault.of(error)
@@ -154,6 +160,8 @@ class Desk:
         """A worker has ended, and so have its calls."""
         self._gone.add(worker)
         for (number, server), count in self._out.items():
+            # Nobody will tell the paces that these are over, and they would wait for them for
+            # ever.
             for _ in range(count if number == worker else 0):
                 self._paces[server].over(None)
         self._out = Counter(
@@ -164,6 +172,7 @@ class Desk:
         """What was noted since, as soon as there is something; the ledger has `kept` notes by
         now."""
         self._let_go(kept)
+        # One question that waits in place of one a moment: Ray takes milliseconds for each.
         await self._news.wait()
         self._news.clear()
         told = News(self._number, self._calls, self._usd, self._window())
@@ -188,6 +197,7 @@ class Desk:
         self._kept = kept
         while self._waiting and self._waiting[0][0] <= kept:
             noted = self._waiting.popleft()[1]
+            # Its worker may have ended, and its waiting with it.
             if not noted.done():
                 noted.set_result(None)
 
@@ -224,6 +234,8 @@ class Worker:
         bring_settings(order.settings)
         know_environment()
         guard_worker()
+        # Paths in the config are relative to where the run was started; another machine may have
+        # no such folder.
         if os.path.isdir(order.folder):
             os.chdir(order.folder)
         self._number, self._order, self._desk = number, order, desk
@@ -246,6 +258,8 @@ class Worker:
         self._room = asyncio.Semaphore(parts.model.max_concurrency or 1_000_000)
         with parts.asking():
             self._asking = copy_context()
+        # What was built stays to the end. A collection that walks it would stop all calls of this
+        # worker.
         gc.freeze()
         return parts.identity
 
@@ -318,6 +332,7 @@ class _Door(Gateway):
         check: Check,
         server: str,
     ) -> Reply:
+        # An embedded model has no server, and counts for the budget all the same.
         if not timed:  # nothing paces it
             await self.leave(None, None)
         return await super()._asked(model, request, send, timed, check, server)
@@ -355,6 +370,7 @@ class _Purse(Budget):
         """Nothing is left to be done."""
 
     def spend(self, usd: float | None) -> None:
+        # A message for each call that costs nothing would double the traffic.
         if usd == 0 and self._free:  # the desk knows that calls may cost nothing
             return
         self._free = self._free or usd == 0

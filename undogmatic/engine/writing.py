@@ -66,6 +66,7 @@ def wordings(config: Mapping[str, Any], count: int = WORDINGS) -> Written:
 
     async def written() -> list[dict[str, str]]:
         return [
+            # Each is told its number, so that they differ: the model sees none of the others.
             await writer.write(writer.told.wordings, fields, said, number, count)
             for number in range(count)
         ]
@@ -85,6 +86,7 @@ def texts(config: Mapping[str, Any], count: int) -> Written:
     `made_by` and `language`. Raises ConfigError, ModelError."""
     writer = Writer(config)
     rubric, language = writer.rubric, writer.prompt.language
+    # Two texts that belong together cannot be asked for one at a time.
     if len(rubric.inputs) - len(rubric.optional) > 1:
         raise ConfigError(
             f"rubric={rubric.name} judges {' and '.join(rubric.inputs)}, and a model is asked for"
@@ -186,10 +188,12 @@ class Writer:
         async def once(**before: str | None) -> dict[str, str]:
             with dspy.context(lm=self.lm):
                 answer = await ask(predict, self.adapter, asked=said, **before)
+            # A text on one line: a file of edits is read and corrected by people.
             made = {name: " ".join(str(answer[name]).split()) for name in fields}
             if empty := [name for name, text in made.items() if not text]:
                 raise UnparseableAnswer(f"`{empty[0]}` is empty", str(answer))
             return made
 
+        # A number of its own for each, or the cache would give the first answer again.
         with rollout(number):
             return await insisting(RETRIES, once)

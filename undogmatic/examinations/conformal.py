@@ -99,6 +99,7 @@ class ConformalAnalysis(AgainstTruth):
                 groups,
                 "set analysis.by=null",
             )
+        # Ends that are moved to levels would pass by such a label.
         odd = truth.rows[~truth.rows["truth"].isin(judged.rubric.levels)]
         if self.ordinal and len(odd):
             item, label = odd.iloc[0][["item_id", "truth"]]
@@ -112,6 +113,7 @@ class ConformalAnalysis(AgainstTruth):
         """One result; no headline, since every valid method covers alike."""
         truth = self.truth(judged)
         rows = truth.judged
+        # With fewer, the interval that keeps the promise is the whole scale.
         needed = conformal.items_needed(self.nominal)
         tell = Told(self.name)
         # Whole units are dealt: with one text of a conversation fitted on and the next
@@ -289,6 +291,7 @@ class ConformalAnalysis(AgainstTruth):
             else None
         )
         checked = check["truth"], units(check), slices
+        # How far ends are widened is one number for all texts, or one for each group.
         alone = None if grouped else next(iter(fitted.reach.values()))
         table: list[dict[str, Any]] = []
         for part in conformal.coverage(

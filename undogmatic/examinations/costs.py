@@ -55,6 +55,7 @@ class CostsAnalysis(Limited):
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result without headline: what is cheap is not therefore good."""
         frame = judged.frame
+        # A text whose turn never came cost nothing, and would make the others look cheap.
         rows = read(frame[frame["error"].ne("not_judged")])
         costs, base = per_item(rows), self._baseline(judged)
         tell = Told(self.name)
@@ -70,8 +71,12 @@ class CostsAnalysis(Limited):
         for row in ratios.itertuples():
             tell.number(float(row.ratio), "ratio", row.quantity)
         calls = {"calls": costs["calls"], "n": len(rows), "ratio": cheaper["calls"]}
+        # Without a run to compare with, one call for each text is the cheapest that a judge can
+        # be.
         tell.say("calls_single" if self.baseline is None else "calls_baseline", calls)
-        cached, fresh = int(rows["cached"].sum()), int((rows["cached"] == 0).sum())
+        cached = int(rows["cached"].sum())
+        fresh = int((rows["cached"] == 0).sum())
+        # Without one text that was judged anew nothing is known of time and money.
         if fresh:
             spending = {
                 q: costs[q] for q in ("seconds", "input_tokens", "output_tokens", "usd")
@@ -87,25 +92,15 @@ class CostsAnalysis(Limited):
             data = columns(ratios, labels="quantity", values="ratio")
             tell.draw("ratio", "bars", **data, reference=1.0, y_label="ratio")
         if TRIGGERED in frame:
-            self._trigger(
-                tell,
-                rows[
-                    [
-                        "group",
-                        *(
-                            name
-                            for name in (TRIGGERED, FIRED, UNKNOWN)
-                            if name in frame
-                        ),
-                    ]
-                ],
-            )
+            noted = [name for name in (TRIGGERED, FIRED, UNKNOWN) if name in frame]
+            self._trigger(tell, rows[["group", *noted]])
         return [tell.result()]
 
     def _trigger(self, tell: Told, rows: pd.DataFrame) -> None:
         """How often the expensive judge was called, and which rules fired; nothing of other
         judges."""
         known = rows[rows[TRIGGERED].notna()]
+        # Other judges note nothing of the kind.
         if known.empty:
             return
         groups = units(known)

@@ -129,6 +129,8 @@ class FewLabelsAnalysis(Limited):
         (bottom, top) = judged.scale
         # A pair is labelled as one: its two texts carry the same probability.
         apart = both.rename(columns={"group_a": "group", f"{INCLUSION}_a": INCLUSION})
+        # Within a pair what both texts share cancels out, so that the difference is surer than
+        # either mean.
         apart = apart.assign(
             **{
                 name: both[f"{name}_a"] - both[f"{name}_b"]
@@ -151,6 +153,7 @@ class FewLabelsAnalysis(Limited):
             tell.say(
                 "difference", sides, one.estimate.values("estimate"), level=self.level
             )
+        # What was drawn unevenly has no order in which looks would count alike.
         if INCLUSION not in rows:
             self._while_labelling(tell, rows, judged.scale)
         shown = {
@@ -240,6 +243,8 @@ class FewLabelsAnalysis(Limited):
                 "n": budget.n_items,
             }
             tell.say("budget", counts, width=width)
+        # Where some texts of a group have labels and others not, the labels were not drawn by
+        # groups.
         whole = np.isin(groups, groups[labelled]).sum() == len(labelled)
         names = groups if whole else np.arange(len(groups))
         found = means.mean_so_far(

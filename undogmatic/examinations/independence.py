@@ -44,10 +44,12 @@ def units(items: Sequence[Item]) -> Told:
         tell.number(value, name, unit="count")
     values = {"texts": len(items), "groups": n_groups}
     typed = {
+        # An empty one says that the item stands alone, because somebody said so.
         bool(item.metadata[TYPED_GROUP])
         for item in items
         if TYPED_GROUP in item.metadata
     }
+    # An instrument test makes its groups itself: a text and its edits.
     if typed and any(EDITED in item.metadata for item in items):
         tell.say("edited", values)
     elif typed:  # which texts are alike makes no difference then
@@ -55,6 +57,7 @@ def units(items: Sequence[Item]) -> Told:
     else:
         tell.say("apart" if n_groups == len(items) else "groups", values)
     if copied:
+        # Two that can be looked at; the first two are not tied to each other by anything else.
         one, other = max(copied, key=lambda group: len(group.copied)).copied[:2]
         tell.say("copies", values, n=n_copied, one=one, other=other)
     elif not typed:
@@ -104,6 +107,7 @@ def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
     """The results of all analyses of a run, none of which supports a judge by labels of items that
     were chosen for a review queue rather than drawn, or by labels that were given with its score in
     view; `frame` has the run's rows."""
+    # Nothing is taken back from who was not supported.
     if not any(
         each.name in OF_LABELS and each.standing == "supported" for each in results
     ):
@@ -125,6 +129,8 @@ def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
         seen=int((in_view == 1).sum()),
         labels=int(labelled.sum()),
     )
+    # Labels that were drawn, and given without the score in view, are what analyses take them
+    # for.
     if not facts.chosen and not facts.seen:
         return list(results)
     ruling = verdict(CHOSEN, facts)
@@ -159,6 +165,7 @@ class Failed(NamedTuple):
         """
         reasons, total = Counter[str](), 0
         for part in errors:
+            # In parts, as the table of a large run lies on disk.
             reasons.update(part[part != "undecided"].dropna())
             total += len(part)
         reason, n_reason = next(iter(reasons.most_common(1)), ("", 0))

@@ -548,10 +548,8 @@ class InstrumentAnalysis(Limited):
         ]
         units: Any = {"abstained": "share", "mean": "score"}
         tell.table("dark", pd.DataFrame(table), **units)
-        mean, abstained = (
-            float(rows["score"].mean()),
-            float(rows["error"].notna().mean()),
-        )
+        mean = float(rows["score"].mean())
+        abstained = float(rows["error"].notna().mean())
         tell.number(abstained, "dark", "abstained", unit="share")
         if np.isnan(mean):
             tell.say("dark_abstains", n=len(rows))

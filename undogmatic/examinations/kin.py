@@ -50,12 +50,14 @@ def family_of(name: str) -> str | None:
         for family, own in _NAMED.items()
         if (match := own.search(name.lower()))
     }
+    # "llama-3-distilled-from-gpt-4" is a Llama: who made it stands first.
     return min(found, key=lambda family: found[family]) if found else None
 
 
 def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell the judge's taste for its own family with its interval."""
     settings = own.table.settings.get(own.judge, {})
+    # A judge may be called "strict"; its setting then says what it is.
     family = family_of(str(settings.get("model", ""))) or family_of(own.judge)
     columns = ["system_1", "system_2"] if own.table.kind == "pairwise" else ["system"]
     if family is None:
@@ -64,6 +66,7 @@ def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
     found = measure(own, family, columns, options.level)
     if found is None:
         return
+    # Both kinds of outputs are there, and too few of one have labels.
     if not np.isfinite([found.low, found.high]).all():
         told.lacks(OWN_FAMILY.name, "kin.too_few", family=family)
         return
@@ -121,6 +124,7 @@ def _rated(
         off=("off", "mean"), code=("code", "first")
     )
     made = _families(own, by_item.index.to_series(), columns)[:, 0]
+    # Makers whose family is not known are on neither side.
     sides = [made == family, (made != family) & pd.notna(made)]
     if not all(side.any() for side in sides):
         return None
@@ -146,6 +150,7 @@ def _chosen(
     pairs = own.pairs()
     made = _families(own, pairs["item"], columns) == family
     kept = (
+        # Of two of its kin, or of none, a choice says nothing of a taste for them.
         (made.sum(axis=1) == 1)
         & pairs["verdict"].isin((0, 1)).to_numpy()
         & pairs["label"].isin((0, 1)).to_numpy()

@@ -68,6 +68,7 @@ class LabelledAnalysis(Limited):
     def __call__(self, judged: RunEvidence, rng: np.random.Generator) -> list[Told]:
         """One result per judge and criterion; headline the agreement with people."""
         self.check(judged)
+        # What is left out is counted, and told beside the answer.
         chosen, left_out = self._chosen(judged)
         asked = {
             name: getattr(self, name)
@@ -108,6 +109,7 @@ class LabelledAnalysis(Limited):
         labelled, ends = part.first().dropna(subset="label"), part.scale
         if tell.graded and part.graded is not None:
             labelled, ends = part.graded.rows(labelled), part.graded.ends
+        # Verdict and label lie on one scale, so that "too high" means something.
         tell = replace(tell, directed=True)
         tell.findings = [*count(tell, labelled), *tell.findings]
         if left_out:
@@ -117,6 +119,7 @@ class LabelledAnalysis(Limited):
             return tell
         if rows["condition"].notna().any():
             tell.tables["by_class"] = _by_class(rows)
+        # A judge that agrees with people but is wrong about how sure it is must not pass.
         if self._promise_broken(tell, rows):
             values = {"verdict": tell.verdict} | dict(tell.findings[-1].values)
             answer = tell.answer.answer
@@ -139,6 +142,7 @@ class LabelledAnalysis(Limited):
         if rows.empty:
             return False
         inside = rows["label"].between(rows["low"], rows["high"])
+        # Clopper and Pearson, who never err more often than they say: a promise is broken here.
         covered = limits.share(inside, units(rows), self.level)
         width = float((rows["high"] - rows["low"]).mean())
         tell.number(covered, "coverage", unit="share")
@@ -148,6 +152,7 @@ class LabelledAnalysis(Limited):
             tell.say("coverage", values)
             return False
         tell.say("coverage_promised", values, nominal=self.nominal)
+        # Only where even the upper limit lies below; a few misses too many are chance.
         return covered.high < self.nominal
 
 
@@ -181,6 +186,7 @@ def _tell_calibration(
 ) -> None:
     """Tell what calibration changed, on the texts that have a score from before it."""
     both = rows[rows["raw_score"].notna()]
+    # Nothing was calibrated, or the calibration changed nothing.
     if both.empty or (both["raw_score"] == both["score"]).all():
         return
     label = both["label"].to_numpy(dtype=np.float64)
@@ -189,6 +195,7 @@ def _tell_calibration(
         score = both[column].to_numpy(dtype=np.float64)
         error = score - label
         order = None
+        # Two texts make a correlation of 1 or -1.
         if len(both) > 2:
             order = agreement.correlation("spearman", score, label).estimate
         compared.append(

@@ -70,6 +70,7 @@ def answers(name: str, judged: RunEvidence, options: CheckOptions) -> list[Told]
     """
     evidence = evidence_of(judged)
     result = check(evidence, options)
+    # What was counted in the texts is kept for the next judge of them, of which a run has no more.
     surface_rival.forget()
     head = f"{name}.agreement.{HEADLINES[result.table.kind]}"
     names = part_names((each.judge, each.criterion) for each in result.judges)
@@ -77,6 +78,7 @@ def answers(name: str, judged: RunEvidence, options: CheckOptions) -> list[Told]
     told = []
     for each in result.judges:
         own = _renamed(name, each)
+        # First what the judge is compared with, or the numbers after it say nothing.
         own.findings.insert(0, each.rival)
         about = {
             "part": names[each.judge, each.criterion],
@@ -110,6 +112,7 @@ def _renamed(name: str, told: Told) -> Told:
         shown = key in BESIDE_HEADLINE
         own.number(value, key, unit=told.units.get(key, ""), beside_headline=shown)
     for finding in (*told.ordered(), *told.not_examined.values()):
+        # A check tells some findings of each judge and once for all together.
         if finding not in own.findings:
             own.findings.append(finding)
     return own
@@ -119,6 +122,7 @@ def evidence_of(judged: RunEvidence) -> Evidence:
     """What a run judged as a check reads it: with what programs count in the texts and, where only
     two verdicts are possible, the one that passes."""
     if judged.kind == "pairwise":
+        # Choices have no scale: first, second and tie are no amounts.
         return judged.changed(scale=None, problems=_stand_alone(judged))
     evidence = _of_two(judged)
     faulty = [
@@ -126,6 +130,7 @@ def evidence_of(judged: RunEvidence) -> Evidence:
         for judge, own in evidence.verdicts.groupby("judge", sort=False)
         for problem in faults.counting(str(judge), own, evidence.items)
     ]
+    # With two verdicts the numbers are 0 and 1, whatever the rubric's scale is.
     numeric = evidence.kind == "numeric"
     known = evidence.changed(
         items=evidence.items.assign(**_counted(judged)),
@@ -169,6 +174,7 @@ def _of_two(judged: RunEvidence) -> Evidence:
         categories = ("fail", "pass")
     if len(categories) != 2:
         return judged.changed()
+    # The end that is good: the lower one where more is worse.
     passes = judged.scale[judged.sign < 0]
     if judged.kind != "numeric" and judged.sign > 0:
         categories = categories[::-1]

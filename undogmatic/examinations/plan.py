@@ -154,6 +154,7 @@ def _tested(
     row |= {"estimate": value, "low": low, "high": high}
     if not all(map(math.isfinite, (value, low, high))):
         return row
+    # An interval that touches the bound shows nothing.
     up, down = low > hypothesis.null, high < hypothesis.null
     row["against"] = (hypothesis.above is not None and down) or (
         hypothesis.below is not None and up
@@ -199,6 +200,7 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
     Returns:
         None where all is judged, nothing is, scores have no order, or no statement holds.
     """
+    # A run that is whole has a mean that needs no such interval.
     if not any(rows["error"].isin(OPEN).any() for rows in in_parts(frame, ["error"])):
         return None
     first = frame[frame["repeat"] == 0][
@@ -217,10 +219,12 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
         first["item_id"].tolist(),
         [None if pd.isna(pair) else str(pair) for pair in first["pair_id"]],
     )
+    # That in which they were asked: the order in which answers came may hang on the texts.
     first = first.iloc[asked]
     waited_for = first[first["error"].isna() | first["error"].isin(OPEN)]
     judged = waited_for[waited_for["error"].isna()]
     several = first[["judge", "criterion"]].drop_duplicates().shape[0] > 1
+    # Texts of a condition that nobody has seen may have any mean.
     to_come = set(waited_for["condition"].dropna()) - set(judged["condition"])
     if (
         judged.empty

@@ -60,6 +60,7 @@ def steps_of(view: JudgeView) -> pd.DataFrame:
         if held is None:
             held = pd.Series(np.nan, items.index)
         columns[name] = pd.to_numeric(held, errors="coerce").reindex(said.index)
+    # A judge of a run here says the step by itself; of another one a column may hold it.
     named = said["step"] if "step" in said else columns[NAMED]
     rows = pd.DataFrame(
         {
@@ -83,6 +84,8 @@ def best_place(rows: pd.DataFrame) -> tuple[str, int, pd.Series]:
         known = distance.dropna()
         if len(known):
             place = int(known.mode().iloc[0])
+            # The most frequent place is chosen on these very runs, so that the rule is as good as
+            # it can be: the judge must beat that.
             found.append((side, place, (distance == place).astype(float)))
     return max(found, key=lambda rule: rule[2].mean())
 
@@ -157,6 +160,7 @@ def ends_of(view: JudgeView) -> pd.DataFrame:
         }
     )
     by_run = rows.groupby("run", sort=False)
+    # One bad step makes a run fail, however good the others were; a mean would hide it.
     columns = {"worst": by_run["verdict"].min(), "steps": by_run.size()}
     return pd.DataFrame(columns | {c: by_run[c].first() for c in ("failed", "group")})
 
@@ -176,10 +180,13 @@ def _foretell(view: JudgeView, told: Told, options: CheckOptions) -> None:
 
     area = apart([(-side["worst"]).to_numpy(dtype=np.float64) for side in sides])
     by_length = apart([side["steps"].to_numpy(dtype=np.float64) for side in sides])
+    # Long runs may fail more often, or less: whoever counts steps needs not know which
+    # beforehand.
     rival = max(by_length.value, 1 - by_length.value)
     told.number(area, "foretell.area", unit="share")
     facts = {"failed": len(sides[0]), "length": rival, "level": level}
     key = "foretell.shown" if area.low > max(0.5, rival) else "foretell.open"
+    # Below one half even with its upper limit, verdicts foretell the opposite.
     key = "foretell.reversed" if area.high < 0.5 else key
     weight = Weight.DETAIL if key == "foretell.shown" else Weight.QUALIFIES
     told.say(key, facts, area.values("area"), n=len(runs), weight=weight)

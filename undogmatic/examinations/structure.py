@@ -80,12 +80,12 @@ def aspects(own: JudgeView, items: pd.Index, ignore: Sequence[str]) -> Iterator[
         if set(columns) & set(ignore):
             continue
         by_size = np.asarray(values).dtype != object
-        codes = pd.factorize(values, use_na_sentinel=False, sort=by_size)[0].astype(
-            np.intp
-        )
+        places, _ = pd.factorize(values, use_na_sentinel=False, sort=by_size)
+        codes = places.astype(np.intp)
+        n_values = codes.max(initial=0) + 1
         # One value tells nothing apart; a value for nearly each item is a name of it,
         # by which nobody can foretell the next one.
-        if 1 < codes.max(initial=0) + 1 <= MOST_DIFFERENT * codes.size:
+        if 1 < n_values <= MOST_DIFFERENT * codes.size:
             yield Aspect(part, columns, detail, codes)
 
 
@@ -96,25 +96,30 @@ def crossed(found: Sequence[Aspect], target: Array) -> list[Aspect]:
     Args:
         target: Shape (n_items,).
     """
-    of_two = [aspect for aspect in found if aspect.codes.max() == 1][:MOST_CROSSED]
+    of_two = [aspect for aspect in found if aspect.codes.max() == 1]
+    of_two = of_two[:MOST_CROSSED]
     if len(of_two) < 2:
         return []
     signs = np.array([2.0 * aspect.codes - 1 for aspect in of_two])
     # The product of two signs says whether the two are alike (a judge may go by
     # "either, but not both"), which no sum of the two can say.
-    pull = np.abs((signs * (target - target.mean())) @ signs.T)
+    centred = target - target.mean()
+    pull = np.abs((signs * centred) @ signs.T)
+    # Each two once, and no aspect with itself.
     pull[np.tril_indices(len(of_two))] = -1
     # Of 80,000 crossings the strongest is strong by chance, too, so that several are
     # looked at closely.
     strongest = np.argsort(-pull, axis=None, kind="stable")[:CROSSED]
     made = []
     for place in strongest:
-        one, other = (of_two[k] for k in np.unravel_index(place, pull.shape))
-        codes = 2 * one.codes + other.codes
-        codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
-        made.append(
-            Aspect("together", (*one.columns, *other.columns), "", codes, (one, other))
-        )
+        row, column = np.unravel_index(place, pull.shape)
+        one = of_two[row]
+        other = of_two[column]
+        # One of the four pairs of values may not occur, whose number is closed up.
+        _, codes = np.unique(2 * one.codes + other.codes, return_inverse=True)
+        columns = (*one.columns, *other.columns)
+        both = (one, other)
+        made.append(Aspect("together", columns, "", codes.astype(np.intp), both))
     return made
 
 
@@ -122,7 +127,8 @@ def marks(found: Sequence[Aspect]) -> Marks:
     """The aspects as marks, by which one judge that reads nothing goes by all of them together: has
     an item this value, is it above that size? The kind of a mark is the aspect's place among those
     given."""
-    rows, names = [], []
+    rows = []
+    names = []
     features = []
     for place, aspect in enumerate(found[:MOST_TOGETHER]):
         n_values = int(aspect.codes.max()) + 1
@@ -142,13 +148,17 @@ def marks(found: Sequence[Aspect]) -> Marks:
     tables = [columns.T.astype(np.float64)]
     if features:
         tables.append(np.column_stack(features))
-    spread = [table.std(axis=0) for table in tables]
-    tables = [
-        (table - table.mean(axis=0)) / np.where(size > 0, size, 1.0)
-        for table, size in zip(tables, spread, strict=True)
-    ]
+    standardised = []
+    for table in tables:
+        spread = table.std(axis=0)
+        divisor = np.where(spread > 0, spread, 1.0)
+        standardised.append((table - table.mean(axis=0)) / divisor)
     return Marks(
-        columns, tuple(names), np.arange(len(columns)), tuple(tables), paired=False
+        columns,
+        tuple(names),
+        coarse=np.arange(len(columns)),
+        features=tuple(standardised),
+        paired=False,
     )
 
 
@@ -160,20 +170,21 @@ def _values(own: JudgeView, items: pd.Index, ignore: set[str]) -> Iterator[Value
     if "system" in table:
         yield "whole", ("system",), "", table["system"].astype(str).to_numpy()
     if "system_1" in table and "system_2" in table:
-        both = table["system_1"].astype(str) + " / " + table["system_2"].astype(str)
+        first = table["system_1"].astype(str)
+        second = table["system_2"].astype(str)
+        both = first + " / " + second
         yield "whole", ("system",), "", both.to_numpy()
-    orders = (
-        own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
-    )
+    order_of_item = own.first().groupby("item")["order"]
+    orders = order_of_item.agg(["nunique", "first"]).reindex(items)
     # Where an item was shown in both orders, the order says nothing of the item.
     if (orders["nunique"] == 1).all():
         yield "whole", ("order",), "", orders["first"].to_numpy()
-    named = {
-        str(name).removeprefix(SLICE): table[name]
-        for name in table
-        if str(name).startswith(SLICE)
-        and not {str(name), str(name).removeprefix(SLICE)} & ignore
-    }
+    named = {}
+    for column in map(str, table):
+        name = column.removeprefix(SLICE)
+        # A user may name a column with the prefix or without it.
+        if column.startswith(SLICE) and ignore.isdisjoint((column, name)):
+            named[name] = table[column]
     for name, values in itertools.islice(named.items(), MOST_COLUMNS):
         yield from _of_column(name, values)
     yield from _of_ids(own, items)
@@ -194,29 +205,28 @@ def _of_column(name: str, values: pd.Series) -> Iterator[Values]:
             yield from _sizes("size", one, numbers)
         # Even or odd, and the like, which a quantile never sees. Of fractions there is
         # no remainder that anybody would go by.
-        whole = numbers[np.isfinite(numbers)]
-        if values.nunique() > 2 and whole.size and (whole == np.round(whole)).all():
+        finite = numbers[np.isfinite(numbers)]
+        are_whole = (finite == np.round(finite)).all()
+        if values.nunique() > 2 and finite.size and are_whole:
+            filled = np.nan_to_num(numbers, nan=-1)
             for divisor in REMAINDERS:
-                yield (
-                    "remainder",
-                    one,
-                    str(divisor),
-                    np.nan_to_num(numbers, nan=-1) % divisor,
-                )
+                yield "remainder", one, str(divisor), filled % divisor
         return
     said = values.fillna("").astype(str)
     dates = _dates(said)
     if dates is not None:
         for part in ("year", "month", "day", "day_of_week", "hour"):
             yield part, one, "", getattr(dates.dt, part).to_numpy()
-        yield from _sizes("size", one, dates.astype("int64").to_numpy(dtype=np.float64))
+        moments = dates.astype("int64").to_numpy(dtype=np.float64)
+        yield from _sizes("size", one, moments)
         return
     folded = said.str.strip().str.casefold()
     yield "whole", one, "", folded.to_numpy()
     if said.nunique() > CUTS:
         # Only where values differ so much that the whole is no aspect: of eight values
         # the length is one of them.
-        yield from _sizes("length", one, said.str.len().to_numpy(dtype=np.float64))
+        lengths = said.str.len().to_numpy(dtype=np.float64)
+        yield from _sizes("length", one, lengths)
         yield "first", one, "", folded.str[:1].to_numpy()
         yield "last", one, "", folded.str[-1:].to_numpy()
 
@@ -233,48 +243,57 @@ def _sizes(
 def _cut(numbers: np.ndarray, parts: int) -> Index:
     """Into parts with as many items each; what is not known is a part of its own."""
     ranks = pd.Series(numbers).rank(pct=True)
-    return np.asarray(np.ceil(ranks * parts).fillna(-1).to_numpy(dtype=np.intp))
+    part = np.ceil(ranks * parts).fillna(-1)
+    return np.asarray(part.to_numpy(dtype=np.intp))
 
 
 def _dates(said: pd.Series) -> pd.Series | None:
     """The values as dates, where nine of ten are such."""
     filled = said[said.str.contains(r"\d{1,4}[-/.:]\d{1,2}", regex=True)]
-    if len(filled) < 0.9 * len(said) or not len(said):
+    if not len(said):
+        return None
+    if len(filled) < 0.9 * len(said):
         return None
     # A few tell that a column holds no dates; to read every cell of a long one as a
     # date takes long.
-    few = filled.iloc[:SAMPLE]
-    if (
-        pd.to_datetime(few, errors="coerce", format="mixed", utc=True).notna().mean()
-        < 0.9
-    ):
+    few = _as_dates(filled.iloc[:SAMPLE])
+    if few.notna().mean() < 0.9:
         return None
-    found = pd.to_datetime(said, errors="coerce", format="mixed", utc=True)
-    return found if found.notna().mean() >= 0.9 else None
+    dates = _as_dates(said)
+    return dates if dates.notna().mean() >= 0.9 else None
+
+
+def _as_dates(said: pd.Series) -> pd.Series:
+    """The values as dates, NaT where one is none."""
+    # Times of several zones can stand in one column in UTC alone.
+    return pd.to_datetime(said, errors="coerce", format="mixed", utc=True)
 
 
 def _in_order(own: JudgeView, items: pd.Index, places: Array) -> bool:
     """Whether the items are sorted by the verdicts, or by the labels: then their places follow from
     these, and not these from the places."""
     order = np.argsort(places, kind="stable")
-    for side, column in ((own.first(), "verdict"), (own.labels, "label")):
-        values = side.groupby("item")[column].mean().reindex(items).to_numpy()[order]
+    verdicts = own.first().groupby("item")["verdict"]
+    labels = own.labels.groupby("item")["label"]
+    for of_items in (verdicts, labels):
+        values = of_items.mean().reindex(items).to_numpy()[order]
         steps = np.diff(values[~np.isnan(values)])
+        rises = (steps >= 0).all()
+        falls = (steps <= 0).all()
         # Equal verdicts may stand beside each other; one step back, and the file is not
         # sorted by them.
-        if steps.any() and ((steps >= 0).all() or (steps <= 0).all()):
+        if steps.any() and (rises or falls):
             return True
     return False
 
 
 def _rows(own: JudgeView, items: pd.Index) -> Array | None:
     """Where in the file each item stands; None where that is not known."""
-    first = (
-        own.first().drop_duplicates("item").set_index("item")["place"].reindex(items)
-    )
-    rows = pd.to_numeric(
-        first.astype(str).str.extract(r"(\d+)\D*$")[0], errors="coerce"
-    )
+    once = own.first().drop_duplicates("item").set_index("item")
+    place = once["place"].reindex(items).astype(str)
+    # A place is a file and a line, of which the last number is the line.
+    lines = place.str.extract(r"(\d+)\D*$")[0]
+    rows = pd.to_numeric(lines, errors="coerce")
     if rows.isna().any() or rows.nunique() < len(rows):
         return None
     return rows.to_numpy(dtype=np.float64)
@@ -284,9 +303,11 @@ def _of_ids(own: JudgeView, items: pd.Index) -> Iterator[Values]:
     """Letters of the ids in their places, letters that some ids have, and remainders of the last
     number in them."""
     ids = pd.Series(items.astype(str), index=items)
-    numbers = [[*_NUMBER.findall(one)] for one in ids]
+    numbers = [_NUMBER.findall(one) for one in ids]
     if all(numbers):
-        last = np.array([int(found[-1][-15:]) for found in numbers], dtype=np.float64)
+        # Fifteen digits are what a float holds exactly.
+        digits = [found[-1][-15:] for found in numbers]
+        last = np.array(list(map(int, digits)), dtype=np.float64)
         for divisor in REMAINDERS:
             yield "id_remainder", (), str(divisor), last % divisor
         if _in_order(own, items, last):
@@ -294,14 +315,13 @@ def _of_ids(own: JudgeView, items: pd.Index) -> Iterator[Values]:
         yield from _sizes("id_size", (), last)
     folded = ids.str.casefold()
     for place in range(ENDS):
-        yield "id_letter", (), str(place + 1), folded.str[place].fillna("").to_numpy()
-        yield (
-            "id_letter",
-            (),
-            str(-1 - place),
-            folded.str[-1 - place].fillna("").to_numpy(),
-        )
-    for letter in sorted(set("".join(folded.head(1000)))):
+        from_end = -1 - place
+        letters = folded.str[place].fillna("").to_numpy()
+        last_letters = folded.str[from_end].fillna("").to_numpy()
+        yield "id_letter", (), str(place + 1), letters
+        yield "id_letter", (), str(from_end), last_letters
+    letters_there = set("".join(folded.head(1000)))
+    for letter in sorted(letters_there):
         holds = folded.str.contains(letter, regex=False).to_numpy()
         # A letter that hardly an id lacks, or has, parts too few items to explain a
         # judge.
@@ -343,28 +363,35 @@ def _of_overlap(
             continue
         written = values.fillna("").astype(str)
         is_long = written.str.len().mean() > TEXT_LENGTH
-        if is_long or written.nunique() > len(written) / 2:
+        # Short answers that mostly differ are texts, too; a category comes again.
+        mostly_differ = written.nunique() > len(written) / 2
+        if is_long or mostly_differ:
             texts[name] = written
     judged = ["text_1", "text_2"] if own.table.kind == "pairwise" else ["text"]
     if not all(name in table for name in judged):
         return
     known = {name: table[name].fillna("").astype(str) for name in judged}
     others = dict(itertools.islice(texts.items(), MOST_TEXTS))
-    words = {name: _words(values) for name, values in (*known.items(), *others.items())}
+    words = {name: _words(values) for name, values in known.items()}
+    words |= {name: _words(values) for name, values in others.items()}
+    first, *second = judged
     for other, of_other in others.items():
-        shared = [_shared(words[name], words[other]) for name in judged]
-        stands = [_stands(known[name], of_other) for name in judged]
-        if len(judged) > 1:
-            yield "overlap", (other,), "", np.sign(shared[0][0] - shared[1][0])
-            yield "contains", (other,), "", np.sign(stands[0] - stands[1])
+        column = (other,)
+        of_text, of_column = _shared(words[first], words[other])
+        stands = _stands(known[first], of_other)
+        if second:
+            # Of two outputs, which of both shares more, or holds the other text.
+            of_second, _ = _shared(words[second[0]], words[other])
+            second_stands = _stands(known[second[0]], of_other)
+            yield "overlap", column, "", np.sign(of_text - of_second)
+            yield "contains", column, "", np.sign(stands - second_stands)
         else:
-            yield from _sizes("overlap", (other,), shared[0][0])
-            yield from _sizes("overlap_of", (other,), shared[0][1])
-            yield "contains", (other,), "", stands[0]
+            yield from _sizes("overlap", column, of_text)
+            yield from _sizes("overlap_of", column, of_column)
+            yield "contains", column, "", stands
     for one, other in itertools.combinations(others, 2):
-        yield from _sizes(
-            "overlap_two", (one, other), _shared(words[one], words[other])[0]
-        )
+        of_one, _ = _shared(words[one], words[other])
+        yield from _sizes("overlap_two", (one, other), of_one)
 
 
 def _words(texts: pd.Series) -> list[frozenset[str]]:
@@ -376,9 +403,8 @@ def _shared(
     ones: Sequence[frozenset[str]], others: Sequence[frozenset[str]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The share of the words of the one that the other has, and the other way round."""
-    common = np.array(
-        [len(a & b) for a, b in zip(ones, others, strict=True)], dtype=np.float64
-    )
+    pairs = zip(ones, others, strict=True)
+    common = np.array([len(one & other) for one, other in pairs], dtype=np.float64)
     # A text without words shares none, and 0 is not divided by.
     of_ones = np.array([max(1, len(words)) for words in ones])
     of_others = np.array([max(1, len(words)) for words in others])
@@ -389,9 +415,9 @@ def _stands(text: pd.Series, other: pd.Series) -> np.ndarray:
     """2 where the other, or one of those that it lists, stands in the text, 1 where the text stands
     in the other, else 0."""
     answers = []
-    for one, another in zip(
-        text.str.casefold(), other.str.casefold().str.strip(), strict=True
-    ):
+    folded = text.str.casefold()
+    other_folded = other.str.casefold().str.strip()
+    for one, another in zip(folded, other_folded, strict=True):
         if any(part in one for part in _listed(another)):
             answers.append(2.0)
         elif one and one in another:

@@ -62,6 +62,7 @@ class NoAnalysis:
             _describe_categories(tell, judged.rubric, shown)
             tell.findings += failed
             return [tell.result()]
+        # A condition of which every text failed has no scores to describe.
         lines = [
             _row(name, rows) for name, rows in shown.items() if rows["judged"].any()
         ]
@@ -111,6 +112,7 @@ def _first(judged: RunEvidence) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]
         good = first["error"].isna()
         failed.update(zip(conditions[~good], first["error"][~good], strict=True))
         told.setdefault("condition", []).append(
+            # A number for each text in place of a string: a run may have millions.
             pd.Categorical(conditions, pd.Index(conditions.unique(), dtype=object))
         )
         told.setdefault("judged", []).append(good.to_numpy())
@@ -244,6 +246,8 @@ def divided(
         try:
             analysis.check(readable(analysis, judged))
         except Unsuited as error:
+            # Only what does not suit is left out. Damaged data raise, or a suite would pass over
+            # them in silence.
             left_out[analysis.name] = error.lacks or str(error)
         else:
             runnable.append(analysis)
@@ -286,6 +290,7 @@ class SeveralAnalyses:
             for suite in suites
             for part in (*suite.parts, suite.costs, NoAnalysis())
         }
+        # An analysis that runs twice would write its numbers under the same names.
         twice = sorted(in_suite & {a.name for a in self.analyses})
         if twice:
             raise ConfigError(

@@ -72,10 +72,8 @@ class Calibration(NamedTuple):
             np.interp(scores, self.score_bins, own)
             for own in (self.below, self.above, self.spread)
         )
-        low, high = (
-            np.minimum(scores, scores + below),
-            np.maximum(scores, scores + above),
-        )
+        low = np.minimum(scores, scores + below)
+        high = np.maximum(scores, scores + above)
         return Placed(scores, np.clip([low, high], *ends), sd)
 
 

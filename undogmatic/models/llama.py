@@ -39,10 +39,12 @@ class _Batch(ctypes.Structure):
     _fields_ = (
         ("n_tokens", ctypes.c_int32),
         ("token", ctypes.POINTER(ctypes.c_int32)),
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("embd", "pos", "n_seq_id", "seq_id", "logits")
-        ),
+        # None of these four is given: llama.cpp counts the places itself, in the one sequence.
+        ("embd", ctypes.c_void_p),
+        ("pos", ctypes.c_void_p),
+        ("n_seq_id", ctypes.c_void_p),
+        ("seq_id", ctypes.c_void_p),
+        ("logits", ctypes.c_void_p),
     )
 
 
@@ -92,6 +94,7 @@ def library() -> Any:
     the one that it waits for has no core: with two threads on two busy cores, twelve short prompts
     took 30 to 70 s instead of 3.
     """
+    # Whoever set a policy has measured it.
     if "OMP_WAIT_POLICY" not in os.environ:
         # read once, when the library is loaded
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -198,6 +201,7 @@ class Llama:
         """Token ids, with the begin-of-text token in front if `begin`; markup inside the text stays
         text."""
         raw = text.encode()
+        # A token takes a byte at least, and the one that begins the text comes before all.
         room = len(raw) + 8
         tokens = (ctypes.c_int32 * room)()
         count = self._c.llama_tokenize(
@@ -243,10 +247,13 @@ class Llama:
         Raises ModelError where it does not fit the context.
         """
         count = self.read(parts)
+        # A sum over 262,144 numbers of 32 bits would lose digits of the odds.
         logits = self._logits().astype(np.float64)
         logprobs = logits - logits.max()
         logprobs -= np.log(np.exp(logprobs).sum())
         best = np.argpartition(-logprobs, top)[:top]
+        # Of two with the same odds the one with the lower number first, so that the order is the
+        # same each time.
         best = best[np.lexsort((best, -logprobs[best]))]
         return [
             [self._piece(int(token)).decode(errors="replace"), float(logprobs[token])]

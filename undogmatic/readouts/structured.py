@@ -66,7 +66,10 @@ class StructuredReadout(Readout):
         self.predict = self.predictor(
             prompt.task(rubric),
             rationale | numbers if prompt.reasoning else numbers | rationale,
-            *("rubric", "note", "previous", "problem"),
+            "rubric",
+            "note",
+            "previous",
+            "problem",
             temperature=self.temperature,
             top_p=self.top_p,
             max_tokens=self.max_tokens,

@@ -120,10 +120,16 @@ def pictures(
 
 def caption(figure: FigureData, words: Words, section: str) -> str:
     """What the figure shows, with the number of texts, pairs or rows in it."""
-    own = f"{section}.caption_{figure.data.get('caption', figure.name)}"
-    key = own if words.find(own) is not None else f"figures.caption_{figure.kind}"
-    scalars = {k: v for k, v in figure.data.items() if isinstance(v, str | int | float)}
-    return words.text(key, **(scalars | {"n": size(figure)}))
+    name = figure.data.get("caption", figure.name)
+    key = f"{section}.caption_{name}"
+    if words.find(key) is None:
+        key = f"figures.caption_{figure.kind}"
+    facts = {}
+    for fact, value in figure.data.items():
+        if isinstance(value, str | int | float):
+            facts[fact] = value
+    facts["n"] = size(figure)
+    return words.text(key, **facts)
 
 
 def size(figure: FigureData) -> int:
@@ -136,7 +142,8 @@ def size(figure: FigureData) -> int:
     if isinstance(data.get("groups"), Mapping):
         return sum(map(len, data["groups"].values()))
     if figure.kind == "heatmap":
-        return sum(not missing(v) for row in data["matrix"] for v in row)
+        cells = itertools.chain.from_iterable(data["matrix"])
+        return sum(not missing(cell) for cell in cells)
     counted = {
         "slope": "pairs",
         "scatter": "x",
@@ -149,11 +156,10 @@ def size(figure: FigureData) -> int:
 def look_of(number: int) -> dict[str, str]:
     """Colour and marker of a group by its number: 49 that differ in one of them at least, the first
     seven in both."""
-    again = number // len(PALETTE)
-    return {
-        "color": PALETTE[number % len(PALETTE)],
-        "marker": MARKERS[(number + again) % len(MARKERS)],
-    }
+    again, place = divmod(number, len(PALETTE))
+    # A round later the same colours come with the markers one further.
+    marker = (number + again) % len(MARKERS)
+    return {"color": PALETTE[place], "marker": MARKERS[marker]}
 
 
 def _groups(data: Data) -> dict[str, np.ndarray]:
@@ -172,9 +178,12 @@ def box(data: Data, pen: Pen) -> None:
     # Five names beside each other would lie on one another.
     lying = len(groups) > 4
     ids = iter(data.get("ids") or ())
-    ax = pen.plot(max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4)
+    # Inches: lying, each group needs a row; standing, the height is that of any figure.
+    height = max(3.6, 0.62 * len(groups) + 1.2) if lying else 4.4
+    ax = pen.plot(height)
     draw_bar = ax.barh if lying else ax.bar
-    across, along = (ax.vlines, ax.hlines) if lying else (ax.hlines, ax.vlines)
+    across = ax.vlines if lying else ax.hlines
+    along = ax.hlines if lying else ax.vlines
     for place, values in enumerate(groups.values()):
         if not len(values):
             continue
@@ -182,20 +191,21 @@ def box(data: Data, pen: Pen) -> None:
         # Matplotlib's own `boxplot` would start pyplot's global state.
         stats = boxplot_stats(values)[0]
         look: dict[str, Any] = {"facecolor": to_rgba(colour, 0.25), "edgecolor": colour}
-        draw_bar(place, stats["q3"] - stats["q1"], 0.5, stats["q1"], **look)
-        for end, quartile in (("whislo", "q1"), ("whishi", "q3")):
-            along(place, stats[end], stats[quartile], color=GREY, linewidth=1.1)
-            across(stats[end], place - 0.12, place + 0.12, color=GREY, linewidth=1.1)
+        lower, upper = stats["q1"], stats["q3"]
+        draw_bar(place, upper - lower, 0.5, lower, **look)
+        whisker: dict[str, Any] = {"color": GREY, "linewidth": 1.1}
+        for end, quartile in ((stats["whislo"], lower), (stats["whishi"], upper)):
+            along(place, end, quartile, **whisker)
+            across(end, place - 0.12, place + 0.12, **whisker)
         across(stats["med"], place - 0.25, place + 0.25, color=INK, linewidth=2)
         beside = place + _spread(values)
         marks = (values, beside) if lying else (beside, values)
         ids_of_group = list(itertools.islice(ids, len(values)))
         pen.note({"ids": ids_of_group}, ax, *marks)
         ax.plot(*marks, "o", color=colour, **SMALL_MARKS)
-    names = [
-        pen.group(name, len(values), None if lying else len(groups))
-        for name, values in groups.items()
-    ]
+    # Names beside each other are broken into lines, the shorter the more there are.
+    n_beside = None if lying else len(groups)
+    names = [pen.group(name, len(values), n_beside) for name, values in groups.items()]
     pen.name(ax, names, data["y_label"], data.get("limits"), lying)
     if not lying:
         ax.set_xlim(-0.6, len(groups) - 0.4)
@@ -220,12 +230,14 @@ def slope(data: Data, pen: Pen) -> None:
 
     ax = pen.plot(5.0)
     pairs = np.array(data["pairs"], dtype=float).reshape(-1, 2)
-    rise = np.sign(pairs[:, 1] - pairs[:, 0])
-    for side in (0, 1):
-        pen.note(data, ax, itertools.repeat(side), pairs[:, side])
+    left, right = pairs.T
+    rise = np.sign(right - left)
+    for side, values in enumerate((left, right)):
+        pen.note(data, ax, itertools.repeat(side), values)
     # On a scale that is shown turned, with 10 as the lowest, a score that rises falls
     # on the reader's axis.
-    rise = -rise if pen.words.turned and data["y_label"] in SCORES else rise
+    if pen.words.turned and data["y_label"] in SCORES:
+        rise = -rise
     looks = {
         "falls": (-1, VERMILLION, "-o"),
         "rises": (1, BLUE, "-s"),
@@ -237,20 +249,23 @@ def slope(data: Data, pen: Pen) -> None:
             continue
         # All lines of one look are one object, and their ends another: thousands by themselves
         # would take gigabytes.
-        lines = [[(0, left), (1, right)] for left, right in chosen]
+        lines = [[(0, start), (1, end)] for start, end in chosen]
         look: dict[str, Any] = {
             "colors": colour,
             "linewidths": 1.2,
             "linestyles": style[:-1],
             "alpha": 0.6 if len(pairs) <= MANY else 0.1,
         }
+        n_chosen = len(chosen)
         ax.add_collection(LineCollection(lines, **look))
         marks: dict[str, Any] = {"color": colour, "markersize": 4, "alpha": 0.6}
-        ax.plot(np.repeat((0, 1), len(chosen)), chosen.T.ravel(), style[-1], **marks)
-        ax.plot(
-            [], [], style, label=pen.text(key, n=len(chosen)), linewidth=1.2, **marks
-        )
-    pen.places(ax.xaxis, [pen.group(data["left"]), pen.group(data["right"])])
+        sides = np.repeat((0, 1), n_chosen)
+        ax.plot(sides, chosen.T.ravel(), style[-1], **marks)
+        # Nothing is drawn: an empty line with marks stands in the legend for both objects.
+        label = pen.text(key, n=n_chosen)
+        ax.plot([], [], style, label=label, linewidth=1.2, **marks)
+    names = [pen.group(data["left"]), pen.group(data["right"])]
+    pen.places(ax.xaxis, names)
     ax.set_xlim(-0.25, 1.25)
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
     pen.legend(ax)
@@ -266,8 +281,11 @@ def histogram(data: Data, pen: Pen) -> None:
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
     edges = np.asarray(data["bins"], dtype=float)
     if edges.ndim == 0:
-        everything = np.concatenate(list(groups.values()))
-        low, high = ends if ends is not None else (everything.min(), everything.max())
+        if ends is None:
+            everything = np.concatenate(list(groups.values()))
+            low, high = everything.min(), everything.max()
+        else:
+            low, high = ends
         # The same edges for all groups, or two histograms below one another could not
         # be compared.
         edges = np.linspace(float(low), float(high), data["bins"] + 1)
@@ -298,20 +316,22 @@ def bars(data: Data, pen: Pen) -> None:
     y_label
     """
     values = np.asarray(data["values"], dtype=float)
-    places = np.arange(len(data["values"]))
+    places = np.arange(values.size)
     lying = len(values) > 5
-    ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
+    height = max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2
+    ax = pen.plot(height)
     draw_bars = ax.barh if lying else ax.bar
     draw_bars(places, values, 0.62, color=BLUE, alpha=0.8)
-    names = [
-        pen.group(name, beside=None if lying else len(values))
-        for name in data["labels"]
-    ]
-    pen.name(ax, names, data["y_label"], data.get("limits"), lying)
-    if (whiskers := _whisker_lengths(values, data)) is not None:
+    n_beside = None if lying else len(values)
+    names = [pen.group(name, beside=n_beside) for name in data["labels"]]
+    limits = data.get("limits")
+    pen.name(ax, names, data["y_label"], limits, lying)
+    whiskers = _whisker_lengths(values, data)
+    if whiskers is not None:
         middles = (values, places) if lying else (places, values)
         ends = {"xerr" if lying else "yerr": whiskers}
-        ax.errorbar(*middles, **ends, fmt="none", ecolor=INK, elinewidth=1.4, capsize=4)
+        look: dict[str, Any] = {"ecolor": INK, "elinewidth": 1.4, "capsize": 4}
+        ax.errorbar(*middles, **ends, fmt="none", **look)
     pen.reference(ax, data, lying)
 
 
@@ -321,20 +341,23 @@ def forest(data: Data, pen: Pen) -> None:
     data: labels: list[str], estimate, low, high: list[float], least?: list[float],
     reference?: float, within?: (low, high) (a band that is shaded), x_label"""
     values = np.asarray(data["estimate"], dtype=float)
-    ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
+    height = max(2.6, 0.48 * values.size + 1.5)
+    ax = pen.plot(height)
     if "within" in data:
         ax.axvspan(*data["within"], color=GREY, alpha=0.2, linewidth=0)
     look: dict[str, Any] = {"elinewidth": 1.8, "capsize": 4, "markersize": 7}
-    least = np.asarray(data.get("least", np.full(values.size, -np.inf)), dtype=float)
-    passes = np.asarray(data["low"], dtype=float) > least
+    passes = np.ones(values.size, dtype=bool)
+    least = None
+    if "least" in data:
+        least = np.asarray(data["least"], dtype=float)
+        passes = np.asarray(data["low"], dtype=float) > least
     whiskers = _whisker_lengths(values, data)
     for place, value in enumerate(values):
-        colour = BLUE if passes[place] or "least" not in data else VERMILLION
         own = None if whiskers is None else whiskers[:, [place]]
-        ax.errorbar(
-            [value], [place], xerr=own, fmt="s", color=colour, ecolor=colour, **look
-        )
-    if "least" in data:
+        colour = BLUE if passes[place] else VERMILLION
+        colours = {"color": colour, "ecolor": colour}
+        ax.errorbar([value], [place], xerr=own, fmt="s", **colours, **look)
+    if least is not None:
         marks = {
             "color": INK,
             "markersize": 24,
@@ -352,8 +375,9 @@ def forest(data: Data, pen: Pen) -> None:
     intervals = zip(data["low"], data["high"], strict=True)
     for place, interval in enumerate(intervals):
         value = pen.words.number(float(values[place]), spec)
+        ends = pen.words.number(interval, spec)
         # Where the interval is not known, a dash stands for it; beside a number it says nothing.
-        shown = f"{value} {pen.words.number(interval, spec)}".removesuffix(" —")
+        shown = f"{value} {ends}".removesuffix(" —")
         pen.write(ax, shown, (1.02, place), va="center", size=10, across=True)
     pen.reference(ax, data, lying=True)
 
@@ -365,11 +389,13 @@ def dots(data: Data, pen: Pen) -> None:
     """
     names = [pen.group(name) for name in data["labels"]]
     series = dict(data["series"])
+    n_series = len(series)
     ax = pen.plot(max(2.6, 0.42 * len(names) + 1.9))
     for n, (name, values) in enumerate(series.items()):
         # The marks of one row share half of its height, so that none hides another.
-        from_middle = n - (len(series) - 1) / 2
-        places = np.arange(len(names)) + from_middle * 0.5 / len(series)
+        from_middle = n - (n_series - 1) / 2
+        beside = from_middle * 0.5 / n_series
+        places = np.arange(len(names)) + beside
         look: dict[str, Any] = {
             "linestyle": "",
             "markersize": 6.5,
@@ -390,14 +416,16 @@ def heatmap(data: Data, pen: Pen) -> None:
     # Of more than 15, names in lines or slanted would lie on each other.
     upright = len(data["columns"]) > 15
     beside = None if upright else len(data["columns"])
-    columns = [pen.group(c, beside=beside) for c in data["columns"]]
-    widest = max(
-        (len(line) for name in columns for line in name.splitlines()), default=0
-    )
-    height = max(3.0, 0.5 * matrix.shape[0] + 1.8)
-    ax = pen.plot(height + (0.08 * widest if upright else 0))
+    columns = [pen.group(name, beside=beside) for name in data["columns"]]
+    lines = [line for name in columns for line in name.splitlines()]
+    widest = max(map(len, lines), default=0)
+    height = max(3.0, 0.5 * len(matrix) + 1.8)
+    # Names that stand upright take their length from the height of the figure.
+    room_for_names = 0.08 * widest if upright else 0
+    ax = pen.plot(height + room_for_names)
     signed = np.nanmin(matrix, initial=0) < 0
-    most = float(np.nanmax(np.abs(matrix), initial=0))
+    sizes = np.abs(matrix)
+    most = float(np.nanmax(sizes, initial=0))
     if data.get("limits"):
         low, high = data["limits"]
     elif signed:
@@ -407,12 +435,14 @@ def heatmap(data: Data, pen: Pen) -> None:
         low, high = np.nanmin(matrix), np.nanmax(matrix)
     # Equal ends leave no room for shades.
     if low == high:
-        low, high = low - 0.1, high + 0.1
+        low -= 0.1
+        high += 0.1
     colours = "PuOr" if signed else "cividis"
     image = ax.imshow(matrix, cmap=colours, vmin=low, vmax=high, aspect="auto")
     pen.places(ax.xaxis, columns)
     pen.places(ax.yaxis, [pen.group(r) for r in data["rows"]])
     ax.spines[:].set_visible(False)
+    # Names that would lie on each other are slanted.
     if len(columns) > 5 or widest * len(columns) > 40:
         angle, side = (90, "center") if upright else (35, "top")
         for name in ax.get_xticklabels():
@@ -422,12 +452,14 @@ def heatmap(data: Data, pen: Pen) -> None:
         for (row, column), value in np.ndenumerate(matrix):
             if not np.isnan(value):
                 shown = pen.words.number(float(value), spec)
-                colour = _readable_on(image.cmap(image.norm(value)))
+                shade = image.cmap(image.norm(value))
+                colour = _readable_on(shade)
                 look: dict[str, Any] = {"ha": "center", "va": "center", "size": 9.5}
                 pen.write(ax, shown, (column, row), colour=colour, **look)
     label = pen.axis_label(data["label"])
+    ticks = pen.ticks()
     bar: dict[str, Any] = {"fraction": 0.05, "pad": 0.02, "aspect": 4 * height}
-    pen.drawn.colorbar(image, ax=ax, label=label, format=pen.ticks(), **bar)
+    pen.drawn.colorbar(image, ax=ax, label=label, format=ticks, **bar)
 
 
 def _readable_on(shade: tuple[float, float, float, float]) -> str:
@@ -453,7 +485,8 @@ def scatter(data: Data, pen: Pen) -> None:
     told apart),
         labels?: list[str] (one per point, beside it), identity?: bool (draws y = x)"""
     ax = pen.plot(5.0)
-    x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
+    x = np.asarray(data["x"], dtype=float)
+    y = np.asarray(data["y"], dtype=float)
     pen.note(data, ax, x, y)
     groups = data.get("groups")
     # More groups than colours could not be told apart.
@@ -463,7 +496,8 @@ def scatter(data: Data, pen: Pen) -> None:
         own = np.array([each == group for each in groups])
         label = None
         if group is not None:
-            label = f"{pen.group(group)} ({pen.text('n', n=int(own.sum()))})"
+            count = pen.text("n", n=int(own.sum()))
+            label = f"{pen.group(group)} ({count})"
         look: dict[str, Any] = {
             "linestyle": "",
             "markersize": 5.5,
@@ -476,7 +510,8 @@ def scatter(data: Data, pen: Pen) -> None:
         # So that no name is cut off at the edge.
         ax.margins(x=0.12, y=0.1)
         shown = pen.words.value(str(text), pen.section)
-        pen.write(ax, shown, (x[place], y[place]), (5, 4))
+        mark = x[place], y[place]
+        pen.write(ax, shown, mark, (5, 4))
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
     if data.get("identity"):
         pen.identity(ax)
@@ -502,7 +537,10 @@ def bland_altman(data: Data, pen: Pen) -> None:
         pen.write(ax, text, place, (-4, 4), ha="right", size=9.5, across=True)
     ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
     ax.margins(y=0.15)
-    pen.label(ax, data.get("x_label", "mean_of_two"), data.get("y_label", "difference"))
+    x_label = data.get("x_label", "mean_of_two")
+    y_label = data.get("y_label", "difference")
+    pen.label(ax, x_label, y_label)
+    # A difference is a number of grades, not a grade.
     pen.in_grades(ax.yaxis, "d")
 
 

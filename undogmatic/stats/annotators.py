@@ -64,16 +64,23 @@ def rater_pairs(unit: Index, rater: Index, rng: Rng) -> RaterPairs:
     if (size * (size - 1) // 2).sum() > MOST_PAIRS:
         shuffled = rng.permutation(unit.size)
         by_unit = shuffled[np.argsort(unit[shuffled], kind="stable")]
-        place = np.arange(unit.size) - np.repeat(np.cumsum(size) - size, size)
-        rows = by_unit[place < max(2, MOST_PAIRS // size.size)]
+        begins = np.cumsum(size) - size
+        place_in_unit = np.arange(unit.size) - np.repeat(begins, size)
+        # A unit of one label has no pair.
+        most = max(2, MOST_PAIRS // size.size)
+        rows = by_unit[place_in_unit < most]
     rows = rows[np.lexsort((rater[rows], unit[rows]))]
     # Labels of a unit stand side by side: each is paired with the next, the one after that, and so
     # on as far as the largest unit goes.
-    firsts, seconds = [rows[:0]], [rows[:0]]
-    for lag in range(1, int(np.bincount(unit[rows]).max(initial=1))):
+    firsts = [rows[:0]]
+    seconds = [rows[:0]]
+    largest = int(np.bincount(unit[rows]).max(initial=1))
+    for lag in range(1, largest):
         one = rows[:-lag]
         other = rows[lag:]
-        both = (unit[one] == unit[other]) & (rater[one] != rater[other])
+        same_unit = unit[one] == unit[other]
+        two_people = rater[one] != rater[other]
+        both = same_unit & two_people
         firsts.append(one[both])
         seconds.append(other[both])
     first = np.concatenate(firsts)
@@ -135,8 +142,10 @@ def ceiling(
     by_cell = _totals(of_cell, sums, cells.size)
     by_pair = _totals(cell_pair, by_cell, n_raters)
     # What is expected of a pair of raters without each group that has rows of it.
-    lost = expected(by_pair)[cell_pair] - expected(by_pair[cell_pair] - by_cell)
-    chance = expected(by_pair).sum(axis=0)
+    expected_of_pair = expected(by_pair)
+    without_group = by_pair[cell_pair] - by_cell
+    lost = expected_of_pair[cell_pair] - expected(without_group)
+    chance = expected_of_pair.sum(axis=0)
     chance_without = chance - _totals(cell_group, lost, n_groups)
     seen_without = seen.sum(axis=0) - _totals(groups, seen, n_groups)
     # Divided by rounding, agreement could be any number.
@@ -172,12 +181,16 @@ def _nominal(values: Array) -> _Prepared:
     """Count categories as the same or not; values of both raters and of the judge, shape (3, n)."""
     codes = np.unique(values, return_inverse=True)[1].reshape(values.shape)
     a, b, judge = codes
-    of_judge = ((judge != a).astype(float) + (judge != b)) / 2
+    from_a = (judge != a).astype(float)
+    from_b = judge != b
+    of_judge = (from_a + from_b) / 2
     seen = np.stack([a != b, of_judge], axis=1).astype(np.float64)
     # Sums of these are all that a coefficient needs, so that leaving out a group is a
     # subtraction.
-    one_hot = (codes[:, :, None] == np.arange(int(codes.max()) + 1)).astype(np.float64)
-    sums = np.concatenate([*one_hot, np.ones((len(a), 1))], axis=1)
+    categories = np.arange(int(codes.max()) + 1)
+    one_hot = (codes[:, :, None] == categories).astype(np.float64)
+    one_each = np.ones((len(a), 1))
+    sums = np.concatenate([*one_hot, one_each], axis=1)
 
     def expected(totals: Array) -> Array:
         n = totals[:, -1]
@@ -200,19 +213,22 @@ def _squared(values: Array) -> _Prepared:
     values = values - values.mean()
     values = values / max(float(np.abs(values).max()), 1e-300)
     a, b, judge = values
-    seen = np.stack([(a - b) ** 2, ((judge - a) ** 2 + (judge - b) ** 2) / 2], axis=1)
-    sums = np.concatenate([values.T, values.T**2, np.ones((len(a), 1))], axis=1)
+    of_people = (a - b) ** 2
+    of_judge = ((judge - a) ** 2 + (judge - b) ** 2) / 2
+    seen = np.stack([of_people, of_judge], axis=1)
+    one_each = np.ones((len(a), 1))
+    sums = np.concatenate([values.T, values.T**2, one_each], axis=1)
 
     def expected(totals: Array) -> Array:
         # (x - y)^2 of independent draws is both squares less twice the product of the means.
         x, y, verdicts, xx, yy, square, n = totals.T
+        there = n > 0
         with np.errstate(all="ignore"):
-            product = np.where(n > 0, x * y / n, 0)
-            product_of_judge = np.where(n > 0, verdicts * (x + y) / 2 / n, 0)
+            product = np.where(there, x * y / n, 0)
+            product_of_judge = np.where(there, verdicts * (x + y) / 2 / n, 0)
         of_people = xx + yy - 2 * product
-        return np.stack(
-            [of_people, square + (xx + yy) / 2 - 2 * product_of_judge], axis=1
-        )
+        of_judge = square + (xx + yy) / 2 - 2 * product_of_judge
+        return np.stack([of_people, of_judge], axis=1)
 
     return seen, sums, expected
 
@@ -303,7 +319,10 @@ def alternative_annotator(
         estimate, p = _behind(behind, groups[rows], epsilon, level)
         estimates.append(estimate)
         p_values.append(p)
-        p_without.append(_behind(behind + tied[rows], groups[rows], epsilon, level)[1])
+        # As if each tie were won by the rater alone.
+        ties_lost = behind + tied[rows]
+        _, p_lost = _behind(ties_lost, groups[rows], epsilon, level)
+        p_without.append(p_lost)
     # The raters are judged by each other's labels, so that their tests hang together in a way that
     # nobody knows: Yekutieli's correction holds for any.
     adjusted = _yekutieli(np.array(p_values)).tolist()
@@ -401,7 +420,8 @@ def _yekutieli(p: Array) -> Array:
     order = np.argsort(p)
     places = np.arange(1, p.size + 1)
     stepped = p[order] * p.size * np.sum(1 / places) / places
-    adjusted = np.empty(p.size)
     # A larger p-value is never adjusted to a smaller one.
-    adjusted[order] = np.minimum(1, np.minimum.accumulate(stepped[::-1])[::-1])
+    rising = np.minimum.accumulate(stepped[::-1])[::-1]
+    adjusted = np.empty(p.size)
+    adjusted[order] = np.minimum(1, rising)
     return adjusted

@@ -60,16 +60,19 @@ class BradleyTerry(NamedTuple):
     @property
     def separable(self) -> int:
         """The number of pairs whose difference is not 0."""
-        return sum(not one.low <= 0 <= one.high for one in self.differences.values())
+        differences = self.differences.values()
+        return sum(not one.low <= 0 <= one.high for one in differences)
 
 
 def components(winner: ArrayLike, loser: ArrayLike, n: int) -> list[list[int]]:
     """List the sets of systems that are linked by choices, directly or over others; a ranking
     across two such sets says nothing."""
     a, b = _systems(winner, loser, n)
-    links = sparse.coo_array((np.ones(a.size), (a, b)), shape=(n, n))
+    choices = np.ones(a.size)
+    links = sparse.coo_array((choices, (a, b)), shape=(n, n))
     count, component = connected_components(links, directed=False)
-    return [np.flatnonzero(component == number).tolist() for number in range(count)]
+    sets = [np.flatnonzero(component == number) for number in range(count)]
+    return [systems.tolist() for systems in sets]
 
 
 def fit(
@@ -109,24 +112,32 @@ def fit(
         )
     codes = checks.groups(groups, a.size, 2)
     n_groups = int(codes.max()) + 1
-    w = np.ones(a.size) if weights is None else checks.vector(weights, "weights")
+    w = np.ones(a.size)
+    if weights is not None:
+        w = checks.vector(weights, "weights")
     ordered = first is not None
     place = np.zeros(a.size)
     if first is not None:
         place = _place(checks.vector(first, "first"), a, b)
     n_sets = min(n_groups, MOST_GROUPS)
+    # In a random order, as groups that follow each other may be alike; the remainder
+    # makes sets that differ by one group at most.
     set_of = rng.permutation(n_groups) % n_sets
-    counted = _counted(np.stack([a, b, place + 1]), w, set_of[codes], n)
+    choices = np.stack([a, b, place + 1])
+    counted = _counted(choices, w, set_of[codes], n)
 
     design = _design(counted.kinds, n, ordered)
     counts = counted.all_together()
-    start = np.append(_start(counted.kinds, counts, n), [0.0] * ordered)
-    theta = _newton(design, counts.reshape(1, -1), start, n)[0]
+    without_order = _start(counted.kinds, counts, n)
+    start = np.append(without_order, [0.0] * ordered)
+    [theta] = _newton(design, counts.reshape(1, -1), start, n)
 
+    # Resamples are drawn by parts, because all of them at once fill the memory.
     at_once = max(1, _AT_ONCE // n_sets)
     resampled = []
     for done in range(0, resamples, at_once):
-        draws = counted.drawn(min(at_once, resamples - done), rng)
+        n_draws = min(at_once, resamples - done)
+        draws = counted.drawn(n_draws, rng)
         # Each resample begins from the strengths of all choices, which are near its
         # own, so that few steps are needed.
         resampled.append(_newton(design, draws, theta, n))
@@ -156,23 +167,29 @@ class _Counted(NamedTuple):
         """Draw sets anew, and count each kind among what was drawn, shape (size, n_kinds)."""
         n_sets = self.by_set.shape[0]
         n_made_up = self.by_made_up.shape[0]
-        times = rng.multinomial(n_sets, np.full(n_sets, 1 / n_sets), size=size)
+        even = np.full(n_sets, 1 / n_sets)
+        times = rng.multinomial(n_sets, even, size=size)
         # Made-up choices weigh 1 on average and are drawn, too: fixed ones would make a system that
         # won throughout look certain of its strength.
         made_up = rng.gamma(self.made_up_weight, size=(size, n_made_up))
-        return np.asarray(self.by_set.T @ times.T + self.by_made_up.T @ made_up.T).T
+        of_choices = self.by_set.T @ times.T
+        of_made_up = self.by_made_up.T @ made_up.T
+        return np.asarray(of_choices + of_made_up).T
 
 
 def _counted(choices: Array, weights: Array, sets: Index, n: int) -> _Counted:
     """Count choices, shape (3, n_choices), and the made-up ones beside them by kind."""
-    n_choices = choices.shape[1]
-    made_up = _made_up(choices[:2].astype(np.intp), n)
+    made = choices.astype(np.intp)
+    n_choices = made.shape[1]
+    made_up = _made_up(made[:2], n)
     n_made_up = made_up.shape[1]
-    every = np.concatenate([choices.astype(np.intp), made_up], axis=1)
+    winner, loser, order = np.concatenate([made, made_up], axis=1)
     # A kind as one number, because numbers are sorted much faster than columns are.
-    numbers = (every[0] * n + every[1]) * 3 + every[2]
-    distinct, kind_of = np.unique(numbers, return_inverse=True)
-    kinds = np.stack([distinct // (3 * n), distinct // 3 % n, distinct % 3])
+    pair = winner * n + loser
+    distinct, kind_of = np.unique(pair * 3 + order, return_inverse=True)
+    pair_of_kind, order_of_kind = np.divmod(distinct, 3)
+    winner_of_kind, loser_of_kind = np.divmod(pair_of_kind, n)
+    kinds = np.stack([winner_of_kind, loser_of_kind, order_of_kind])
     n_kinds = distinct.size
 
     places = sets, kind_of[:n_choices]
@@ -180,8 +197,11 @@ def _counted(choices: Array, weights: Array, sets: Index, n: int) -> _Counted:
     by_set = sparse.coo_array((weights, places), shape=shape)
     places = np.arange(n_made_up), kind_of[n_choices:]
     shape = n_made_up, n_kinds
-    by_made_up = sparse.coo_array((np.ones(n_made_up), places), shape=shape)
-    return _Counted(kinds, by_set.tocsr(), by_made_up.tocsr(), PRIOR * n / n_made_up)
+    one_each = np.ones(n_made_up)
+    by_made_up = sparse.coo_array((one_each, places), shape=shape)
+    # PRIOR is what a system gets on average, whatever the number of pairs.
+    made_up_weight = PRIOR * n / n_made_up
+    return _Counted(kinds, by_set.tocsr(), by_made_up.tocsr(), made_up_weight)
 
 
 def ranks(
@@ -204,9 +224,9 @@ def ranks(
         elif difference.high < 0:
             n_better[one] += 1
             n_worse[other] += 1
-    return tuple(
-        (1 + ahead, n - behind) for ahead, behind in zip(n_better, n_worse, strict=True)
-    )
+    best = [1 + ahead for ahead in n_better]
+    worst = [n - behind for behind in n_worse]
+    return tuple(zip(best, worst, strict=True))
 
 
 def _with_limits(
@@ -229,11 +249,15 @@ def _with_limits(
         return Estimate(float(value), low, high, level, n_groups, n_rows)
 
     sides = _sides(deviations)
-    strengths = tuple(estimate(theta[k], sides[:, k], reach) for k in range(n))
-    of_first = estimate(theta[n], sides[:, n], reach) if ordered else None
+    parameters = [
+        estimate(value, ends, reach) for value, ends in zip(theta, sides.T, strict=True)
+    ]
+    strengths = tuple(parameters[:n])
+    of_first = parameters[n] if ordered else None
     pairs = list(combinations(range(n), 2))
-    i, j = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    apart = deviations[:, i] - deviations[:, j]
+    # A single system makes no pair, and an empty list has no second dimension.
+    one_of, other_of = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    apart = deviations[:, one_of] - deviations[:, other_of]
     sides_of_pairs = _sides(apart)
     # There is but one pair of two systems, so that nothing has to hold together.
     wider = _wider_for_all(apart, sides_of_pairs, level) if n > 2 else 1.0
@@ -269,17 +293,21 @@ def _sides(deviations: Array) -> Array:
     """Measure the spread below and above, as signed standard deviations of the two halves of a
     split normal, shape (2, n)."""
     tiny = np.finfo(np.float64).tiny
-    below = np.mean(np.maximum(-1 * deviations, 0) ** 2, axis=0)
-    above = np.mean(np.maximum(1 * deviations, 0) ** 2, axis=0)
+    too_low = np.maximum(-1 * deviations, 0)
+    too_high = np.maximum(1 * deviations, 0)
     # Each half holds about half of the resamples, so that its sum of squares counts twice; never 0,
     # as it is divided by.
-    return np.stack([-np.sqrt(2 * below + tiny), np.sqrt(2 * above + tiny)])
+    below = np.sqrt(2 * np.mean(too_low**2, axis=0) + tiny)
+    above = np.sqrt(2 * np.mean(too_high**2, axis=0) + tiny)
+    return np.stack([-below, above])
 
 
 def _made_up(compared: Index, n: int) -> Index:
     """Make up one choice in each direction of all pairs that were compared, shape (2, n_choices),
     without an order: their kinds (`_Counted`), shape (3, n_made_up)."""
-    numbers = np.unique(compared.min(axis=0) * n + compared.max(axis=0))
+    lower = compared.min(axis=0)
+    higher = compared.max(axis=0)
+    numbers = np.unique(lower * n + higher)
     pairs = np.stack([numbers // n, numbers % n])
     both_ways = np.concatenate([pairs, pairs[::-1]], axis=1)
     order_not_said = np.ones(both_ways.shape[1], dtype=np.intp)
@@ -289,11 +317,13 @@ def _made_up(compared: Index, n: int) -> Index:
 def _design(kinds: Index, n: int, ordered: bool) -> Array:
     """Tabulate what each kind of choice adds to the log odds of having been made: winner 1, loser
     -1, winner shown first 1."""
-    rows = np.zeros((kinds.shape[1], n + ordered))
-    rows[np.arange(len(rows)), kinds[0]] = 1
-    rows[np.arange(len(rows)), kinds[1]] = -1
+    winner, loser, order = kinds
+    rows = np.zeros((winner.size, n + ordered))
+    every_row = np.arange(winner.size)
+    rows[every_row, winner] = 1
+    rows[every_row, loser] = -1
     if ordered:
-        rows[:, n] = kinds[2] - 1
+        rows[:, n] = order - 1
     return rows
 
 
@@ -301,9 +331,12 @@ def _start(kinds: Index, counts: Array, n: int) -> Array:
     """Compute the strengths without regard to the order, by choix; the mean is 0."""
     import choix
 
+    winner, loser, _ = kinds
     wins = np.zeros((n, n))
-    np.add.at(wins, (kinds[0], kinds[1]), counts)
-    return np.asarray(choix.ilsr_pairwise_dense(wins), dtype=np.float64)
+    # `wins[winner, loser] += counts` would add once where a pair stands twice: with both orders.
+    np.add.at(wins, (winner, loser), counts)
+    strengths = choix.ilsr_pairwise_dense(wins)
+    return np.asarray(strengths, dtype=np.float64)
 
 
 def _crossed(design: Array) -> sparse.csr_array:
@@ -314,15 +347,20 @@ def _crossed(design: Array) -> sparse.csr_array:
     places, products = [], []
     # A row has at most three values, so partners stand at most two places apart.
     for shift in range(-2, 3):
-        here = np.arange(max(0, -shift), rows.size - max(0, shift))
-        here = here[rows[here] == rows[here + shift]]
+        start = max(0, -shift)
+        end = rows.size - max(0, shift)
+        here = np.arange(start, end)
+        in_same_row = rows[here] == rows[here + shift]
+        here = here[in_same_row]
         row = rows[here]
         column = columns[here]
         partner = columns[here + shift]
-        places.append(np.stack([row, column * p + partner]))
+        place = column * p + partner
+        places.append(np.stack([row, place]))
         products.append(design[row, column] * design[row, partner])
     values = np.concatenate(products), np.concatenate(places, axis=1)
-    return sparse.coo_array(values, shape=(len(design), p * p)).tocsr()
+    shape = len(design), p * p
+    return sparse.coo_array(values, shape=shape).tocsr()
 
 
 def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
@@ -335,26 +373,33 @@ def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
     if p > n:
         # Where one place was always shown first, the order is not in the data either.
         fixed[n, n] = 1e-6
-    theta = np.tile(start, (len(counts), 1))
+    n_draws = len(counts)
+    theta = np.tile(start, (n_draws, 1))
     for _ in range(60):
         chance = special.expit(theta @ design.T)
         surprise = counts * (1 - chance)
         slope = surprise @ design
-        curvature = np.asarray((counts * chance * (1 - chance)) @ crossed)
+        variance = counts * chance * (1 - chance)
+        curvature = np.asarray(variance @ crossed)
         curve = curvature.reshape(-1, p, p) + fixed
-        step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
+        # NumPy 2 takes a right side of two dimensions for one matrix, not for a vector per draw.
+        solved = np.linalg.solve(curve, slope[:, :, None])
+        step = solved[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True)
         # Far from the highest likelihood the curve is flat, and a whole step would leap over it.
-        theta += step * np.minimum(1, _LONGEST_STEP / np.maximum(longest, _CONVERGED))
+        shorter = _LONGEST_STEP / np.maximum(longest, _CONVERGED)
+        theta += step * np.minimum(1, shorter)
         if float(longest.max()) < _CONVERGED:
             break
-    theta[:, :n] -= theta[:, :n].mean(axis=1, keepdims=True)
+    strengths = theta[:, :n]
+    strengths -= strengths.mean(axis=1, keepdims=True)
     return theta
 
 
 def _place(shown: Array, a: Index, b: Index) -> Array:
     """Say who was shown first, shape (n_choices,): 1 the chosen one, -1 the other."""
-    if np.any((shown != a) & (shown != b)):
+    other = (shown != a) & (shown != b)
+    if other.any():
         raise ValueError("`first` must hold one of the two systems of each choice.")
     return np.where(shown == a, 1.0, -1.0)
 
@@ -365,8 +410,10 @@ def _systems(winner: ArrayLike, loser: ArrayLike, n: int) -> tuple[Index, Index]
     a = first.astype(np.intp)
     b = second.astype(np.intp)
     whole = (a == first) & (b == second)
-    in_range = (a >= 0) & (b >= 0) & (a < n) & (b < n)
-    if not np.all(whole & in_range & (a != b)):
+    a_in_range = (a >= 0) & (a < n)
+    b_in_range = (b >= 0) & (b < n)
+    different = a != b
+    if not np.all(whole & a_in_range & b_in_range & different):
         raise ValueError(
             f"`winner` and `loser` must be two different systems from 0 to {n - 1}."
         )

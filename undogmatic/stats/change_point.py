@@ -79,7 +79,12 @@ def fewest_units(level: float) -> int:
     """Find with how many units a change in the middle can be shown at all: of so many ways to deal
     them, fewer than 1 - `level` separate them as well."""
     checks.share(level, "level")
-    return next(n for n in range(4, 1000) if 2 / math.comb(n, n // 2) <= 1 - level)
+
+    def shows(n: int) -> bool:
+        # Twice: the two halves of the best order may also stand the other way round.
+        return 2 / math.comb(n, n // 2) <= 1 - level
+
+    return next(n for n in range(4, 1000) if shows(n))
 
 
 def find(
@@ -169,26 +174,30 @@ def _units(
     # that was slow. Dealing whole days keeps that, but takes enough days to deal.
     if len(np.unique(periods)) >= ENOUGH_PERIODS:
         return _summed(rows, periods, periods, np.zeros_like(periods)), "periods"
-    codes = np.unique(groups, return_inverse=True)[1]
-    places = np.unique(periods, return_inverse=True)[1]
-    # In which periods a group lies, as a number: fewer than ENOUGH_PERIODS bits.
-    lies = np.zeros((int(codes.max()) + 1, int(places.max()) + 1), dtype=np.intp)
+    _, codes = np.unique(groups, return_inverse=True)
+    _, places = np.unique(periods, return_inverse=True)
+    n_periods = int(places.max()) + 1
+    lies = np.zeros((int(codes.max()) + 1, n_periods), dtype=np.intp)
     lies[codes, places] = 1
+    # In which periods a group lies, as a number: fewer than ENOUGH_PERIODS bits.
+    pattern = lies @ 2 ** np.arange(n_periods)
     # Where there are too many, groups are put together with groups of the same periods
     # alone, so that nothing is dealt into a period that it could not have been in.
-    pattern = lies @ 2 ** np.arange(lies.shape[1])
     if lies.sum() > MOST_UNITS:
-        one_of_each_pattern = np.unique(pattern, return_index=True)[1]
+        _, one_of_each_pattern = np.unique(pattern, return_index=True)
         n_cells = int(lies[one_of_each_pattern].sum())
         each = max(1, MOST_UNITS // n_cells)
-        put_together = pattern * each + rng.permutation(len(lies)) % each
+        at_random = rng.permutation(len(lies)) % each
+        put_together = pattern * each + at_random
         codes = put_together[codes]
         pattern = np.arange(int(codes.max()) + 1) // each
     # A number with a single bit is a power of two, of which one less has none in common with it.
     alone = (pattern & (pattern - 1)) == 0
     # Groups of one period are dealt among each other; of others, what they say of each period.
-    parts = np.where(alone, 0, 1 + np.arange(len(pattern)))[codes]
-    return _summed(rows, codes * lies.shape[1] + places, periods, parts), "groups"
+    own_part = 1 + np.arange(len(pattern))
+    parts = np.where(alone, 0, own_part)[codes]
+    units = codes * n_periods + places
+    return _summed(rows, units, periods, parts), "groups"
 
 
 def _summed(rows: Array, codes: Index, periods: Index, parts: Index) -> _Units:
@@ -197,15 +206,18 @@ def _summed(rows: Array, codes: Index, periods: Index, parts: Index) -> _Units:
     total = np.zeros((len(first), rows.shape[1]))
     np.add.at(total, places, rows)
     size = np.bincount(places).astype(np.float64)
-    order = np.argsort(periods[first], kind="stable")
-    return _Units(total[order], size[order], periods[first][order], parts[first][order])
+    period = periods[first]
+    part = parts[first]
+    order = np.argsort(period, kind="stable")
+    return _Units(total[order], size[order], period[order], part[order])
 
 
 def _cuts(units: _Units) -> Index:
     """The places of the first unit of each period that leave enough items on both sides."""
     starts = np.flatnonzero(np.diff(units.period)) + 1
     before = np.cumsum(units.size)[starts - 1]
-    enough = (before >= PER_SIDE) & (units.size.sum() - before >= PER_SIDE)
+    after = units.size.sum() - before
+    enough = (before >= PER_SIDE) & (after >= PER_SIDE)
     return np.asarray(starts[enough], dtype=np.intp)
 
 
@@ -219,8 +231,10 @@ def _gains(units: _Units, cuts: Index) -> Array:
     after = whole - before
     earlier = total[..., cuts - 1, :]
     later = total[..., -1:, :] - earlier
-    apart = later / after[..., None] - earlier / before[..., None]
-    return np.asarray((apart**2).sum(axis=-1) * before * after / whole)
+    mean_before = earlier / before[..., None]
+    mean_after = later / after[..., None]
+    square = ((mean_after - mean_before) ** 2).sum(axis=-1)
+    return np.asarray(square * before * after / whole)
 
 
 def _orders(units: _Units, cut: int, rng: Rng, draws: int) -> Index:

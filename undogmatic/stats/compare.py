@@ -202,11 +202,14 @@ def corrected(
     if size:
         p_values = paired.holm(list(hypotheses.values()))
         adjusted = dict(zip(hypotheses, p_values, strict=True))
+    # Holm's p-values have no intervals; Bonferroni's, which are wider, hold for all comparisons
+    # together.
     alpha = level / max(1, size) if alpha is None else alpha
     rows = []
     for one, key in zip(comparisons, keys, strict=True):
         (low, high), outcome, needed = one.limits(alpha)
         by_test = one.measure not in by_interval
+        # Both have to show it: an interval of one comparison is not corrected as its test is.
         if outcome in ("beyond", "against") and by_test and not adjusted[key] < level:
             outcome = "open"
         above, below = _SHOWN[better[one.measure]]
@@ -268,6 +271,7 @@ def exchange_p(
         Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses, section 3.
     """
     of_draws = statistic.on(np.concatenate([one, other]))
+    # Whole units are exchanged: texts of a pair say nothing independent of each other.
     swapped = rng.random((draws, int(codes.max()) + 1)) < 0.5
     parts = []
     rows = np.arange(len(one))
@@ -279,6 +283,7 @@ def exchange_p(
             parts.append(of_draws(mine) - of_draws(theirs))
     drawn = np.concatenate(parts)
     drawn = drawn[~np.isnan(drawn)]
+    # A coefficient that most exchanges leave undefined has no distribution to be far out in.
     if drawn.size < 0.95 * draws:
         return None
     # Rounding must not make a draw that is the data themselves a little nearer than they are.
@@ -328,6 +333,7 @@ def flattery(values: Array, groups: Index, rng: Rng, resamples: int = 2000) -> f
     sums = np.stack([np.bincount(codes, row, minlength=n) for row in values])
     sizes = np.bincount(codes, minlength=n)
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
+    # All candidates by the same draw, as they are all measured on the same texts.
     means = (drawn @ sums.T) / (drawn @ sizes)[:, None]
     best = means.argmax(axis=1)
     return float((means[np.arange(resamples), best] - values.mean(axis=1)[best]).mean())

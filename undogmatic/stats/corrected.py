@@ -13,6 +13,7 @@ References: those of `few_labels`, and
 """
 
 import math
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -157,18 +158,19 @@ def _of_items(sample: few_labels.Sample, population: Estimate) -> Estimate:
     from_labels = centred(y)
     from_judge = centred(f[at])
     power = float(from_judge @ from_judge)
-    weight = (
-        float(np.clip(from_labels @ from_judge / power, 0, 1)) if power > 0 else 0.0
-    )
+    weight = 0.0
+    if power > 0:
+        slope = from_labels @ from_judge / power
+        # A judge that goes against the labels is left out, not turned round.
+        weight = float(np.clip(slope, 0, 1))
     off = means.of_sums(sample.of_labelled(y - weight * f[at]), population.level)
     squares = (from_labels - weight * from_judge) ** 2
     # Of the items for which a group's labels stand, the share that is not labelled.
     unlabelled = np.bincount(group, w - 1) / np.bincount(group, w)
-    open_share = (
-        float((squares * unlabelled).sum() / squares.sum())
-        if squares.sum() > 0
-        else 0.0
-    )
+    square = squares.sum()
+    open_share = 0.0
+    if square > 0:
+        open_share = float((squares * unlabelled).sum() / square)
     # A weight that was fitted takes one; a weight that came out as 0 was not used.
     df = off.df - (weight > 0)
     # Student's and Hall's limits again, for the degree of freedom that the weight took.
@@ -190,14 +192,16 @@ def difference(a: Corrected, b: Corrected) -> Estimate | None:
     square = float(a.added @ a.added) * float(b.added @ b.added)
     # Two systems that are judged on the same items err alike on hard ones, which does
     # not count between them.
-    together = float(a.added @ b.added) / square**0.5 if square > 0 else 0.0
+    together = 0.0
+    if square > 0:
+        together = float(a.added @ b.added) / square**0.5
     one = a.estimate
     other = b.estimate
-    n_groups = int(np.count_nonzero((a.added != 0) | (b.added != 0)))
+    of_either = (a.added != 0) | (b.added != 0)
+    n_groups = int(np.count_nonzero(of_either))
     low, high = jackknife.apart(one, other, together, math.inf)
-    return Estimate(
-        one.value - other.value, low, high, one.level, n_groups, one.n + other.n
-    )
+    value = one.value - other.value
+    return Estimate(value, low, high, one.level, n_groups, one.n + other.n)
 
 
 def strata_of(verdicts: Array, at: Index) -> Index:
@@ -212,8 +216,10 @@ def strata_of(verdicts: Array, at: Index) -> Index:
     else:
         # By the labelled verdicts, and not by all: a bin without a label would have no
         # mean.
-        bins = int(np.clip(labelled.size // PER_STRATUM, 1, MOST_STRATA))
-        cuts = np.unique(np.quantile(labelled, np.arange(1, bins) / bins))
+        possible = labelled.size // PER_STRATUM
+        bins = int(np.clip(possible, 1, MOST_STRATA))
+        shares = np.arange(1, bins) / bins
+        cuts = np.unique(np.quantile(labelled, shares))
         codes = np.searchsorted(cuts, verdicts, side="right")
     codes = np.where(there, codes, codes.max(initial=0) + 1)
     return np.unique(codes, return_inverse=True)[1].astype(np.intp)
@@ -259,6 +265,26 @@ def _beyond(verdicts: Array, at: Index, random: bool) -> tuple[float, bool]:
     return beyond, beyond <= TOLERATED or chance > _BY_CHANCE
 
 
+def _filled_up(
+    estimates: Mapping[int, Estimate], count: int, ends: means.Bounds
+) -> tuple[Array, Array, Array]:
+    """List the mean of every stratum and its limits, shape (n_strata,) each, those without an
+    estimate included."""
+    bottom, top = ends
+    values = np.zeros(count)
+    lows = np.full(count, bottom, dtype=np.float64)
+    highs = np.full(count, top, dtype=np.float64)
+    labelled = sorted(estimates)
+    for k in range(count):
+        # A guess for the mean only: its limits are the ends of the scale, as nothing is
+        # known.
+        nearest = min(labelled, key=lambda other, k=k: abs(other - k))  # type: ignore[misc]
+        values[k] = estimates[nearest].value
+        if nearest == k:
+            lows[k], highs[k] = estimates[k].interval
+    return values, lows, highs
+
+
 def _by_strata(
     judged: Judged,
     at: Index,
@@ -292,16 +318,7 @@ def _by_strata(
     if effective < FEWEST:
         none = np.zeros(judged.n_groups)
         return Corrected(None, effective, outside, outside <= TOLERATED, none)
-    values = np.zeros(count)
-    lows = np.full(count, bottom, dtype=np.float64)
-    highs = np.full(count, top, dtype=np.float64)
-    for k in range(count):
-        # A guess for the mean only: its limits are the ends of the scale, as nothing is
-        # known.
-        nearest = min(labelled, key=lambda other, k=k: abs(other - k))  # type: ignore[misc]
-        values[k] = estimates[nearest].value
-        if nearest == k:
-            lows[k], highs[k] = estimates[k].interval
+    values, lows, highs = _filled_up(estimates, count, (bottom, top))
     value = float(share @ values)
 
     # What each group adds: its labels' deviations, weighted, and how far its items' strata lie from

@@ -42,12 +42,17 @@ def chances(sizes: ArrayLike, n: int, even: float = EVEN) -> Array:
     if not 0 < even <= 1:
         raise ValueError(f"`even` is {even}; it must lie in (0, 1].")
     mean = size.mean()
-    parts = np.ones(size.size) if mean == 0 else even + (1 - even) * size / mean
+    # Sizes that are all 0 say nothing, and the draw is even.
+    parts = np.ones(size.size)
+    if mean > 0:
+        parts = even + (1 - even) * size / mean
     certain = np.zeros(size.size, dtype=np.bool_)
+    # What one item gives up makes the others larger, of which some may then be above 1.
     while True:
         left = n - int(certain.sum())
         others = parts[~certain].sum()
-        found = np.where(certain, 1.0, left * parts / others if others > 0 else 0.0)
+        shared = left * parts / others if others > 0 else 0.0
+        found = np.where(certain, 1.0, shared)
         over = ~certain & (found >= 1)
         if not over.any():
             return np.asarray(found, np.float64)
@@ -68,6 +73,8 @@ def systematic(probability: Array, rng: Rng) -> Index:
     ends = np.cumsum(probability[order])
     n = round(float(ends[-1]))
     steps = rng.uniform() + np.arange(n)
+    met = np.searchsorted(ends, steps, side="right")
     # The last end may be a rounding error below n.
-    places = np.minimum(np.searchsorted(ends, steps, side="right"), order.size - 1)
-    return np.asarray(rng.permutation(order[places]), np.intp)
+    places = np.minimum(met, order.size - 1)
+    drawn = rng.permutation(order[places])
+    return np.asarray(drawn, np.intp)

@@ -43,7 +43,10 @@ class Held(NamedTuple):
         if self.n_needed is None:
             return None
         more = self.n_needed - limits.n_groups
-        return round(more, 1 - int(math.log10(more))) if more > 0 else 1
+        if more <= 0:
+            return 1
+        # Two digits: 1,234 becomes 1,200.
+        return round(more, 1 - int(math.log10(more)))
 
 
 def hold(limits: Estimate, bound: float) -> Held:
@@ -53,9 +56,8 @@ def hold(limits: Estimate, bound: float) -> Held:
     outcome = limits.against(0.0, about=bound)
     if outcome in _OUTCOMES:
         return Held(_OUTCOMES[outcome])
-    return Held(
-        "open", checks.worth_naming(units_needed(limits, bound), limits.n_groups)
-    )
+    needed = units_needed(limits, bound)
+    return Held("open", checks.worth_naming(needed, limits.n_groups))
 
 
 def units_needed(limits: Estimate, bound: float) -> float:
@@ -67,8 +69,11 @@ def units_needed(limits: Estimate, bound: float) -> float:
     # An estimate that is the bound itself could fall on either side for ever.
     if room == 0:
         return math.inf
+    # The limit that lies towards the bound is the one that has to pass it.
     reach = limits.value - limits.low if room > 0 else limits.high - limits.value
-    widened = reach * (1 + special.ndtri(0.8) / means.normal_quantile(limits.level))
+    quantile = means.normal_quantile(limits.level)
+    # An interval that just passes on average would pass in half of the samples only.
+    widened = reach * (1 + special.ndtri(0.8) / quantile)
     return float(limits.n_groups * (widened / room) ** 2)
 
 
@@ -101,10 +106,11 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
         hits = float(flags.mean()) * n
         # Wilson's limits err more often than they say at some shares; what is held against a bound
         # here must not.
-        low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
-        high = (
-            float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
-        )
+        low, high = 0.0, 1.0
+        if hits > 0:
+            low = float(special.betaincinv(hits, n - hits + 1, tail))
+        if hits < n:
+            high = float(special.betaincinv(hits + 1, n - hits, 1 - tail))
         return low, high, n
 
     low, high, n_units = exact(f[judged], codes[judged])
@@ -142,21 +148,27 @@ def area(
     def of(p: Array, q: Array, a: list[object], b: list[object]) -> Estimate:
         m = len(set(a))
         n = len(set(b))
-        if m == p.size and n == q.size and not set(a) & set(b):
+        each_alone = m == p.size and n == q.size
+        # A group with items on both sides makes the two sides move together.
+        crossed = set(a) & set(b)
+        if each_alone and not crossed:
             result = ranking.auc(p, q, level)
         else:
             result = ranking.auc(p, q, level, groups_a=a, groups_b=b)
         # Of one positive and three negative texts, one order in four is the perfect
         # one.
-        if 1 / math.comb(m + n, m) > (1 - level) / 2:
+        n_orders = math.comb(m + n, m)
+        if 1 / n_orders > (1 - level) / 2:
             # So few that even a perfect order is not rare enough by chance.
-            result = result.replace(
-                low=min(result.low, 0.5), high=max(result.high, 0.5)
-            )
+            low = min(result.low, 0.5)
+            high = max(result.high, 0.5)
+            result = result.replace(low=low, high=high)
         return result.replace(n_groups=min(m, n))
 
     bottom, top = scale
-    result = of(p[up], q[down], list(compress(a, up)), list(compress(b, down)))
+    a_judged = list(compress(a, up))
+    b_judged = list(compress(b, down))
+    result = of(p[up], q[down], a_judged, b_judged)
     # The failures of both sides at the ends that hurt most: nobody knows what the judge
     # would have said, and the ends of the scale bound it.
     worst = of(np.where(up, p, bottom), np.where(down, q, top), a, b)
@@ -235,7 +247,8 @@ def order(
         moved = _spearman(imputed(s, y, against=side < 0), y, w)
         quantile = means.normal_quantile(level)
         bonett_wright = quantile * math.sqrt((1 + moved**2 / 2) / (n - 3))
-        far = max(bonett_wright, abs(fisher(limit) - fisher(correlation.value)))
+        of_judged = abs(fisher(limit) - fisher(correlation.value))
+        far = max(bonett_wright, of_judged)
         return math.tanh(fisher(moved) + side * far)
 
     worst = min(correlation.low, beyond(correlation.low, -1))
@@ -274,10 +287,13 @@ def alpha(
     middle = sum(scale) / 2
     means_of_items = np.full(table.shape[1], middle)
     means_of_items[rated] = np.nanmean(table[:, rated], axis=0)
-    farthest = np.where(means_of_items < middle, scale[1], scale[0])
+    bottom, top = scale
+    farthest = np.where(means_of_items < middle, top, bottom)
     # Raters of an item that nobody rated are set at odds: to both ends in turn.
-    both_ends = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
-    at_odds = np.where(there, table, np.where(rated, farthest, both_ends))
+    in_turn = np.arange(len(table))[:, None] % 2 == 0
+    both_ends = np.where(in_turn, bottom, top)
+    thought = np.where(rated, farthest, both_ends)
+    at_odds = np.where(there, table, thought)
     at_one = np.where(there, table, means_of_items)
     worst = agreement.alpha(at_odds, level, groups=codes)
     best = agreement.alpha(at_one, level, groups=codes)
@@ -314,7 +330,8 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     tried: list[Array] = []
     # Trying all ways to fill in failures would take 2 to the power of their number. The
     # best ways part them by their labels, so that one cut describes each of them.
-    for cut in np.unique(np.linspace(0, n, min(n, 20) + 1).round().astype(int)):
+    cuts = np.linspace(0, n, min(n, 20) + 1).round()
+    for cut in np.unique(cuts.astype(int)):
         filled = s.copy()
         if against:
             # Low labels above all that are judged, high ones below, each part upside down.
@@ -328,13 +345,14 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
         tried.append(filled)
     if not against and judged.size:
         filled = s.copy()
-        places = np.searchsorted(np.sort(y[~np.isnan(s)]), y[by_label]) / judged.size
-        filled[by_label] = (
-            np.quantile(judged, np.clip(places, 0, 1)) + step * checks.SAME
-        )
+        labels_of_judged = np.sort(y[~np.isnan(s)])
+        places = np.searchsorted(labels_of_judged, y[by_label]) / judged.size
+        among_judged = np.quantile(judged, np.clip(places, 0, 1))
+        filled[by_label] = among_judged + step * checks.SAME
         tried.append(filled)
     correlations = [_spearman(filled, y) for filled in tried]
-    return tried[int(np.argmin(correlations) if against else np.argmax(correlations))]
+    best = np.argmin(correlations) if against else np.argmax(correlations)
+    return tried[int(best)]
 
 
 def _worth(scores: Array, labels: Array, codes: Index) -> float:
@@ -342,14 +360,17 @@ def _worth(scores: Array, labels: Array, codes: Index) -> float:
     least one per group: their number over the design effect (Kish), with the intraclass correlation
     of what each adds to the coefficient.
     """
-    units = np.unique(codes, return_inverse=True)[1]
-    return max(float(units.max() + 1), means.worth(ranking.adds(scores, labels), units))
+    _, units = np.unique(codes, return_inverse=True)
+    n_units = float(units.max() + 1)
+    adds = ranking.adds(scores, labels)
+    return max(n_units, means.worth(adds, units))
 
 
 def _spearman(x: Array, y: Array, weights: Array | None = None) -> float:
     """Compute the rank correlation, 0 where there is none."""
     columns = np.column_stack([checks.tied(x), checks.tied(y)])
-    return float(np.nan_to_num(ranking.weighted_rank_correlation(weights).of(columns)))
+    correlation = ranking.weighted_rank_correlation(weights)
+    return float(np.nan_to_num(correlation.of(columns)))
 
 
 def most_order(n_units: int, level: float = 0.95) -> float:

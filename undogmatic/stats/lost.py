@@ -28,9 +28,11 @@ def mixed(
     if not n_lost:
         return estimate
     n = n_read + n_lost
-    worst = (n_read * estimate.worst_low + n_lost * ends[0]) / n
-    best = (n_read * estimate.best_high + n_lost * ends[1]) / n
-    return estimate.replace(worst=worst, best=best)
+    lowest, highest = ends
+    # An estimate may have bounds from an earlier loss, to which this one is added.
+    least = n_read * estimate.worst_low + n_lost * lowest
+    most = n_read * estimate.best_high + n_lost * highest
+    return estimate.replace(worst=least / n, best=most / n)
 
 
 def widened(estimate: Estimate, thought: Iterable[Estimate | None]) -> Estimate:
@@ -54,8 +56,11 @@ def labels(
         ends: The two labels farthest apart; of categories without an order the two most frequent.
     """
     low, high = ends
-    like_those_read = np.sort(read)[np.arange(n) * read.size // n]
-    half_and_half = np.resize(np.asarray(ends, dtype=np.float64), n)
+    # At even steps through the sorted labels: every label as often as among those read.
+    even_steps = np.arange(n) * read.size // n
+    like_those_read = np.sort(read)[even_steps]
+    one_of_each = np.asarray(ends, dtype=np.float64)
+    half_and_half = np.resize(one_of_each, n)
     for thought in (like_those_read, half_and_half):
         nearer_high = np.abs(thought - high) < np.abs(thought - low)
         yield thought, np.where(nearer_high, low, high)
@@ -73,4 +78,5 @@ def units(codes: Index, n: int) -> Index:
     n_units = int(codes.max()) + 1
     # Each by itself, lost rows would be many more independent units than so many rows are.
     size = math.ceil(codes.size / n_units)
-    return np.concatenate([codes, n_units + np.arange(n) // size]).astype(np.intp)
+    of_lost = n_units + np.arange(n) // size
+    return np.concatenate([codes, of_lost]).astype(np.intp)

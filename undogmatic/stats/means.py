@@ -87,12 +87,16 @@ def interval(
     """
     v = checks.vector(values, "values")
     checks.share(level, "level")
-    if bounds is not None and not (bounds[0] <= v.min() and v.max() <= bounds[1]):
-        raise ValueError(
-            f"`values` lie from {v.min():g} to {v.max():g}, outside `bounds` {bounds}."
-        )
+    if bounds is not None:
+        least, most = v.min(), v.max()
+        bottom, top = bounds
+        if least < bottom or most > top:
+            raise ValueError(
+                f"`values` lie from {least:g} to {most:g}, outside `bounds` {bounds}."
+            )
     name = "values" if groups is None else "groups"
-    return of_sums(sums(v, groups), level, bounds, name).replace(n=v.size)
+    of_units = of_sums(sums(v, groups), level, bounds, name)
+    return of_units.replace(n=v.size)
 
 
 # What follows needs the sums of the groups and nothing of their members, so that a
@@ -115,7 +119,8 @@ def of_sums(
     se, df, skewness = spread(units, estimate)
     # The limits of the usual case come first; those of values that mostly agree replace
     # them below, end by end.
-    low, high = studentised_limits(estimate, se, df, skewness * caution(n), level)
+    skewed = skewness * caution(n)
+    low, high = studentised_limits(estimate, se, df, skewed, level)
     # Without bounds nothing limits how far the next value may lie.
     bottom, top = bounds or (-np.inf, np.inf)
     method: Method = "studentised"
@@ -156,12 +161,14 @@ def _open_ends(
 def same_within(unit_means: Array, bounds: Bounds | None) -> float:
     """Say how close values of units, shape (n_units,), are to be taken for one: a share of the
     bounds, else rounding."""
-    tolerance = checks.SAME * float(np.max(np.abs(unit_means)))
-    if bounds is not None and np.isfinite(bounds).all():
-        # A judge that reads probabilities gives 4.998 and 5.001 where another gives 5
-        # twice.
-        tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
-    return tolerance
+    largest = float(np.max(np.abs(unit_means)))
+    rounding = checks.SAME * largest
+    if bounds is None or not np.isfinite(bounds).all():
+        return rounding
+    # A judge that reads probabilities gives 4.998 and 5.001 where another gives 5
+    # twice.
+    bottom, top = bounds
+    return max(rounding, SAME_SHARE * (top - bottom))
 
 
 def mostly_same(unit_means: Array, tolerance: float, few: int = FEW) -> bool:
@@ -209,11 +216,12 @@ def studentised_limits(
     bent = skewness if abs(skewness) > 1e-8 else 1e-8
 
     def hall(quantile: float) -> float:
-        return float(3 / bent * (np.cbrt(1 + bent * (quantile - bent / 6)) - 1))
+        cubed = 1 + bent * (quantile - bent / 6)
+        return float(3 / bent * (np.cbrt(cubed) - 1))
 
-    low = estimate - se * max(reach, hall(reach))
-    high = estimate - se * min(-reach, hall(-reach))
-    return low, high
+    far_below = max(reach, hall(reach))
+    far_above = min(-reach, hall(-reach))
+    return estimate - se * far_below, estimate - se * far_above
 
 
 def bounded_limits(
@@ -243,9 +251,11 @@ def bounded_limits(
     share = units.size / units.size.sum()
     shapes = share / np.sum(share**2) if worth is None else share * worth
     quantile = normal_quantile(level)
+    bottom, top = bounds
     # Mirrored, the lower limit is an upper one; 0.0 - x has no negative zero.
-    low = 0.0 - _upper(-units.means, shapes, -bounds[0], quantile)
-    return low, _upper(units.means, shapes, bounds[1], quantile)
+    low = 0.0 - _upper(-units.means, shapes, -bottom, quantile)
+    high = _upper(units.means, shapes, top, quantile)
+    return low, high
 
 
 def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> float:
@@ -260,31 +270,43 @@ def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> f
         unit_means, shapes: Shape (n_units,).
         quantile: Of the normal distribution.
     """
-    width = bound - float(unit_means @ shapes / shapes.sum())
+    middle = float(unit_means @ shapes / shapes.sum())
+    width = bound - middle
+    # Without a bound there is no limit; with all values at it, that is the limit.
     if not np.isfinite(bound) or width <= checks.SAME * abs(bound):
         return float(bound)
     # Rounding may put a value beyond the bound.
-    below = np.append(np.maximum(bound - unit_means, 0.0), 0.0) / width
+    below_bound = np.maximum(bound - unit_means, 0.0)
+    below = np.append(below_bound, 0.0) / width
     weights = np.append(shapes, 1.0)
 
     def at(y: float) -> tuple[float, float]:
         """Compute the distance of t from the bound, in widths, and the normal deviate of P(mean <
         t)."""
-        room = below + np.exp(y)  # u - x_i
+        beyond = np.exp(y)
+        room = below + beyond  # u - x_i
         pull = weights / room
         distance = float(pull @ below / pull.sum())
-        reach = distance + np.exp(y)  # u - t
-        root = float(2 * weights @ np.log(room / reach)) ** 0.5
-        scaled = float(weights @ ((distance - below) / room) ** 2) ** 0.5
-        return distance, root + float(np.log(scaled / root)) / root
+        reach = distance + beyond  # u - t
+        exponent = 2 * weights @ np.log(room / reach)
+        root = float(exponent) ** 0.5
+        curvature = weights @ ((distance - below) / room) ** 2
+        scaled = float(curvature) ** 0.5
+        correction = float(np.log(scaled / root)) / root
+        return distance, root + correction
 
     # In logarithms of widths: from where rounding ends to four hundred widths beyond
     # the bound.
     lowest, highest = -30.0, 6.0
     if at(lowest)[1] < quantile:
         return float(bound)
-    y = scipy.optimize.brentq(lambda y: at(y)[1] - quantile, lowest, highest, xtol=1e-7)
-    return float(bound - width * at(float(y))[0])
+
+    def too_far(y: float) -> float:
+        return at(y)[1] - quantile
+
+    y = scipy.optimize.brentq(too_far, lowest, highest, xtol=1e-7)
+    distance, _ = at(float(y))
+    return float(bound - width * distance)
 
 
 def sums(values: Array, groups: Groups) -> Sums:
@@ -294,7 +316,8 @@ def sums(values: Array, groups: Groups) -> Sums:
     codes = checks.labels(groups, "groups", values.size)
     total = np.bincount(codes, values).astype(np.float64)
     size = np.bincount(codes).astype(np.float64)
-    return Sums(total, size, varies(values, np.ones(values.size), codes))
+    alike = np.ones(values.size)
+    return Sums(total, size, varies(values, alike, codes))
 
 
 def varies(values: Array, weights: Array, codes: Index) -> Array | None:
@@ -306,8 +329,10 @@ def varies(values: Array, weights: Array, codes: Index) -> Array | None:
     if size.min() == size.max() and checks.is_constant(weights):
         return None
     together = intraclass(values, codes)
-    apart_part = (1 - together) * np.bincount(codes, weights**2)
-    return np.asarray(apart_part + together * np.bincount(codes, weights) ** 2)
+    # Independent values add their variances; values that say the same add themselves.
+    if_independent = np.bincount(codes, weights**2)
+    if_the_same = np.bincount(codes, weights) ** 2
+    return np.asarray((1 - together) * if_independent + together * if_the_same)
 
 
 def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
@@ -316,15 +341,19 @@ def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
     whole = units.size.sum()
     share = units.size / whole
     rest = (units.total - estimate * units.size) / whole
-    square = float(np.sum(rest**2))
+    squares = rest**2
+    square = float(np.sum(squares))
     scale = float(np.max(np.abs(units.means)))
     if np.sqrt(square) <= checks.SAME * scale:
         return 0.0, 0.0, 0.0
     # A large unit draws the mean to itself, so that it lies too near: 1 - share makes up for it
     # (CR2).
-    se = float(np.sqrt(np.sum(rest**2 / (1 - share))))
-    skewness = float(np.sum(rest**3)) / square**1.5
-    return se, degrees_of_freedom(share, units.varies), skewness
+    variance = np.sum(squares / (1 - share))
+    se = float(np.sqrt(variance))
+    cube = float(np.sum(rest**3))
+    skewness = cube / square**1.5
+    df = degrees_of_freedom(share, units.varies)
+    return se, df, skewness
 
 
 def caution(n: float) -> float:
@@ -346,16 +375,22 @@ def degrees_of_freedom(share: Array, varies: Array | None = None) -> float:
     # c. All traces are sums over groups: no matrix is made.
     d = 1 / (1 - share)
     p = d * share
-    c = float(np.sum(d * share**2))
-    w = share**2 if varies is None else varies / varies.sum()
+    squares = share**2
+    c = float(np.sum(d * squares))
+    w = squares
+    if varies is not None:
+        w = varies / varies.sum()
     diagonal = d - 2 * p + c
     trace = float(np.sum(w * diagonal))
     plain = c - 2 * p
     w0 = float(w.sum())
     w1 = float(np.sum(w * p))
     w2 = float(np.sum(w * p**2))
+    # The squares of A's elements without d, summed over all pairs; on the diagonal those with d
+    # come in their place.
     everywhere = c**2 * w0**2 - 4 * c * w0 * w1 + 2 * w0 * w2 + 2 * w1**2
-    square = everywhere + float(np.sum(w**2 * (diagonal**2 - plain**2)))
+    on_diagonal = w**2 * (diagonal**2 - plain**2)
+    square = everywhere + float(np.sum(on_diagonal))
     return trace**2 / square
 
 
@@ -387,23 +422,31 @@ def intraclass(
         return 0.0
     one = np.asarray(values, dtype=np.float64)
     one = one - one.mean()
-    other = one if others is None else np.asarray(others, dtype=np.float64)
+    other = one
+    if others is not None:
+        other = np.asarray(others, dtype=np.float64)
     other = other - other.mean()
     whole = float(one @ other)
-    products = np.bincount(codes, one) * np.bincount(codes, other)
+    one_by_group = np.bincount(codes, one)
+    other_by_group = np.bincount(codes, other)
+    products = one_by_group * other_by_group
     of_groups = float(np.sum(products / size))
     between = of_groups / (n_groups - 1)
     within = (whole - of_groups) / (n - n_groups)
     # The size that groups of one size would have for the same expectation; the plain
     # mean of the sizes is too large where sizes differ.
-    typical_size = (n - float(size @ size) / n) / (n_groups - 1)
-    nothing = checks.SAME * float(one @ one * (other @ other)) ** 0.5 / n
+    mean_by_member = float(size @ size) / n
+    typical_size = (n - mean_by_member) / (n_groups - 1)
+    both_squares = one @ one * (other @ other)
+    nothing = checks.SAME * float(both_squares) ** 0.5 / n
     if level is not None:
         if within <= nothing:
             return 1.0
         # Between over within is F-distributed around the truth; a low quantile of F in its place
         # gives the highest correlation that the data do not rule out.
-        between = between / float(special.fdtri(n_groups - 1, n - n_groups, 1 - level))
+        degrees = n_groups - 1, n - n_groups
+        unlikely = special.fdtri(*degrees, 1 - level)
+        between = between / float(unlikely)
     # Members may also differ more within a group than between groups, as two texts of a
     # pair do. A negative correlation would make a few groups worth more than all of
     # their values, so that it is cut off at 0.
@@ -433,8 +476,10 @@ def worth(
     w = np.ones(codes.size) if weights is None else weights
     share = w / w.sum()
     together = intraclass(values, codes, level=level)
-    of_groups = float(np.sum(np.bincount(codes, share) ** 2))
-    return 1 / ((1 - together) * float(share @ share) + together * of_groups)
+    share_of_group = np.bincount(codes, share)
+    if_independent = float(share @ share)
+    if_the_same = float(np.sum(share_of_group**2))
+    return 1 / ((1 - together) * if_independent + together * if_the_same)
 
 
 class Anytime(NamedTuple):
@@ -482,7 +527,8 @@ def mean_so_far(
     if v.min() < minimum or v.max() > maximum:
         raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
     sizes = Counter(list(of_all))  # type: ignore[arg-type]
-    whole, n = _whole_groups((v - minimum).tolist(), list(groups), sizes)  # type: ignore[arg-type]
+    above_bottom = (v - minimum).tolist()
+    whole, n = _whole_groups(above_bottom, list(groups), sizes)  # type: ignore[arg-type]
     if not whole:
         return None
     # No group's sum is above that of the largest group at the end of the scale; rounding may be.
@@ -496,8 +542,10 @@ def mean_so_far(
     kept = np.flatnonzero(_survives(y, n_groups, possible, level))
     # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong
     # answer.
-    first = int(kept[0]) if kept.size else round(mean * (GRID - 1))
-    last = int(kept[-1]) if kept.size else first
+    if not kept.size:
+        kept = np.array([round(mean * (GRID - 1))])
+    first = int(kept[0])
+    last = int(kept[-1])
     # The groups to come lie within the scale: the mean of all is no lower than if they were all at
     # its bottom, and no higher than if they were all at its top.
     least = total / n_groups
@@ -508,11 +556,16 @@ def mean_so_far(
     low = min(max(below, least), mean)
     high = max(min(above, largest), mean)
 
-    def on_scale(share: float) -> float:
-        return min(minimum + most * share * n_groups / sizes.total(), maximum)
+    n_total = sizes.total()
 
-    estimate = Estimate(on_scale(mean), on_scale(low), on_scale(high), level, y.size, n)
-    return Anytime(estimate, sizes.total())
+    def on_scale(share: float) -> float:
+        # From a share of the largest group's sum to a mean of single values.
+        per_value = most * share * n_groups / n_total
+        return min(minimum + per_value, maximum)
+
+    value, lowest, highest = map(on_scale, (mean, low, high))
+    estimate = Estimate(value, lowest, highest, level, y.size, n)
+    return Anytime(estimate, n_total)
 
 
 def _whole_groups(
@@ -540,28 +593,37 @@ def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.
     """
     limit = np.log(2 / (1 - level))
     n = np.arange(1, y.size + 1)
-    before = np.cumsum(y) - y
+    so_far = np.cumsum(y)
+    before = so_far - y
     # Bets follow the spread of earlier values about their running mean (PrPl in the paper, section
-    # 4).
-    running = (0.5 + np.cumsum(y)) / (n + 1)
-    spread = (0.25 + np.cumsum((y - running) ** 2)) / (n + 1)
+    # 4). Before the first value they expect 1/2 with the largest spread that there can be.
+    running = (0.5 + so_far) / (n + 1)
+    squares = np.cumsum((y - running) ** 2)
+    spread = (0.25 + squares) / (n + 1)
+    # A bet may know earlier values alone: with its own value in the spread nothing would be proven.
     spread = np.concatenate([[0.25], spread[:-1]])
-    bet = np.sqrt(2 * limit / (spread * n * np.log1p(n)))
+    shrinking = spread * n * np.log1p(n)
+    bet = np.sqrt(2 * limit / shrinking)
     wealth = np.zeros((2, means.size))
     survives = np.ones(means.size, dtype=np.bool_)
     step = max(1, 2**20 // means.size)
     for start in range(0, y.size, step):
         part = slice(start, start + step)
         # What the next value is expected to be, if the mean of all is this and no unit comes twice.
-        sum_to_come = n_total * means[None, :] - before[part, None]
+        whole = n_total * means[None, :]
+        sum_to_come = whole - before[part, None]
         n_to_come = n_total - n[part, None] + 1
         expected = np.clip(sum_to_come / n_to_come, 0, 1)
         beyond = y[part, None] - expected
         # At most half of the largest bet that cannot lose everything.
-        up = np.minimum(bet[part, None], 0.5 / np.maximum(expected, 1e-9))
-        down = np.minimum(bet[part, None], 0.5 / np.maximum(1 - expected, 1e-9))
-        for side, gain in enumerate((up * beyond, -down * beyond)):
-            course = wealth[side] + np.cumsum(np.log1p(gain), axis=0)
+        most_up = 0.5 / np.maximum(expected, 1e-9)
+        most_down = 0.5 / np.maximum(1 - expected, 1e-9)
+        up = np.minimum(bet[part, None], most_up)
+        down = np.minimum(bet[part, None], most_down)
+        gains = up * beyond, -down * beyond
+        for side, gain in enumerate(gains):
+            growth = np.cumsum(np.log1p(gain), axis=0)
+            course = wealth[side] + growth
             survives &= course.max(axis=0) < limit
             wealth[side] = course[-1]
     return survives

@@ -45,8 +45,9 @@ class Paired:
         self.none = bool(np.all(np.abs(apart) <= 1e-9))
         self._bounds: means.Bounds | None = None
         if reach is not None:
+            largest = float(np.max(np.abs(apart), initial=0))
             # Rounding may put a difference a little beyond what it can be.
-            reach = max(reach, float(np.max(np.abs(apart), initial=0)))
+            reach = max(reach, largest)
             self._bounds = -reach, reach
         # Only then is "more or less right" a toss of a coin; grades may be nearer by a
         # little or by a lot, which McNemar's test would not see.
@@ -64,12 +65,16 @@ class Paired:
         if self._countable:
             more = int(np.sum(self.units.total > 0))
             less = int(np.sum(self.units.total < 0))
+            fewer = min(more, less)
             # Items that both got right, or both wrong, do not say which judge is better: of the
             # others each is a toss of a coin if there is no difference.
-            return min(1.0, 2 * float(special.bdtr(min(more, less), more + less, 0.5)))
+            one_side = float(special.bdtr(fewer, more + less, 0.5))
+            # Both sides together would be above 1 where as many are better as are worse.
+            return min(1.0, 2 * one_side)
         se, df, _ = means.spread(self.units, self.difference)
         if se > 0:
-            return float(2 * special.stdtr(df, -abs(self.difference) / se))
+            t = -abs(self.difference) / se
+            return float(2 * special.stdtr(df, t))
         # Without spread the difference is certain: either it is none, or it is one for sure.
         return float(self.none)
 
@@ -125,8 +130,11 @@ def shared_errors(
     mean = float(with_others.mean())
     # An item moves the correlation of two judges by z1 z2 - r (z1^2 + z2^2) / 2; this is its mean
     # over all pairs of judges.
-    products = (z.sum(axis=1) ** 2 - (z**2).sum(axis=1)) / (k * (k - 1))
-    influence = products - z**2 @ with_others / k
+    # (Sum of z)^2 less the sum of z^2 is the sum over pairs, so that no pair is looked at.
+    squares = z**2
+    over_pairs = z.sum(axis=1) ** 2 - squares.sum(axis=1)
+    n_pairs = k * (k - 1)
+    influence = over_pairs / n_pairs - squares @ with_others / k
     interval = means.interval(mean + influence, level, groups=groups)
     phi = np.full((n_judges, n_judges), np.nan)
     phi[np.ix_(varies, varies)] = correlation
@@ -176,9 +184,10 @@ def worth(squared: Array, groups: Index) -> Worth:
         Bates and Granger (1969), The combination of forecasts. doi:10.1057/jors.1969.103
         Morris (1983), Parametric empirical Bayes inference. doi:10.1080/01621459.1983.10477920
     """
-    total = np.array([np.bincount(groups, one) for one in squared.T])
+    total = np.array([np.bincount(groups, of_judge) for of_judge in squared.T])
     size = np.bincount(groups)
-    k, n_groups = len(total), int((size > 0).sum())
+    k = len(total)
+    n_groups = int((size > 0).sum())
     error = squared.mean(axis=0)
     if k < 2 or n_groups < FEWEST_GROUPS or not (error > 0).all():
         raise ValueError(
@@ -195,9 +204,14 @@ def worth(squared: Array, groups: Index) -> Worth:
     # What makes all judges better or worse at once says nothing of who is the best.
     apart = influence - influence.mean(axis=0)
     # The part of the variance of the logarithms that drawing other groups would make.
-    chance = float((apart**2).sum()) / (k - 1) * n_groups / (n_groups - 1)
+    by_groups = float((apart**2).sum()) / (k - 1)
+    chance = by_groups * n_groups / (n_groups - 1)
     spread = float((centred**2).sum()) / (k - 1)
-    kept = max(0.0, 1 - chance / spread) if spread > checks.SAME else 0.0
+    kept = 0.0
+    if spread > checks.SAME:
+        kept = max(0.0, 1 - chance / spread)
     inverse = np.exp(-centred)
+    inverse_shares = inverse / inverse.sum()
     weights = np.exp(-kept * centred)
-    return Worth(error, inverse / inverse.sum(), weights / weights.sum(), kept)
+    weight_shares = weights / weights.sum()
+    return Worth(error, inverse_shares, weight_shares, kept)

@@ -53,8 +53,13 @@ def log_score(
     References:
         Good (1952), Rational decisions. doi:10.1111/j.2517-6161.1952.tb00104.x
     """
+
+    def from_label(level: tuple[float, float]) -> tuple[float, float]:
+        value, _ = level
+        return abs(value - label), value
+
     by_level = zip(values, probabilities, strict=True)
-    _, probability = min(by_level, key=lambda level: (abs(level[0] - label), level[0]))
+    _, probability = min(by_level, key=from_label)
     surprise = math.log(max(probability, LEAST_PROBABILITY))
     return 1.0 - surprise / math.log(LEAST_PROBABILITY)
 
@@ -72,9 +77,11 @@ def crps(
     v = checks.vector(values, "values")
     p = checks.vector(probabilities, "probabilities")
     apart = np.abs(v[:, None] - v[None, :])
+    from_label = p @ np.abs(v - label)
     # Half of the expected distance of two draws is taken off: without it the best report would be
     # the median alone, however unsure the judge is.
-    return 1.0 - float(p @ np.abs(v - label) - 0.5 * p @ apart @ p) / span
+    from_each_other = 0.5 * p @ apart @ p
+    return 1.0 - float(from_label - from_each_other) / span
 
 
 def concordance(scores: ArrayLike, labels: ArrayLike) -> float:
@@ -97,14 +104,17 @@ def concordance(scores: ArrayLike, labels: ArrayLike) -> float:
     n_pairs = int(above.sum())
     if not n_pairs:
         return math.nan
-    return float((above * _in_order(s, s)).sum() / n_pairs)
+    right = above * _in_order(s, s)
+    return float(right.sum() / n_pairs)
 
 
 def _in_order(first: Array, second: Array) -> Array:
     """Score each row against each column, shape (n, m): 1 where its value is above, 0.5 at a tie, 0
     else."""
     apart = first[:, None] - second[None, :]
-    return np.asarray((apart > 0) + 0.5 * (apart == 0))
+    above = apart > 0
+    tied = apart == 0
+    return np.asarray(above + 0.5 * tied)
 
 
 def exchange(
@@ -130,8 +140,11 @@ def exchange(
     n_pairs = int(above.sum())
     if not n_pairs:
         return math.nan, np.full(len(y), math.nan)
-    p = above * (_in_order(b, b) - _in_order(a, a))
-    q = above * (_in_order(a, b) - _in_order(b, a))
+    other_better = _in_order(b, b) - _in_order(a, a)
+    first_better = _in_order(a, b) - _in_order(b, a)
+    p = above * other_better
+    q = above * first_better
     # A text stands first in the pairs of its row, and second in those of its column.
     adds = q.sum(1) - q.sum(0) - p.sum(1) - p.sum(0)
-    return float(p.sum() / n_pairs), adds / n_pairs
+    difference = float(p.sum() / n_pairs)
+    return difference, adds / n_pairs

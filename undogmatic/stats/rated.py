@@ -14,7 +14,7 @@ place of Student's). What a pair adds to a number that is no mean is the first t
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -94,13 +94,14 @@ class Rated:
         counted = np.flatnonzero(weights > 0)
         varies = None
         if counted.size:
-            codes = np.unique(self.codes[counted], return_inverse=True)[1]
-            varies = means.varies(
-                values[counted] / size[counted], weights[counted], codes
-            )
+            _, codes = np.unique(self.codes[counted], return_inverse=True)
+            single_values = values[counted] / size[counted]
+            varies = means.varies(single_values, weights[counted], codes)
         # A group none of whose pairs lie in the slice says nothing of it, and would add
         # a degree of freedom that is not there.
-        return means.Sums(self._totals(values)[sizes > 0], sizes[sizes > 0], varies)
+        there = sizes > 0
+        totals = self._totals(values)
+        return means.Sums(totals[there], sizes[there], varies)
 
     def _totals(self, values: Array) -> Array:
         """Sum values by code, weighted; 0 for a code that no pair has."""
@@ -120,18 +121,23 @@ class Rated:
         None where nothing has a weight; of a single unit the limits are the bounds.
         """
         sums = self.sums(values, size)
+        n_units = sums.size.size
         level = level or self.level
-        if not sums.size.size:
+        if not n_units:
             return None
-        n = self.codes.size if size is None else int(np.count_nonzero(size))
-        if sums.size.size == 1:
+        n = self.codes.size
+        if size is not None:
+            n = int(np.count_nonzero(size))
+        if n_units == 1:
             # One unit does not show how far units differ, so that only the bounds are certain.
-            return Estimate(float(sums.means[0]), *bounds, level, 1, n)
+            [value] = sums.means.tolist()
+            return Estimate(value, *bounds, level, 1, n)
         return means.of_sums(sums, level, bounds).replace(n=n)
 
     def table(self, n_categories: int) -> Array:
         """Sum weights in the cells, verdict by label, shape (n_categories, n_categories)."""
-        counts = np.bincount(self._cells(n_categories), self.weights, n_categories**2)
+        cells = self._cells(n_categories)
+        counts = np.bincount(cells, self.weights, n_categories**2)
         return np.asarray(counts, np.float64).reshape(n_categories, -1)
 
     def _cells(self, n_categories: int) -> Index:
@@ -142,8 +148,12 @@ class Rated:
         """Compute `coefficient` without its interval."""
         if not self.weights.size:
             return None
-        disagreement, by_chance = parts(self.table(n_categories) / self.weights.sum())
-        return float(1 - disagreement / by_chance) if by_chance > checks.SAME else None
+        share = self.table(n_categories) / self.weights.sum()
+        disagreement, by_chance = parts(share)
+        # Where all are of one category, chance explains all agreement: 0 / 0.
+        if not by_chance > checks.SAME:
+            return None
+        return float(1 - disagreement / by_chance)
 
     def coefficient(self, n_categories: int, parts: Parts) -> Estimate | None:
         """Compute 1 - disagreement / disagreement by chance of categories, with its interval; None
@@ -167,9 +177,9 @@ class Rated:
         interval = self.ratio(
             apart[place],
             chance[place],
-            (float(apart.max()), float(chance.max())),
-            (self.verdicts, self.labels),
-            self._without(n_categories, parts),
+            most=(float(apart.max()), float(chance.max())),
+            scarce=(self.verdicts, self.labels),
+            without=self._without(n_categories, parts),
         )
         return interval.replace(value=value)
 
@@ -177,19 +187,20 @@ class Rated:
         """Compute the coefficient without each unit, shape (n_units,); None of so many that one no
         longer matters."""
         units, codes = np.unique(self.codes, return_inverse=True)
+        n_units = units.size
         n_cells = n_categories**2
         # One table for each unit is held at once.
-        if units.size > MANY_WITHOUT or units.size * n_cells > _AT_ONCE:
+        if n_units > MANY_WITHOUT or n_units * n_cells > _AT_ONCE:
             return None
         cells = codes * n_cells + self._cells(n_categories)
-        tables = np.bincount(cells, self.weights, units.size * n_cells).astype(
-            np.float64
-        )
-        tables = tables.reshape(units.size, n_categories, n_categories)
+        sums = np.bincount(cells, self.weights, n_units * n_cells)
+        shape = n_units, n_categories, n_categories
+        tables = sums.astype(np.float64).reshape(shape)
         rest = tables.sum(axis=0) - tables
         # Where all but one unit agree always, the coefficient without that one is 0 / 0.
         with np.errstate(all="ignore"):
-            apart, chance = parts(rest / rest.sum(axis=(1, 2), keepdims=True))
+            shares = rest / rest.sum(axis=(1, 2), keepdims=True)
+            apart, chance = parts(shares)
             return np.asarray(1 - apart / chance)
 
     def ratio(
@@ -228,9 +239,12 @@ class Rated:
 
         apart_sums = by_unit(apart)
         chance_sums = by_unit(chance)
-        value = 1 - float(apart_sums.total.sum() / chance_sums.total.sum())
-        unlimited = Estimate(value, -1.0, 1.0, self.level, size.size, self.codes.size)
-        if size.size < FEWEST:
+        whole_apart = apart_sums.total.sum()
+        whole_chance = chance_sums.total.sum()
+        value = 1 - float(whole_apart / whole_chance)
+        n_units = size.size
+        unlimited = Estimate(value, -1.0, 1.0, self.level, n_units, self.codes.size)
+        if n_units < FEWEST:
             return unlimited
         # The mean of these is 0 at the estimate. Its interval is known, and the
         # coefficient is limited by asking at which other value the mean would no longer
@@ -244,19 +258,24 @@ class Rated:
             lower, upper = self._limits_of_scarce(apart, chance, most, zero_mean)
             without = None
         else:
-            between = _Between.of(chance_sums, apart_sums, self.sums(zero_mean).varies)
-            if size.size > MANY:
+            varies = self.sums(zero_mean).varies
+            between = _Between.of(chance_sums, apart_sums, varies)
+            if n_units > MANY:
                 # The limits are then as far from the estimate as the slope says.
+                slope = float(whole_chance / size.sum())
                 ends = between.limits(1 - value, self.level)
-                slope = float(chance_sums.total.sum() / size.sum())
-                low, high = (min(max(value + end / slope, -1.0), 1.0) for end in ends)
-                return unlimited.replace(low=min(low, value), high=max(high, value))
+                low, high = (value + end / slope for end in ends)
+                low = min(max(low, -1.0), value)
+                high = max(min(high, 1.0), value)
+                return unlimited.replace(low=low, high=high)
 
             def lower(a: float) -> float:
-                return between.limits(1 - a, self.level)[0]
+                low, _ = between.limits(1 - a, self.level)
+                return low
 
             def upper(a: float) -> float:
-                return between.limits(1 - a, self.level)[1]
+                _, high = between.limits(1 - a, self.level)
+                return high
 
         # The set of values that are not ruled out is found from the estimate outwards,
         # so that a second, far piece of it does not count.
@@ -264,12 +283,10 @@ class Rated:
         high = checks.farthest(lambda a: -upper(a), value, 1.0)
         if without is not None and np.isfinite(without).all():
             share = size / size.sum()
-            too_high = float(np.sum((1 - share) * (without - value)))
-            # An end at -1 or 1 is where nothing was ruled out: moving it would rule something out.
-            low, high = (
-                end if abs(end) == 1 else float(np.clip(end - too_high, -1, 1))
-                for end in (low, high)
-            )
+            moved = (1 - share) * (without - value)
+            too_high = float(np.sum(moved))
+            low = _moved(low, too_high)
+            high = _moved(high, too_high)
         return unlimited.replace(low=min(low, value), high=max(high, value))
 
     def _limits_of_scarce(
@@ -282,25 +299,41 @@ class Rated:
             apart, chance, most: As of `ratio`.
             zero_mean: The values of that mean at the estimated coefficient, shape (n,).
         """
-        codes = np.unique(self.codes, return_inverse=True)[1]
+        _, codes = np.unique(self.codes, return_inverse=True)
         # How far members go together is hardly seen where most pairs are alike, so that its upper
         # limit is taken: groups are then worth too few pairs rather than too many.
         worth = means.worth(zero_mean, codes, self.weights, level=SURE)
         least_chance = float(chance.min())
+        most_apart, most_chance = most
 
-        def limit(a: float, side: int) -> float:
-            values = (1 - a) * chance - apart
-            bounds = [-np.inf, np.inf]
-            if side == 0:
-                bounds[0] = min((1 - a) * least_chance - most[0], float(values.min()))
-            else:
-                bounds[1] = max((1 - a) * most[1], float(values.max()))
+        def limits(values: Array, bounds: means.Bounds) -> means.Bounds:
             pairs = means.Sums(self.weights * values, self.weights)
-            return means.bounded_limits(
-                pairs, (bounds[0], bounds[1]), self.level, worth
-            )[side]
+            return means.bounded_limits(pairs, bounds, self.level, worth)
 
-        return lambda a: limit(a, 0), lambda a: limit(a, 1)
+        # The end that is not asked for has no bound, so that no time is spent on it.
+        def lower(a: float) -> float:
+            values = (1 - a) * chance - apart
+            least_possible = (1 - a) * least_chance - most_apart
+            bottom = min(least_possible, float(values.min()))
+            low, _ = limits(values, (bottom, np.inf))
+            return low
+
+        def upper(a: float) -> float:
+            values = (1 - a) * chance - apart
+            most_possible = (1 - a) * most_chance
+            top = max(most_possible, float(values.max()))
+            _, high = limits(values, (-np.inf, top))
+            return high
+
+        return lower, upper
+
+
+def _moved(end: float, too_high: float) -> float:
+    """Move an end of an interval by how much the coefficient is too high on average."""
+    # An end at -1 or 1 is where nothing was ruled out: moving it would rule something out.
+    if abs(end) == 1:
+        return end
+    return float(np.clip(end - too_high, -1, 1))
 
 
 def _mostly_same(units: means.Sums) -> bool:
@@ -343,25 +376,40 @@ class _Between(NamedTuple):
         middle_other = float(other.total.sum() / whole)
         x = (one.total - middle_one * one.size) / whole
         y = (other.total - middle_other * other.size) / whole
-        rest = 1 - share
+        x_corrected = x / (1 - share)
+        y_corrected = y / (1 - share)
+        x_square = x**2
+        y_square = y**2
+        squares = x @ x_corrected, x @ y_corrected, y @ y_corrected
+        plain = x @ x, x @ y, y @ y
+        cubes = x @ x_square, x_square @ y, x @ y_square, y @ y_square
+        # As numbers of Python, which are faster to reckon with one by one than NumPy's.
+        xx, xy, yy = map(float, squares)
+        plain_xx, plain_xy, plain_yy = map(float, plain)
+        xxx, xxy, xyy, yyy = map(float, cubes)
         return cls(
-            (middle_one, middle_other),
-            (float(x @ (x / rest)), float(x @ (y / rest)), float(y @ (y / rest))),
-            (float(x @ x), float(x @ y), float(y @ y)),
-            (float(x @ x**2), float(x**2 @ y), float(x @ y**2), float(y @ y**2)),
-            means.degrees_of_freedom(share, varies),
-            means.caution(one.size.size),
+            middles=(middle_one, middle_other),
+            squares=(xx, xy, yy),
+            plain=(plain_xx, plain_xy, plain_yy),
+            cubes=(xxx, xxy, xyy, yyy),
+            degrees=means.degrees_of_freedom(share, varies),
+            caution=means.caution(one.size.size),
         )
 
     def limits(self, times: float, level: float) -> tuple[float, float]:
         """Limit `times` the one mean less the other."""
-        middle = times * self.middles[0] - self.middles[1]
-        square, plain = (
-            times**2 * one - 2 * times * both + other
-            for one, both, other in (self.squares, self.plain)
-        )
+        middle_one, middle_other = self.middles
+        middle = times * middle_one - middle_other
+
+        def square_of(sums: tuple[float, float, float]) -> float:
+            one, both, other = sums
+            return times**2 * one - 2 * times * both + other
+
+        square = square_of(self.squares)
+        plain = square_of(self.plain)
+        plain_one, _, plain_other = self.plain
         # A square that rounding alone keeps from 0 would have any skewness.
-        if plain <= checks.SAME * (times**2 * self.plain[0] + self.plain[2]):
+        if plain <= checks.SAME * (times**2 * plain_one + plain_other):
             return middle, middle
         one, first, second, other = self.cubes
         cube = times**3 * one - 3 * times**2 * first + 3 * times * second - other
@@ -378,7 +426,8 @@ def _contributions(parts: Parts, share: Array, cells: Index) -> tuple[Array, Arr
     whole_apart, whole_chance = parts(share)
     apart = []
     chance = []
-    for batch in np.array_split(cells, 1 + cells.size * share.size // _AT_ONCE):
+    n_batches = 1 + cells.size * share.size // _AT_ONCE
+    for batch in np.array_split(cells, n_batches):
         alone = np.zeros((batch.size, share.size))
         alone[np.arange(batch.size), batch] = 1.0
         step = _STEP * (alone.reshape(-1, *share.shape) - share)
@@ -397,7 +446,12 @@ def costs(n_categories: int, weights: str) -> Array:
     steps = np.abs(np.subtract.outer(places, places)).astype(np.float64)
     # Divided by the largest, the costs do not change kappa; they keep the sums near 1,
     # so that one tolerance serves scales of any length.
-    cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
+    by_name = {
+        "quadratic": steps**2,
+        "linear": steps,
+        "none": np.sign(steps),
+    }
+    cost = by_name[weights]
     return cost / cost.max()
 
 
@@ -408,7 +462,8 @@ def kappa(cost: Array) -> Parts:
         rows = share.sum(axis=-1)
         columns = share.sum(axis=-2)
         disagreement = np.einsum("...ij,ij->...", share, cost)
-        return disagreement, np.einsum("...i,ij,...j->...", rows, cost, columns)
+        by_chance = np.einsum("...i,ij,...j->...", rows, cost, columns)
+        return disagreement, by_chance
 
     return parts
 
@@ -426,8 +481,8 @@ def mirrored_kappa(cost: Array) -> Parts:
     plain = kappa(cost)
 
     def parts(share: Array) -> tuple[Array, Array]:
-        both = (share + share[..., turned, :][..., turned]) / 2
-        return plain(both)
+        renamed = share[..., turned, :][..., turned]
+        return plain((share + renamed) / 2)
 
     return parts
 
@@ -447,14 +502,16 @@ def of_rows(coefficient: Callable[[Array], Parts], weights: str) -> jackknife.Pr
         verdicts, labels, counted = data.T
         # Categories that nobody named add nothing to either disagreement. Of one alone there would
         # be nothing to disagree about.
-        k = max(2, 1 + int(max(verdicts.max(), labels.max())))
+        highest = int(max(verdicts.max(), labels.max()))
+        k = max(2, 1 + highest)
         cells = (verdicts * k + labels).astype(np.intp)
         parts = coefficient(costs(k, weights))
 
         def of_draws(drawn: Index) -> Array:
-            sums = jackknife.Tally(cells, k * k, drawn).sums(counted.take(drawn))
-            share = sums.reshape(-1, k, k) / sums.sum(axis=1)[:, None, None]
-            disagreement, by_chance = parts(share)
+            tally = jackknife.Tally(cells, k * k, drawn)
+            sums = tally.sums(counted.take(drawn))
+            whole = sums.sum(axis=1)[:, None, None]
+            disagreement, by_chance = parts(sums.reshape(-1, k, k) / whole)
             with np.errstate(all="ignore"):
                 value = 1 - disagreement / by_chance
             return np.where(by_chance > checks.SAME, value, np.nan)
@@ -470,9 +527,13 @@ def ac1(share: Array) -> tuple[Array, Array]:
     References:
         Gwet (2008), doi:10.1348/000711006X126600
     """
-    middle = (share.sum(axis=-1) + share.sum(axis=-2)) / 2
-    by_chance = 1 - np.sum(middle * (1 - middle), axis=-1) / (share.shape[-1] - 1)
-    return 1 - np.trace(share, axis1=-2, axis2=-1), by_chance
+    n_categories = share.shape[-1]
+    rows = share.sum(axis=-1)
+    columns = share.sum(axis=-2)
+    middle = (rows + columns) / 2
+    guessed = np.sum(middle * (1 - middle), axis=-1) / (n_categories - 1)
+    agreement = np.trace(share, axis1=-2, axis2=-1)
+    return 1 - agreement, 1 - guessed
 
 
 def ordinal_alpha(n_pairs: float) -> Parts:
@@ -486,15 +547,18 @@ def ordinal_alpha(n_pairs: float) -> Parts:
     """
 
     def parts(share: Array) -> tuple[Array, Array]:
-        pooled = (share.sum(axis=-1) + share.sum(axis=-2)) / 2
+        rows = share.sum(axis=-1)
+        columns = share.sum(axis=-2)
+        pooled = (rows + columns) / 2
         ranks = np.cumsum(pooled, axis=-1) - pooled / 2
         middle = np.sum(pooled * ranks, axis=-1, keepdims=True)
-        apart = np.sum(
-            share * (ranks[..., :, None] - ranks[..., None, :]) ** 2, axis=(-2, -1)
-        )
+        distances = ranks[..., :, None] - ranks[..., None, :]
+        apart = np.sum(share * distances**2, axis=(-2, -1))
+        # Two ratings that are drawn apart from one another differ by twice the variance.
         by_chance = 2 * np.sum(pooled * (ranks - middle) ** 2, axis=-1)
         # A rating is not paired with itself: of 2 n_pairs ratings each has one partner fewer.
-        return apart, by_chance * 2 * n_pairs / (2 * n_pairs - 1)
+        n_partners = 2 * n_pairs - 1
+        return apart, by_chance * 2 * n_pairs / n_partners
 
     return parts
 
@@ -520,10 +584,12 @@ def concordance(use: Rated) -> Estimate | None:
         # that square.
         x = x - mean_verdict
         y = y - mean_label
-        return np.asarray(x**2 + y**2 + shift**2 + 2 * shift * (x - y))
+        moved = 2 * shift * (x - y)
+        return np.asarray(x**2 + y**2 + shift**2 + moved)
 
     def of_spreads(spread: Array, together: Array, shifts: Array) -> Array:
-        return np.asarray(2 * together / (spread.sum(axis=0) + shifts**2))
+        by_chance = spread.sum(axis=0) + shifts**2
+        return np.asarray(2 * together / by_chance)
 
     return _of_numbers(use, use.verdicts, use.labels, apart, by_chance, of_spreads)
 
@@ -535,7 +601,8 @@ def pearson(use: Rated) -> Estimate | None:
 
     def standardised(values: Array) -> Array:
         centred = values - np.average(values, weights=use.weights)
-        return np.asarray(centred / np.average(centred**2, weights=use.weights) ** 0.5)
+        variance = np.average(centred**2, weights=use.weights)
+        return np.asarray(centred / variance**0.5)
 
     # Of standardised numbers 1 - (mean of (x - y)^2) / 2 is the correlation.
     def apart(x: Array, y: Array) -> Array:
@@ -565,16 +632,27 @@ def _of_numbers(
     chance = by_chance(x, y)
     # Numbers of millions differ by rounding alone by more than small ones do.
     largest = max(1.0, float(np.max(np.abs(x))))
-    if not np.average(chance, weights=use.weights) > checks.SAME**2 * largest**2:
+    rounding = checks.SAME**2 * largest**2
+    mean_chance = np.average(chance, weights=use.weights)
+    if not mean_chance > rounding:
         return None
-    corners = np.meshgrid([x.min(), x.max()], [y.min(), y.max()])
-    most = float(apart(*corners).max()), float(by_chance(*corners).max())
-    return use.ratio(apart(x, y), chance, most, (x, y), _without(use, x, y, of_spreads))
+    ends_of_x = [x.min(), x.max()]
+    ends_of_y = [y.min(), y.max()]
+    corners = np.meshgrid(ends_of_x, ends_of_y)
+    most_apart = float(apart(*corners).max())
+    most_chance = float(by_chance(*corners).max())
+    return use.ratio(
+        apart(x, y),
+        chance,
+        most=(most_apart, most_chance),
+        scarce=(x, y),
+        without=_without(use, x, y, of_spreads),
+    )
 
 
 def _without(use: Rated, x: Array, y: Array, of_spreads: OfSpreads) -> Array | None:
     """Compute the coefficient without each unit, shape (n_units,), as `Rated._without`."""
-    codes = np.unique(use.codes, return_inverse=True)[1]
+    _, codes = np.unique(use.codes, return_inverse=True)
     if codes.max() >= MANY_WITHOUT:
         return None
     # Squares of large numbers lose the digits that a spread is made of. Both are moved by one
@@ -582,15 +660,23 @@ def _without(use: Rated, x: Array, y: Array, of_spreads: OfSpreads) -> Array | N
     middle = x.mean()
     x = x - middle
     y = y - middle
-    moments = (np.ones(x.size), x, y, x * x, y * y, x * y)
-    sums = np.array([np.bincount(codes, use.weights * moment) for moment in moments])
+    moments = [
+        np.ones(x.size),
+        x,
+        y,
+        x * x,
+        y * y,
+        x * y,
+    ]
+    by_unit = [np.bincount(codes, use.weights * moment) for moment in moments]
+    sums = np.array(by_unit)
     rest = sums.sum(axis=1, keepdims=True) - sums
     with np.errstate(all="ignore"):
         _, mean_x, mean_y, square_x, square_y, product = rest / rest[0]
         spread = np.array([square_x - mean_x**2, square_y - mean_y**2])
-        return of_spreads(
-            np.maximum(spread, 0), product - mean_x * mean_y, mean_x - mean_y
-        )
+        together = product - mean_x * mean_y
+        # Rounding may put a variance of next to nothing below 0.
+        return of_spreads(np.maximum(spread, 0), together, mean_x - mean_y)
 
 
 def drift_values(
@@ -628,35 +714,43 @@ class _Line(NamedTuple):
     @classmethod
     def of(cls, apart: Array, on: Array, weights: Array | None) -> "_Line | None":
         """Fit the line to differences, both of shape (n,); None where `on` is constant."""
-        w = (
-            np.full(apart.size, 1 / apart.size)
-            if weights is None
-            else weights / weights.sum()
-        )
+        w = np.full(apart.size, 1 / apart.size)
+        if weights is not None:
+            w = weights / weights.sum()
         middle = float(w @ on)
         centred = on - middle
         square = float(w @ centred**2)
-        if square <= checks.SAME * max(1.0, float(w @ on**2)):
+        # Rounding of large numbers is larger, which their own square measures.
+        around_zero = float(w @ on**2)
+        if square <= checks.SAME * max(1.0, around_zero):
             return None
         slope = float(w @ (centred * apart)) / square
         # A pair far out pulls the line to itself, so that its residual is too small: divided by 1 -
         # leverage it is the one from the line without that pair (HC3).
         leverage = w + w * centred**2 / square
-        residuals = (apart - w @ apart - slope * centred) / np.maximum(1 - leverage, w)
+        mean_apart = w @ apart
+        from_line = apart - mean_apart - slope * centred
+        # A pair that alone makes the line has all the leverage, and would be divided by 0.
+        residuals = from_line / np.maximum(1 - leverage, w)
         pull = centred * residuals / square
-        heights = w @ apart + residuals - w @ residuals
-        return cls(heights, slope + pull - w @ pull, middle)
+        heights = mean_apart + residuals - w @ residuals
+        slopes = slope + pull - w @ pull
+        return cls(heights, slopes, middle)
 
     def at(self, where: float) -> Array:
         """Make values whose weighted mean is the height of the line there."""
-        return np.asarray(self.heights + (where - self.middle) * self.slopes)
+        from_middle = where - self.middle
+        return np.asarray(self.heights + from_middle * self.slopes)
 
 
 def drift(use: Rated, span: float) -> Estimate | None:
     """Estimate how much more verdicts lie above the labels where verdicts are higher by `span`
     (`drift_values`)."""
-    values = drift_values(use.verdicts - use.labels, use.verdicts, span, use.weights)
-    return None if values is None else use.mean(values, (-np.inf, np.inf))
+    above_labels = use.verdicts - use.labels
+    values = drift_values(above_labels, use.verdicts, span, use.weights)
+    if values is None:
+        return None
+    return use.mean(values, (-np.inf, np.inf))
 
 
 class Band(NamedTuple):
@@ -710,7 +804,8 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
         )
 
     def middle_verdict(inside: NDArray[np.bool_]) -> float:
-        return float(np.average(use.verdicts[inside], weights=use.weights[inside]))
+        weights = use.weights[inside]
+        return float(np.average(use.verdicts[inside], weights=weights))
 
     def side(off: Estimate, inside: NDArray[np.bool_]) -> int:
         """Say whether verdicts are shown to be too high (1), too low (-1) or neither (0)."""
@@ -739,23 +834,35 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
         if at_an_end and line is not None and not side(off, inside):
             values = line.at(middle_verdict(inside))
             by_line = use.mean(values, (-np.inf, np.inf), level=level)
+            # The step has to point to the same side, or the line says what the verdicts of this
+            # band do not.
             if by_line is not None and side(by_line, inside) * off.value > limit:
                 off = by_line.replace(n=off.n)
         verdicts = use.verdicts[inside]
         return Band(float(verdicts.min()), float(verdicts.max()), off)
 
     every = [band(place, place) for place in range(n_bands)]
-    sides = [side(one.off, step == place) for place, one in enumerate(every)]
+    sides = []
+    for place, one in enumerate(every):
+        inside = step == place
+        sides.append(side(one.off, inside))
     off = []
+    for first, last in _neighbours(sides):
+        off.append(every[first] if first == last else band(first, last))
+    return Bands(every, off)
+
+
+def _neighbours(sides: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Find the first and the last of each row of bands that are off to the same side."""
     first = 0
     # A reader wants to know that grades up to 2 are too low, not that each of three
     # bands is.
     for direction, neighbours in itertools.groupby(sides):
-        last = first + len(list(neighbours)) - 1
+        n_neighbours = len(list(neighbours))
+        behind = first + n_neighbours
         if direction:
-            off.append(every[first] if first == last else band(first, last))
-        first = last + 1
-    return Bands(every, off)
+            yield first, behind - 1
+        first = behind
 
 
 def _steps(use: Rated) -> Index:
@@ -769,7 +876,8 @@ def _steps(use: Rated) -> Index:
         n_bands = MOST_BANDS if n_units >= MOST_BANDS * FEWEST_IN_BAND else FEWEST_BANDS
         enough = max(enough, n_units // n_bands)
     by_value = use.codes[np.argsort(place, kind="stable")]
-    units_of_values = np.split(by_value, np.cumsum(np.bincount(place))[:-1])
+    ends = np.cumsum(np.bincount(place))
+    units_of_values = np.split(by_value, ends[:-1])
     steps = np.zeros(values.size, dtype=np.intp)
     step = 0
     units_in_band = set[int]()
@@ -798,9 +906,9 @@ class Linear(NamedTuple):
     def rounded(self, span: float, digits: int) -> "Linear":
         """Round as it is written: the shift to so many decimals, the slope so that it moves no
         grade by more."""
-        return Linear(
-            round(self.slope, self.decimals(span, digits)), round(self.shift, digits)
-        )
+        decimals = self.decimals(span, digits)
+        slope = round(self.slope, decimals)
+        return Linear(slope, round(self.shift, digits))
 
     @staticmethod
     def decimals(span: float, digits: int) -> int:
@@ -827,9 +935,11 @@ class Curve(NamedTuple):
         """Round as it is written: to so many decimals of people's grades, enough of the judge's to
         differ."""
         finest = Linear.decimals(span, digits)
-        while np.unique(np.round(self.grades, finest)).size < len(self.grades):
-            finest += 1
         grades = np.round(self.grades, finest)
+        # Two grades that are written alike could not both become people's.
+        while np.unique(grades).size < len(self.grades):
+            finest += 1
+            grades = np.round(self.grades, finest)
         people = np.round(self.people, digits)
         return Curve(tuple(grades.tolist()), tuple(people.tolist()))
 
@@ -863,7 +973,9 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
     """
     # Whole groups are left out: a copy of a text in the other folds would foretell its
     # label.
-    fold = rng.permutation(int(use.codes.max()) + 1)[use.codes] % FOLDS
+    n_codes = int(use.codes.max()) + 1
+    order = rng.permutation(n_codes)
+    fold = order[use.codes] % FOLDS
     squares = (use.verdicts - use.labels) ** 2
     best: Gain | None = None
     # The grades of the best conversion so far, and their squared distances to the labels.
@@ -880,33 +992,43 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
             held_out = fold == number
             if held_out.all():
                 return None
-            converted[held_out] = fit(use, ~held_out).of(use.verdicts[held_out])
+            fitted = fit(use, ~held_out)
+            converted[held_out] = fitted.of(use.verdicts[held_out])
         converted = np.clip(converted, *scale)
         converted_squares = (converted - use.labels) ** 2
         # (a - l)^2 - (b - l)^2 is no more than the distance of a and b times twice the longest that
         # there is.
         everything = np.concatenate([use.verdicts, use.labels, converted, best_grades])
-        most = (
-            2 * float(np.ptp(everything)) * float(np.abs(best_grades - converted).max())
-        )
+        longest = float(np.ptp(everything))
+        moved = float(np.abs(best_grades - converted).max())
+        most = 2 * longest * moved
         gain = use.mean(best_squares - converted_squares, (-most, most))
         # A curve fits any labels better than a shift does; only what helps on labels
         # that it has not seen is advised.
-        if gain is not None and gain.low > 0:
-            best = Gain(
-                fit(use, np.ones(fold.size, dtype=bool)),
-                before=float(np.average(squares, weights=use.weights)),
-                after=float(np.average(converted_squares, weights=use.weights)),
-                simpler=float(np.average(best_squares, weights=use.weights)),
-            )
-            best_grades, best_squares = converted, converted_squares
+        if gain is None or gain.low <= 0:
+            continue
+        # What is handed out is fitted to all labels: folds served to choose alone.
+        everywhere = np.ones(fold.size, dtype=bool)
+        best = Gain(
+            fit(use, everywhere),
+            before=_average(use, squares),
+            after=_average(use, converted_squares),
+            simpler=_average(use, best_squares),
+        )
+        best_grades = converted
+        best_squares = converted_squares
     return best
+
+
+def _average(use: Rated, values: Array) -> float:
+    return float(np.average(values, weights=use.weights))
 
 
 def _shift(use: Rated, rows: NDArray[np.bool_]) -> Linear:
     """Fit how far labels lie above verdicts on average, of some rows, shape (n,)."""
     below_labels = use.labels[rows] - use.verdicts[rows]
-    return Linear(1.0, float(np.average(below_labels, weights=use.weights[rows])))
+    shift = np.average(below_labels, weights=use.weights[rows])
+    return Linear(1.0, float(shift))
 
 
 def _line(use: Rated, rows: NDArray[np.bool_]) -> Linear:
@@ -919,8 +1041,10 @@ def _line(use: Rated, rows: NDArray[np.bool_]) -> Linear:
     centre = float(np.average(x, weights=w))
     # Of labels on verdicts, because the verdict is what is known when the conversion is
     # used.
-    slope = float(np.sum(w * (x - centre) * y) / np.sum(w * (x - centre) ** 2))
-    return Linear(slope, float(np.average(y, weights=w)) - slope * centre)
+    centred = x - centre
+    slope = float(np.sum(w * centred * y) / np.sum(w * centred**2))
+    height = float(np.average(y, weights=w))
+    return Linear(slope, height - slope * centre)
 
 
 def _curve(use: Rated, rows: NDArray[np.bool_]) -> Curve:
@@ -941,11 +1065,11 @@ def _curve(use: Rated, rows: NDArray[np.bool_]) -> Curve:
     if values.size > MOST_KNOTS:
         # Equal verdicts stay together: each goes where the weight below it begins.
         weight_of_values = np.bincount(place, w)
-        below = (
-            np.cumsum(weight_of_values) - weight_of_values
-        ) / weight_of_values.sum()
+        weight_below = np.cumsum(weight_of_values) - weight_of_values
+        below = weight_below / weight_of_values.sum()
         tenths = np.floor(below * MOST_KNOTS)
-        part_of_values = np.unique(tenths, return_inverse=True)[1]
+        # A tenth that one frequent grade fills leaves numbers out, which are closed up.
+        _, part_of_values = np.unique(tenths, return_inverse=True)
     part = part_of_values[place]
     weight = np.bincount(part, w)
     grades = np.bincount(part, w * x) / weight
@@ -953,8 +1077,13 @@ def _curve(use: Rated, rows: NDArray[np.bool_]) -> Curve:
     people = optimize.isotonic_regression(labels, weights=weight).x
     # Where three in a row are the same, the one in the middle says nothing.
     needed = np.ones(people.size, dtype=bool)
-    needed[1:-1] = (people[1:-1] != people[:-2]) | (people[1:-1] != people[2:])
-    return Curve(tuple(grades[needed].tolist()), tuple(people[needed].tolist()))
+    inner = people[1:-1]
+    from_left = inner != people[:-2]
+    from_right = inner != people[2:]
+    needed[1:-1] = from_left | from_right
+    kept_grades = grades[needed].tolist()
+    kept_people = people[needed].tolist()
+    return Curve(tuple(kept_grades), tuple(kept_people))
 
 
 class Slice(NamedTuple):
@@ -986,23 +1115,27 @@ def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     # How much a pair pulls on the difference of both means.
     pull = w_in / w_in.sum() - w_out / w_out.sum()
 
-    units = use.sums(values - np.average(values, weights=use.weights))
+    centred = values - np.average(values, weights=use.weights)
+    units = use.sums(centred)
     n_units = units.size.size
+    degrees = max(n_units - 1, 1)
     square = float(units.size @ units.means**2 / units.size.sum())
-    variance = square * n_units / max(n_units - 1, 1)
+    variance = square * n_units / degrees
     pull_of_units = np.bincount(use.codes, pull)
     pooled = variance * float(pull_of_units @ pull_of_units)
 
     apart = pull * (values - np.where(inside, mean_in, mean_out))
     apart_of_units = np.bincount(use.codes, apart)
-    by_units = float(apart_of_units @ apart_of_units) * n_units / max(n_units - 1, 1)
+    by_units = float(apart_of_units @ apart_of_units) * n_units / degrees
 
     n_in = np.unique(use.codes[inside]).size
+    n_out = np.unique(use.codes[~inside]).size
     # A slice of three units tells nothing of how far such units differ, even where the
     # rest has a thousand.
-    fewer = min(n_in, np.unique(use.codes[~inside]).size)
+    fewer = min(n_in, n_out)
     error = max(pooled, by_units) ** 0.5
     p = 1.0
     if error > 0 and fewer > 1:
-        p = float(2 * special.stdtr(fewer - 1, -abs(mean_in - mean_out) / error))
+        t = -abs(mean_in - mean_out) / error
+        p = float(2 * special.stdtr(fewer - 1, t))
     return Slice(mean_in, mean_out, int(inside.sum()), n_in, p)

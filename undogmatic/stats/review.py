@@ -91,9 +91,12 @@ def curve(
             "`error` is 0 throughout; there is nothing for a review to catch."
         )
     # A risk begins with one item that is kept, a review with none that is read.
-    in_order, first = (_risk, 1) if of == "risk" else (_caught, 0)
+    in_order, first = _caught, 0
+    if of == "risk":
+        in_order, first = _risk, 1
     units = jackknife.Units(checks.groups(groups, u.size, 2))
-    places = np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)
+    n_places = min(u.size, MOST_PLACES)
+    places = np.linspace(0, u.size, n_places + 1)
     n = np.unique(np.round(places).astype(np.intp))[first:]
     share = n / u.size
     guided = in_order(u, e)
@@ -102,13 +105,18 @@ def curve(
         for heights in guided(index):
             # Groups differ in size, so that resamples do, too: their curves meet by the share.
             last = first + heights.size
-            drawn.append(np.interp(share, np.arange(first, last) / (last - 1), heights))
+            share_of_drawn = np.arange(first, last) / (last - 1)
+            drawn.append(np.interp(share, share_of_drawn, heights))
     tails = [(1 - level) / 2, (1 + level) / 2]
     band = Bounds(*np.quantile(drawn, tails, axis=0))
+    # Not a resample: all items, once each, as a single draw.
     every = np.arange(u.size)[None, :]
     oracle = in_order(e, e)
+    [guided_heights] = guided(every)
+    [oracle_heights] = oracle(every)
+    places_shown = n - first
     return Curve(
-        n, share, guided(every)[0][n - first], band, oracle(every)[0][n - first]
+        n, share, guided_heights[places_shown], band, oracle_heights[places_shown]
     )
 
 
@@ -131,10 +139,12 @@ def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
         wrong = int(e.sum())
         caught = scipy.stats.hypergeom(e.size, wrong, n)
         return Bounds(*(caught.ppf(tail) / wrong for tail in tails))
-    sd = np.sqrt(n * (1 - n / e.size) * e.var(ddof=1)) / e.sum()
-    return Bounds(
-        *(np.clip(n / e.size + special.ndtri(tail) * sd, 0, 1) for tail in tails)
-    )
+    share = n / e.size
+    # Of the sum of n errors drawn without replacement, as a share of all error.
+    sd = np.sqrt(n * (1 - share) * e.var(ddof=1)) / e.sum()
+    ends = [share + special.ndtri(tail) * sd for tail in tails]
+    low, high = (np.clip(end, 0, 1) for end in ends)
+    return Bounds(low, high)
 
 
 def review_gain_interval(
@@ -160,7 +170,8 @@ def review_gain_interval(
         raise ValueError(
             "`error` is constant; no order of review catches more than another."
         )
-    left_out = jackknife.LeftOut(np.column_stack([u, e]), gain, rng, groups)
+    columns = np.column_stack([u, e])
+    left_out = jackknife.LeftOut(columns, gain, rng, groups)
     by_fisher = left_out.coefficient(level)
     by_pseudo = left_out.nearly_mean(level, (-1.0, 1.0))
     low = min(by_fisher.low, by_pseudo.low)
@@ -180,7 +191,9 @@ def _surest_first(u: Array, e: Array) -> OfDraws:
     def of_draws(drawn: Index) -> Array:
         tally = jackknife.Tally(tie, n_ties, drawn)
         size = tally.counts().ravel()
-        mean = tally.sums(e.take(drawn)).ravel() / np.maximum(size, 1)
+        total = tally.sums(e.take(drawn)).ravel()
+        # A tie of which nothing was drawn has no mean, and is repeated no time.
+        mean = total / np.maximum(size, 1)
         return np.asarray(np.repeat(mean, size).reshape(drawn.shape))
 
     return of_draws
@@ -208,9 +221,13 @@ def _caught(u: Array, e: Array) -> OfDraws:
 
     def of_draws(drawn: Index) -> Array:
         least_sure_first = ordered(drawn)[:, ::-1]
-        caught = np.pad(np.cumsum(least_sure_first, axis=1), ((0, 0), (1, 0)))
+        so_far = np.cumsum(least_sure_first, axis=1)
+        # In front, the review of no item.
+        caught = np.pad(so_far, ((0, 0), (1, 0)))
         total = caught[:, -1:]
-        diagonal = np.tile(np.linspace(0, 1, caught.shape[1]), (len(drawn), 1))
+        even = np.linspace(0, 1, caught.shape[1])
+        diagonal = np.tile(even, (len(drawn), 1))
+        # `divide` leaves what is in `out` where it does not divide.
         return np.divide(caught, total, out=diagonal, where=total > 0)
 
     return of_draws
@@ -237,9 +254,15 @@ def excess_aurc(columns: Array) -> OfDraws:
     The smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 -
     r) for errors of 0 and 1 at rate r.
     """
-    risk = _risk(*columns.T)
-    least = _risk(columns[:, 1], columns[:, 1])
-    return lambda drawn: np.asarray((risk(drawn) - least(drawn)).mean(axis=1))
+    uncertainty, error = columns.T
+    risk = _risk(uncertainty, error)
+    least = _risk(error, error)
+
+    def of_draws(drawn: Index) -> Array:
+        excess = risk(drawn) - least(drawn)
+        return np.asarray(excess.mean(axis=1))
+
+    return of_draws
 
 
 @jackknife.Prepared
@@ -262,17 +285,15 @@ def gain(columns: Array) -> OfDraws:
         # A draw may by chance hold only right items, of which no order is better than
         # another.
         errors = e[drawn]
+        largest_error = np.max(np.abs(errors), axis=1)
         # All zero included.
-        constant = np.ptp(errors, axis=1) <= checks.SAME * np.max(
-            np.abs(errors), axis=1
-        )
+        constant = np.ptp(errors, axis=1) <= checks.SAME * largest_error
         # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n
         # / (n + 1).
         area = np.asarray(guided(drawn).mean(axis=1)) - 0.5
         largest = np.asarray(oracle(drawn).mean(axis=1)) - 0.5
-        return np.divide(
-            area, largest, out=np.full(len(drawn), np.nan), where=~constant
-        )
+        nothing = np.full(len(drawn), np.nan)
+        return np.divide(area, largest, out=nothing, where=~constant)
 
     return of_draws
 
@@ -353,34 +374,49 @@ def beyond_score(
     share_of_ranks = _foretold(controls, ranks, codes)
     share_of_doubt = _foretold(_controls(s, middle, [u], n_units), u, codes)
     share = max(share_of_ranks, share_of_doubt)
-    ranks_left = ranks - controls @ (controls.T @ ranks)
-    error_left = e - controls @ (controls.T @ e)
+    ranks_of_score = controls @ (controls.T @ ranks)
+    ranks_left = ranks - ranks_of_score
+    error_of_score = controls @ (controls.T @ e)
+    error_left = e - error_of_score
     size = float(np.linalg.norm(ranks_left))
     spread = float(np.linalg.norm(error_left))
-    if share >= SAME or spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:
+    nothing_left = spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6
+    if share >= SAME or nothing_left:
         return Beyond(unknown(level, n_units), 1.0, share, share >= SAME, None)
+    # Of length 1, so that with the controls it is orthonormal, as `_left_out` asks.
     design = np.column_stack([controls, ranks_left / size])
     slopes = _left_out(design, e, codes)[:, -1]
     slope = float(ranks_left @ error_left) / size
-    deviation = float(np.sqrt((n_units - 1) / n_units * np.sum((slopes - slope) ** 2)))
+    squares = np.sum((slopes - slope) ** 2)
+    deviation = float(np.sqrt((n_units - 1) / n_units * squares))
     # A doubt that is left at a few texts alone is held against as many.
     weights = np.bincount(codes, ranks_left**2)
-    effective = float(weights.sum() ** 2 / np.sum(weights**2))
-    df = max(1.0, min(n_units - design.shape[1], effective - 1))
-    t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
-    needed = None
-    if t > 0 and np.isfinite(t):
-        # The error shrinks with the root of the units: this t must grow to the quantile of the
-        # interval and that of the chance to see it together.
-        times = ((means.normal_quantile(level) + special.ndtri(0.8)) / t) ** 2
-        needed = checks.worth_naming(n_units * times, n_units)
+    square_of_sum = weights.sum() ** 2
+    effective = float(square_of_sum / np.sum(weights**2))
+    free = n_units - design.shape[1]
+    df = max(1.0, min(free, effective - 1))
+    t = np.inf * np.sign(slope)
+    if deviation > 0:
+        t = slope / deviation
+    needed = _units_needed(t, n_units, level)
     reach = means.t_quantile(df, level) * deviation
     ends = np.array([slope, slope - reach, slope + reach]) / spread
     correlation, low, high = np.clip(ends, -1, 1).tolist()
     p = float(2 * special.stdtr(df, -abs(t)))
-    return Beyond(
-        Estimate(correlation, low, high, level, n_units), p, share, False, needed
-    )
+    estimate = Estimate(correlation, low, high, level, n_units)
+    return Beyond(estimate, p, share, False, needed)
+
+
+def _units_needed(t: float, n_units: int, level: float) -> int | None:
+    """Guess how many units would show a slope above 0 with probability 0.8; None where no number
+    would."""
+    if not (t > 0 and np.isfinite(t)):
+        return None
+    # The error shrinks with the root of the units: this t must grow to the quantile of the
+    # interval and that of the chance to see it together.
+    asked = means.normal_quantile(level) + special.ndtri(0.8)
+    times = (asked / t) ** 2
+    return checks.worth_naming(n_units * times, n_units)
 
 
 def error_by_score(
@@ -406,13 +442,16 @@ def error_by_score(
         # A function that was fitted to an item's own error would foretell it, and
         # nothing would be left for the doubt to know.
         fitted = part != number
+        errors = e[fitted]
         room = _room(np.unique(codes[fitted]).size)
-        terms = _chosen(z[fitted], e[fitted], orthonormal(base[fitted]), room, SURE)
-        columns = np.column_stack([base, *(_column(z, term) for term in terms)])
-        weights = np.linalg.lstsq(columns[fitted], e[fitted], rcond=1e-9)[0]
+        terms = _chosen(z[fitted], errors, orthonormal(base[fitted]), room, SURE)
+        bends = [_column(z, term) for term in terms]
+        columns = np.column_stack([base, *bends])
+        weights, *_ = np.linalg.lstsq(columns[fitted], errors, rcond=1e-9)
         # No function foretells an error beyond those it was fitted on.
-        least, most = e[fitted].min(), e[fitted].max()
-        foretold[~fitted] = np.clip(columns[~fitted] @ weights, least, most)
+        of_others = columns[~fitted] @ weights
+        foretold[~fitted] = np.clip(of_others, errors.min(), errors.max())
+    # Texts of one score are to tie, which the last digits of their sums would undo.
     return foretold.round(9)
 
 
@@ -427,14 +466,20 @@ def _room(n_units: int) -> int:
 def _base(s: Array, middle: float) -> tuple[Array, Array]:
     """Standardise the score, 0 in the middle of its scale, shape (n,); beside it a constant, the
     score, and its distance from there, shape (n, 3)."""
-    z = (s - middle) / (float(np.std(s)) or 1.0)
-    return z, np.column_stack([np.ones(z.size), z, np.abs(z)])
+    # Scores that are all the same have no spread to divide by.
+    spread = float(np.std(s)) or 1.0
+    z = (s - middle) / spread
+    constant = np.ones(z.size)
+    return z, np.column_stack([constant, z, np.abs(z)])
 
 
 def _column(z: Array, term: tuple[bool, float]) -> Array:
     """Compute a function of the score, shape (n,): a step up at a place, or a bend there."""
-    step, place = term
-    return (z - place > 0).astype(np.float64) if step else np.maximum(z - place, 0)
+    is_step, place = term
+    above = z - place
+    if is_step:
+        return (above > 0).astype(np.float64)
+    return np.maximum(above, 0)
 
 
 def _chosen(
@@ -461,34 +506,44 @@ def _chosen(
 
     def above(columns: Array) -> Array:
         """Sum over the scores above each place."""
-        return np.asarray(np.cumsum(columns[::-1], axis=0)[::-1][first])
+        from_the_top = np.cumsum(columns[::-1], axis=0)[::-1]
+        return np.asarray(from_the_top[first])
 
     def products(column: Array) -> Array:
         """Multiply each step, and each bend, with a column."""
         steps = above(column)
-        return np.concatenate([steps, above(column * z) - places * steps])
+        bends = above(column * z) - places * steps
+        return np.concatenate([steps, bends])
 
     number = above(np.ones(z.size))
     sums = above(z)
     squares = above(z**2)
-    norms = np.concatenate([number, squares - 2 * places * sums + places**2 * number])
+    # (z - place)^2, summed: of a step it is the number of scores above the place.
+    of_bends = squares - 2 * places * sums + places**2 * number
+    norms = np.concatenate([number, of_bends])
     rest = y - q @ (q.T @ y)
     in_steps = above(q)
-    in_bends = above(q * z[:, None]) - places[:, None] * in_steps
+    moments = above(q * z[:, None])
+    in_bends = moments - places[:, None] * in_steps
     inside = np.concatenate([in_steps, in_bends])
     # What of each term the columns do not give already: its squared length beside them.
     left = norms - np.einsum("ij,ij->i", inside, inside)
     terms: list[tuple[bool, float]] = []
     while first.size and q.shape[1] < room:
         new = left > 1e-9 * norms
-        gains = np.divide(products(rest) ** 2, left, out=np.zeros(left.size), where=new)
+        nothing = np.zeros(left.size)
+        gains = np.divide(products(rest) ** 2, left, out=nothing, where=new)
         best = int(np.argmax(gains))
         total = float(rest @ rest)
         if total <= 1e-12 * float(y @ y):
             break
-        if -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= worthwhile:
+        share_left = max(1 - gains[best] / total, 1e-12)
+        if -z.size * np.log(share_left) <= worthwhile:
             break
-        terms.append((best < places.size, float(places[best % places.size])))
+        # Steps stand before bends, at the same places.
+        is_step = best < places.size
+        place = float(places[best % places.size])
+        terms.append((is_step, place))
         column = _column(z, terms[-1])
         # Twice: rounding leaves something of the columns the first time where little is left.
         column = column - q @ (q.T @ column)
@@ -510,9 +565,12 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
     q = orthonormal(base)
     for number, target in enumerate(targets):
         # What room is left is shared among the targets that are left.
-        share = len(targets) - number
-        terms = _chosen(z, target, q, q.shape[1] + (room - q.shape[1]) // share)
-        q = orthonormal(np.column_stack([q, *(_column(z, term) for term in terms)]))
+        n_targets_left = len(targets) - number
+        n_columns = q.shape[1]
+        share = (room - n_columns) // n_targets_left
+        terms = _chosen(z, target, q, n_columns + share)
+        further = [_column(z, term) for term in terms]
+        q = orthonormal(np.column_stack([q, *further]))
     return q
 
 
@@ -520,7 +578,8 @@ def _foretold(q: Array, y: Array, codes: Index) -> float:
     """Compute 1 - squared error of y, its group left out, over the variance of y; at most 1."""
     weights = _left_out(q, y, codes)
     errors = y - np.einsum("ij,ij->i", q, weights[codes])
-    return 1 - float(np.sum(errors**2) / np.sum((y - y.mean()) ** 2))
+    from_mean = y - y.mean()
+    return 1 - float(np.sum(errors**2) / np.sum(from_mean**2))
 
 
 def _left_out(q: Array, y: Array, codes: Index) -> Array:
@@ -532,18 +591,19 @@ def _left_out(q: Array, y: Array, codes: Index) -> Array:
     starts = np.searchsorted(codes[order], np.arange(n_groups + 1))
     weights = np.empty((n_groups, k))
     whole = q.T @ y
+    # A block of k x k for each group: 16 MB of them at a time.
     step = max(1, 2_000_000 // (k * k))
     for first in range(0, n_groups, step):
         last = min(first + step, n_groups)
         rows = order[starts[first] : starts[last]]
         at = starts[first:last] - starts[first]
         columns = q[rows]
-        outer = np.add.reduceat(columns[:, :, None] * columns[:, None, :], at, axis=0)
+        squares = columns[:, :, None] * columns[:, None, :]
+        outer = np.add.reduceat(squares, at, axis=0)
         inner = np.add.reduceat(columns * y[rows, None], at, axis=0)
         # A group that alone carries a column leaves nothing to weigh it by: the little added keeps
         # its weight at 0.
         left = (1 + 1e-9) * np.eye(k) - outer
-        weights[first:last] = np.linalg.solve(left, (whole - inner)[:, :, None])[
-            :, :, 0
-        ]
+        of_others = (whole - inner)[:, :, None]
+        weights[first:last] = np.linalg.solve(left, of_others)[:, :, 0]
     return weights

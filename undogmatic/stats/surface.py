@@ -13,11 +13,12 @@ their pairs.
 """
 
 import functools
+import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,10 @@ def predict(
         return np.full(y.size, y.mean() if intercept else 0.0)
     # Each fold costs the cube of its rows in time, so that many rows are left out in
     # fewer folds.
-    folds = rng.permutation(
-        np.arange(n_groups) % min(n_groups, 10 if y.size <= 400 else 5)
-    )[codes]
+    n_folds = min(n_groups, 10 if y.size <= 400 else 5)
+    # As many groups in one fold as in another, whichever they are.
+    fold_of_group = rng.permutation(np.arange(n_groups) % n_folds)
+    folds = fold_of_group[codes]
     # With two threads and another program on the machine, the eigenvectors of 360 rows took 2.0
     # seconds of a processor; with one thread they take 0.02.
     with threadpool_limits(1, "blas"):
@@ -80,27 +82,38 @@ def _stacked(
 
     out = np.empty(y.size)
     for fold in np.unique(folds):
-        test, train = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        test = np.flatnonzero(folds == fold)
+        train = np.flatnonzero(folds != fold)
         centre = float(y[train].mean()) if intercept else 0.0
-        tables, known, new = by_size(codes[train]), [], []
+        centred = y[train] - centre
+        of_mean = 1 / train.size if intercept else 0.0
+        tables = by_size(codes[train])
+        of_train = []
+        of_test = []
         for kernel in kernels:
-            within, crossed = kernel[np.ix_(train, train)], kernel[np.ix_(test, train)]
+            within = kernel[np.ix_(train, train)]
+            crossed = kernel[np.ix_(test, train)]
             if intercept:
-                columns, whole = within.mean(axis=0)[None, :], float(within.mean())
+                # As if the mean of the training rows had been taken off the features that
+                # the kernel stands for.
+                columns = within.mean(axis=0)[None, :]
+                whole = float(within.mean())
                 crossed = crossed - crossed.mean(axis=1)[:, None] - columns + whole
                 within = within - columns - columns.T + whole
-            fit = _ridge(
-                within, y[train] - centre, tables, 1 / train.size if intercept else 0.0
-            )
+            fit = _ridge(within, centred, tables, of_mean)
             if fit is not None:
-                known.append(fit[0])
-                new.append(crossed @ fit[1])
+                said_by_others, weights_of_rows = fit
+                of_train.append(said_by_others)
+                of_test.append(crossed @ weights_of_rows)
         out[test] = centre
-        if known:
-            # No weight is negative: a kernel whose opposite foretells the target does
-            # so by chance.
-            weights, _ = nnls(np.column_stack(known), y[train] - centre)
-            out[test] = centre + np.column_stack(new) @ weights
+        # No kernel tells the rows apart.
+        if not of_train:
+            continue
+        # No weight is negative: a kernel whose opposite foretells the target does
+        # so by chance.
+        weights, _ = nnls(np.column_stack(of_train), centred)
+        stacked = np.column_stack(of_test) @ weights
+        out[test] = centre + stacked
     return out
 
 
@@ -126,7 +139,9 @@ def _ridge(
     A group's residual when it is left out is its residual times the inverse of (1 minus its block
     of the hat matrix); `of_mean` is what the mean adds to that matrix.
     """
-    values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
+    # Rounding leaves a kernel a little unlike its mirror image, and with values below 0.
+    symmetric = (kernel + kernel.T) / 2
+    values, vectors = np.linalg.eigh(symmetric)
     values = np.clip(values, 0.0, None)
     # All texts are the same to this kernel.
     if values.max() <= 1e-12:
@@ -141,12 +156,18 @@ def _ridge(
     # by the regression without the row's group: one row per penalty
     missed = np.empty_like(residual)
     for table in tables:
+        size = table.shape[1]
         rows = vectors[table]
-        own = (rows * shrunk[:, None, None, :]) @ rows.transpose(0, 2, 1) + of_mean
-        left = np.eye(table.shape[1]) * (1 + 1e-9) - own
-        missed[:, table] = np.linalg.solve(left, residual[:, table, None])[..., 0]
-    best = int(np.argmin(np.sum(missed**2, axis=1)))
-    return y - missed[best], vectors @ (in_basis / (values + penalties[best]))
+        shrunk_rows = rows * shrunk[:, None, None, :]
+        own = shrunk_rows @ rows.transpose(0, 2, 1) + of_mean
+        # What a group alone can tell, nothing tells without it: 0, which could not be divided by.
+        left = np.eye(size) * (1 + 1e-9) - own
+        solved = np.linalg.solve(left, residual[:, table, None])
+        missed[:, table] = solved[..., 0]
+    square_of_penalty = np.sum(missed**2, axis=1)
+    best = int(np.argmin(square_of_penalty))
+    shrunk_by_best = in_basis / (values + penalties[best])
+    return y - missed[best], vectors @ shrunk_by_best
 
 
 KERNELS = 8
@@ -163,8 +184,11 @@ def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
     """Shape (n_texts, len(COUNTS) + columns of `extra`)."""
     rows = [list(_count(text).values()) for text in texts]
     # No texts have no row, and still so many columns.
-    table = np.array(rows, dtype=np.float64).reshape(len(texts), len(COUNTS))
-    return table if extra is None else np.column_stack([table, extra])
+    shape = len(texts), len(COUNTS)
+    table = np.array(rows, dtype=np.float64).reshape(shape)
+    if extra is None:
+        return table
+    return np.column_stack([table, extra])
 
 
 def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
@@ -198,25 +222,23 @@ def bent(x: Array) -> Array:
     """Columns whose sums are curved functions: those of `x` (shape (n, k)), each also bent at up to
     eight quantiles, standardised; shape (n, at most 9 k)."""
     columns = []
+    inner_tenths = np.linspace(0, 1, 10)[1:-1]
     for column in x.T:
-        knots = np.unique(np.quantile(column, np.linspace(0, 1, 10)[1:-1]))
-        columns += [
-            column,
-            *(np.maximum(0, column - knot) for knot in knots if knot < column.max()),
-        ]
+        knots = np.unique(np.quantile(column, inner_tenths))
+        columns.append(column)
+        # Beyond the largest value nothing bends.
+        for knot in knots[knots < column.max()]:
+            columns.append(np.maximum(0, column - knot))
     return _standard(np.column_stack(columns))
 
 
 def contrast(kernel: Array, first: Index, second: Index) -> Array:
     """The kernel of pairs: similarity of (first minus second) with (first minus second), shape
     (n_pairs, n_pairs)."""
+    of_first = kernel[np.ix_(first, first)]
+    of_second = kernel[np.ix_(second, second)]
     crossed = kernel[np.ix_(first, second)]
-    return np.asarray(
-        kernel[np.ix_(first, first)]
-        - crossed
-        - crossed.T
-        + kernel[np.ix_(second, second)]
-    )
+    return np.asarray(of_first - crossed - crossed.T + of_second)
 
 
 def _count(text: str) -> dict[str, float]:
@@ -224,9 +246,12 @@ def _count(text: str) -> dict[str, float]:
     n_words = max(1, len(words))
     sentences = [part for part in _SENTENCE_END.split(text) if part.strip()]
     lengths = [len(_WORD.findall(part)) for part in sentences]
-    capitals = sum(c.isupper() for c in text)
-    digits = sum(c.isdigit() for c in text)
-    marks = Counter(c for c in text if not c.isalnum() and not c.isspace())
+    capitals = sum(sign.isupper() for sign in text)
+    digits = sum(sign.isdigit() for sign in text)
+    marks: Counter[str] = Counter()
+    for sign, n in Counter(text).items():
+        if not sign.isalnum() and not sign.isspace():
+            marks[sign] = n
     beginnings = [word[0].lower() for word in words]
     alike = sum(one == other for one, other in pairwise(beginnings))
     named = {
@@ -276,8 +301,11 @@ def _places(text: str) -> list[float]:
         _QUOTES.__contains__,
         ":;".__contains__,
     )
-    sentences = [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
-    lengths = np.array([len(word) for word in _WORD.findall(text)], dtype=np.intp)
+    sentences = [part for part in _SENTENCE_END.split(text) if part.strip()]
+    if not sentences:
+        sentences = [""]
+    words = _WORD.findall(text)
+    lengths = np.array([len(word) for word in words], dtype=np.intp)
     # Longer words than these are so rare that each length would be a column of its own.
     lengths_cut = np.minimum(lengths, _LONG_WORD)
     of_each = np.bincount(lengths_cut, minlength=_LONG_WORD + 1)[1:]
@@ -302,7 +330,9 @@ def _first_place(text: str, known: Callable[[str], bool]) -> int:
 
 def _standard(x: Array) -> Array:
     spread = x.std(axis=0)
-    return np.asarray((x - x.mean(axis=0)) / np.where(spread > 1e-12, spread, np.inf))
+    # What is the same in all texts becomes 0, where it would be 0 / 0.
+    divisor = np.where(spread > 1e-12, spread, np.inf)
+    return np.asarray((x - x.mean(axis=0)) / divisor)
 
 
 def _products(x: Array) -> Array:
@@ -325,10 +355,11 @@ def _counted(vectorizer: Any, texts: Sequence[str]) -> Any:
 def _characters(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import CountVectorizer
 
-    bag = _counted(CountVectorizer(analyzer="char"), texts).toarray().astype(np.float64)
-    return _products(
-        np.column_stack([bag, bag / np.maximum(1, bag.sum(axis=1))[:, None]])
-    )
+    found = _counted(CountVectorizer(analyzer="char"), texts)
+    bag = found.toarray().astype(np.float64)
+    lengths = np.maximum(1, bag.sum(axis=1))
+    # Both how many there are, which grows with the text, and which share they have.
+    return _products(np.column_stack([bag, bag / lengths[:, None]]))
 
 
 def _linear(marked: Sequence[dict[str, float]]) -> Array:
@@ -337,7 +368,8 @@ def _linear(marked: Sequence[dict[str, float]]) -> Array:
 
     table = DictVectorizer(sparse=False).fit_transform(marked)
     often = np.count_nonzero(table, axis=0) >= min(2, len(marked))
-    return np.asarray(_products(table[:, often]) / max(1, often.sum()))
+    alike = _products(table[:, often])
+    return np.asarray(alike / max(1, often.sum()))
 
 
 def _ends(text: str) -> dict[str, float]:
@@ -346,21 +378,19 @@ def _ends(text: str) -> dict[str, float]:
     words = [word.lower() for word in _WORD.findall(text)]
     if not words:
         return {}
-    marks: dict[str, float] = {
-        f"first {words[0]}": 1,
-        f"last {words[-1]}": 1,
-        f"begins {words[0][0]}": 1,
+    first, last = words[0], words[-1]
+    ends = [end.strip() for end in _SENTENCE_END.findall(text)]
+    kinds = "".join(end[0] for end in ends if end)
+    return {
+        f"first {first}": 1,
+        f"last {last}": 1,
+        f"begins {first[0]}": 1,
+        f"first ends {first[-2:]}": 1,
+        f"last begins {last[:2]}": 1,
+        f"last ends {last[-2:]}": 1,
+        f"kinds {kinds[:3]}": 1,
+        f"ends on {kinds[-1:]}": 1,
     }
-    marks |= {
-        f"first ends {words[0][-2:]}": 1,
-        f"last begins {words[-1][:2]}": 1,
-        f"last ends {words[-1][-2:]}": 1,
-    }
-    kinds = "".join(
-        end.strip()[0] for end in _SENTENCE_END.findall(text) if end.strip()
-    )
-    marks |= {f"kinds {kinds[:3]}": 1, f"ends on {kinds[-1:]}": 1}
-    return marks
 
 
 def _endings(text: str) -> dict[str, float]:
@@ -376,10 +406,12 @@ def _endings(text: str) -> dict[str, float]:
 def _tfidf(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    table = _counted(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True),
-        texts,
+    by_ngrams = TfidfVectorizer(
+        analyzer="char_wb",
+        ngram_range=(2, 5),
+        sublinear_tf=True,
     )
+    table = _counted(by_ngrams, texts)
     return np.asarray((table @ table.T).toarray(), dtype=np.float64)
 
 
@@ -479,17 +511,25 @@ def versions(texts: Sequence[str]) -> Index:
     """
     from scipy import sparse
 
+    n_texts = len(texts)
     places, known = signatures(texts, FEWEST_EDITED)
+    # A quarter of the bytes to read; by chance one in 256 agrees, far from EDITED.
     rough = _lowest_bytes(known)[:, :SIGNATURE]
-    least, links = EDITED * SIGNATURE, []
+    least = EDITED * SIGNATURE
+    links = []
     for row, place in enumerate(places):
         agreeing = np.count_nonzero(rough[:row] == rough[row], axis=1)
-        links += [(place, other) for other in places[:row][agreeing >= least]]
+        earlier = places[:row][agreeing >= least]
+        links += [(place, other) for other in earlier]
     one, other = np.array(links, dtype=np.intp).reshape(-1, 2).T
-    tied = sparse.coo_matrix((np.ones(one.size), (one, other)), (len(texts),) * 2)
-    cluster = sparse.csgraph.connected_components(tied, directed=False)[1]
-    large = np.bincount(cluster)[cluster] > LARGEST_EDITED * len(texts)
-    cluster[large] = len(texts) + np.flatnonzero(large)
+    weights = np.ones(one.size)
+    tied = sparse.coo_matrix((weights, (one, other)), (n_texts, n_texts))
+    _, cluster = sparse.csgraph.connected_components(tied, directed=False)
+    size = np.bincount(cluster)[cluster]
+    large = size > LARGEST_EDITED * n_texts
+    # Numbers that no cluster has: each of these texts is by itself.
+    alone = np.flatnonzero(large)
+    cluster[large] = n_texts + alone
     return np.asarray(cluster, dtype=np.intp)
 
 
@@ -519,9 +559,14 @@ def without_shared(texts: Sequence[str]) -> list[str]:
     distinct = list(dict.fromkeys(texts))
     if len(distinct) < _FEWEST_TEXTS:
         return list(texts)
-    sample = distinct[:: max(1, len(distinct) // _SAMPLED)]
-    counted = Counter(run for text in sample for run in {*_runs(text.split())})
-    shared = {run for run, n in counted.items() if n >= _SHARED_BY * len(sample)}
+    step = max(1, len(distinct) // _SAMPLED)
+    sample = distinct[::step]
+    n_texts_with: Counter[int] = Counter()
+    for text in sample:
+        # Once for each text: one that says the same ten times shares it with nobody.
+        n_texts_with.update(set(_runs(text.split())))
+    least = _SHARED_BY * len(sample)
+    shared = {run for run, n in n_texts_with.items() if n >= least}
     if not shared:
         return list(texts)
     known = {text: _without(text, shared) for text in distinct}
@@ -530,23 +575,29 @@ def without_shared(texts: Sequence[str]) -> list[str]:
 
 def _runs(words: Sequence[str]) -> list[int]:
     """A hash of each run of so many words, in order."""
-    return [hash(tuple(words[at : at + _RUN])) for at in range(len(words) - _RUN + 1)]
+    n_runs = len(words) - _RUN + 1
+    runs = (tuple(words[at : at + _RUN]) for at in range(n_runs))
+    return [hash(run) for run in runs]
 
 
 def _without(text: str, shared: set[int]) -> str:
     words = text.split()
-    of_all, of_shared = np.zeros(len(words)), np.zeros(len(words))
+    of_all = np.zeros(len(words))
+    of_shared = np.zeros(len(words))
     for at, run in enumerate(_runs(words)):
         of_all[at : at + _RUN] += 1
         of_shared[at : at + _RUN] += run in shared
-    kept = (of_shared * 2 < of_all) | (of_all == 0)
-    rest = " ".join(word for word, keep in zip(words, kept, strict=True) if keep)
+    mostly_own = of_shared * 2 < of_all
+    # A text of fewer words than a run has none that could be shared.
+    in_no_run = of_all == 0
+    rest = " ".join(compress(words, mostly_own | in_no_run))
     return rest if letters(rest) else text
 
 
 def enough(text: str) -> bool:
     """Whether a text says enough for likeness to mean copying: it has FEWEST_SHINGLES of them."""
-    return len(np.unique(_shingles(letters(text)))) >= FEWEST_SHINGLES
+    different = np.unique(_shingles(letters(text)))
+    return len(different) >= FEWEST_SHINGLES
 
 
 _LETTERS = 2**16
@@ -558,15 +609,18 @@ def _signatures(
 ) -> tuple[Index, Hashes]:
     """The places of the texts that say enough, and the signature of each, shape (n_places,
     SIGNATURE)."""
-    n_shingles = np.fromiter(map(len, forms), np.intp, len(forms)) - (SHINGLE - 1)
+    lengths = np.fromiter(map(len, forms), np.intp, len(forms))
+    n_shingles = lengths - (SHINGLE - 1)
     long = np.flatnonzero(n_shingles >= fewest)
     places = np.empty(long.size, dtype=np.intp)
     signatures: Hashes = np.empty((long.size, SIGNATURE), dtype=np.uint32)
     n = 0
-    ends = np.flatnonzero(np.diff(np.cumsum(n_shingles[long]) // _LETTERS)) + 1
+    part_of_text = np.cumsum(n_shingles[long]) // _LETTERS
+    ends = np.flatnonzero(np.diff(part_of_text)) + 1
     for part in np.split(long, ends) if long.size else ():
         sizes = n_shingles[part]
-        shingled = _shingles("".join([forms[place] for place in part.tolist()]))
+        joined = "".join([forms[place] for place in part.tolist()])
+        shingled = _shingles(joined)
         # Without those that begin in one text and end in the next.
         within = np.repeat(
             np.tile([True, False], part.size),
@@ -574,34 +628,42 @@ def _signatures(
         )
         shingled = shingled[within[: shingled.size]]
         enough = _different(shingled, sizes) >= fewest
-        found = signatures[n : n + int(enough.sum())]
+        end = n + int(enough.sum())
         begins = np.cumsum(sizes) - sizes
         for column, factor in enumerate(_FACTORS.ravel()):
-            found[:, column] = np.minimum.reduceat(shingled * factor, begins)[enough]
-        places[n : n + len(found)] = part[enough]
-        n += len(found)
+            smallest = np.minimum.reduceat(shingled * factor, begins)
+            signatures[n:end, column] = smallest[enough]
+        places[n:end] = part[enough]
+        n = end
     return places[:n], signatures[:n]
 
 
 def _different(shingled: Hashes, sizes: Index) -> Index:
     """How many different shingles each of some texts has, of which one stands behind the other."""
-    owner = np.repeat(np.arange(sizes.size, dtype=np.uint64) << np.uint64(32), sizes)
-    ordered = np.sort(owner | shingled)
+    # The text in the upper half of a number and its shingle in the lower one: a single sort puts
+    # the same shingles of one text beside each other.
+    half = np.uint64(32)
+    texts = np.arange(sizes.size, dtype=np.uint64) << half
+    ordered = np.sort(np.repeat(texts, sizes) | shingled)
     first = np.append(True, ordered[1:] != ordered[:-1])
-    return np.bincount(
-        (ordered[first] >> np.uint64(32)).astype(np.intp), minlength=sizes.size
-    )
+    text_of_first = (ordered[first] >> half).astype(np.intp)
+    return np.bincount(text_of_first, minlength=sizes.size)
 
 
 def _shingles(form: str) -> Hashes:
     """A hash of every shingle of a text, in order."""
-    codes = np.frombuffer(form.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    hashes = np.zeros(max(0, codes.size - SHINGLE + 1), dtype=np.uint32)
-    for place in range(SHINGLE if hashes.size else 0):
-        hashes = hashes * np.uint32(0x01000193) + codes[place : place + hashes.size]
+    # JSON that was cut may leave half of a sign, a lone surrogate, which strict encoding refuses.
+    encoded = form.encode("utf-32-le", "surrogatepass")
+    codes = np.frombuffer(encoded, dtype=np.uint32)
+    n_shingles = max(0, codes.size - SHINGLE + 1)
+    hashes = np.zeros(n_shingles, dtype=np.uint32)
+    # The factor is the prime of FNV for 32 bits.
+    for place in range(SHINGLE if n_shingles else 0):
+        hashes = hashes * np.uint32(0x01000193) + codes[place : place + n_shingles]
     # The last steps of MurmurHash3: what differs little shall not be near in order.
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
+        mixed = hashes ^ (hashes >> np.uint32(shift))
+        hashes = mixed * np.uint32(factor)
     return np.asarray(hashes ^ (hashes >> np.uint32(16)))
 
 
@@ -617,22 +679,25 @@ def _clusters(signatures: Hashes) -> Index:
     rough = _lowest_bytes(signatures)
     for band in range(BANDS if len(signatures) > 1 else 0):
         pairs = np.stack(fallen_together(banded(signatures, band)))
-        pairs = pairs[:, cluster[pairs[0]] != cluster[pairs[1]]]
+        one_cluster, other_cluster = cluster[pairs]
+        pairs = pairs[:, one_cluster != other_cluster]
         near = np.empty(pairs.shape[1], dtype=bool)
         for start in range(0, near.size, _PAIRS):
             one, other = pairs[:, start : start + _PAIRS]
             maybe = _maybe_alike(rough[one], rough[other])
-            maybe[maybe] = alike(signatures[one[maybe]], signatures[other[maybe]])
+            signed_one = signatures[one[maybe]]
+            signed_other = signatures[other[maybe]]
+            maybe[maybe] = alike(signed_one, signed_other)
             near[start : start + _PAIRS] = maybe
         if near.any():
             tied = cluster[pairs[:, near]]
-            links = sparse.coo_matrix(
-                (np.ones(tied.shape[1]), tied), shape=(len(cluster), len(cluster))
-            )
+            weights = np.ones(tied.shape[1])
+            shape = len(cluster), len(cluster)
+            links = sparse.coo_matrix((weights, tied), shape=shape)
+            _, component = sparse.csgraph.connected_components(links, directed=False)
+            # The first row of a component stands for all of it.
             _, heads, number = np.unique(
-                sparse.csgraph.connected_components(links, directed=False)[1],
-                return_index=True,
-                return_inverse=True,
+                component, return_index=True, return_inverse=True
             )
             cluster = heads[number][cluster]
     return cluster
@@ -643,7 +708,8 @@ _PAIRS = 2**15  # that are compared at once
 
 def _lowest_bytes(signatures: Hashes) -> NDArray[np.uint8]:
     """The lowest byte of each number, and zeros up to a whole number of words of eight bytes."""
-    rough = np.zeros((len(signatures), -(-SIGNATURE // 8) * 8), dtype=np.uint8)
+    n_bytes = math.ceil(SIGNATURE / 8) * 8
+    rough = np.zeros((len(signatures), n_bytes), dtype=np.uint8)
     rough[:, :SIGNATURE] = signatures & np.uint32(255)
     return rough
 
@@ -656,10 +722,12 @@ def _maybe_alike(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np
     # Eight bytes of 0 and 1 are added up at a time; no sum of at most 255 words runs over into the
     # next byte.
     same = (one == other).view(np.uint64).sum(axis=1)
-    agreeing = same.view(np.uint8).reshape(len(one), 8).sum(axis=1) - (
-        one.shape[1] - SIGNATURE
-    )
-    return np.asarray(agreeing >= ALIKE * SIGNATURE)
+    by_byte = same.view(np.uint8).reshape(len(one), 8)
+    # The zeros that fill the last word up agree always.
+    filled_up = one.shape[1] - SIGNATURE
+    agreeing = by_byte.sum(axis=1) - filled_up
+    least = ALIKE * SIGNATURE
+    return np.asarray(agreeing >= least)
 
 
 BANDS = _BANDS
@@ -668,10 +736,12 @@ BANDS = _BANDS
 
 def banded(signatures: Hashes, band: int) -> NDArray[np.uint64]:
     """One number for each row: rows with the same one fall together in this band."""
-    own = np.zeros(len(signatures), dtype=np.uint64)
-    for column in signatures[:, band * _BAND : (band + 1) * _BAND].T:
-        own = own * np.uint64(0x100000001B3) + column
-    return own
+    numbers = np.zeros(len(signatures), dtype=np.uint64)
+    begin = band * _BAND
+    # The factor is the prime of FNV for 64 bits.
+    for column in signatures[:, begin : begin + _BAND].T:
+        numbers = numbers * np.uint64(0x100000001B3) + column
+    return numbers
 
 
 def fallen_together(
@@ -680,15 +750,19 @@ def fallen_together(
     """The two places of each pair of equal numbers; each is compared with three others at most."""
     order = np.argsort(band, kind="stable")
     ordered = band[order]
-    pairs = []
+    one = []
+    other = []
+    # All pairs of a thousand copies would be half a million; by its neighbours each still hangs
+    # together with all of them.
     for step in range(1, 4):
         first = np.flatnonzero(ordered[step:] == ordered[:-step])
-        pairs.append((order[first], order[first + step]))
-    return np.concatenate([one for one, _ in pairs]), np.concatenate(
-        [other for _, other in pairs]
-    )
+        one.append(order[first])
+        other.append(order[first + step])
+    return np.concatenate(one), np.concatenate(other)
 
 
 def alike(one: Hashes, other: Hashes) -> NDArray[np.bool_]:
     """Which rows of the two are near-copies of one another, by their signatures."""
-    return np.asarray(np.mean(one == other, axis=1) >= ALIKE)
+    # The share of equal numbers estimates the share of shingles that both have.
+    share = np.mean(one == other, axis=1)
+    return np.asarray(share >= ALIKE)

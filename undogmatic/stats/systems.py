@@ -46,14 +46,19 @@ def rank_correlation(
     theirs = _values(people)
     n = ours.size
     # The variance over systems divides by n - 4.
-    if n < FEWEST or np.ptp(ours) == 0 or np.ptp(theirs) == 0:
+    if n < FEWEST:
+        return None
+    if np.ptp(ours) == 0 or np.ptp(theirs) == 0:
         return None
     tau = float(_tau_b(ours, theirs))
+    # Judge and people saw the same items, so that the errors of all means go together.
     errors = np.array([one.added for one in (*judge, *people)])
-    moved = rng.multivariate_normal(
-        np.r_[ours, theirs], errors @ errors.T, _DRAWS, method="eigh"
-    )
-    of_moved = _transformed(_tau_b(moved[:, :n], moved[:, n:]), n)
+    covariance = errors @ errors.T
+    means_of_both = np.r_[ours, theirs]
+    # Of few groups the covariance is singular, which Cholesky's method would refuse.
+    moved = rng.multivariate_normal(means_of_both, covariance, _DRAWS, method="eigh")
+    tau_of_moved = _tau_b(moved[:, :n], moved[:, n:])
+    of_moved = _transformed(tau_of_moved, n)
     by_items = float(of_moved.std())
     # The systems at hand are taken for a sample of such systems, because the question
     # is whether the next one will be ranked rightly.
@@ -63,10 +68,14 @@ def rank_correlation(
     # Errors of means bring any order nearer to none. What moving them takes away once more, they
     # have taken away about as much already.
     without_errors = 2 * middle - float(of_moved.mean())
-    low = math.tanh(min(middle, without_errors) - reach)
-    high = math.tanh(max(middle, without_errors) + reach)
-    n_items = sum(one.estimate.n for one in people if one.estimate is not None)
-    return Estimate(tau, min(low, tau), max(high, tau), level, n, n_items)
+    lower, upper = sorted((middle, without_errors))
+    low = math.tanh(lower - reach)
+    high = math.tanh(upper + reach)
+    labelled = [one.estimate for one in people if one.estimate is not None]
+    n_items = sum(estimate.n for estimate in labelled)
+    low = min(low, tau)
+    high = max(high, tau)
+    return Estimate(tau, low, high, level, n, n_items)
 
 
 def smallest_difference(offsets: Sequence[Corrected]) -> float:
@@ -83,9 +92,10 @@ def smallest_difference(offsets: Sequence[Corrected]) -> float:
     apart = [
         corrected.difference(one, other) for one, other in combinations(offsets, 2)
     ]
+    known = [one for one in apart if one is not None]
     # The worst pair decides, since whoever compares two systems does not know whether
     # theirs is that pair.
-    return max(max(-one.low, one.high) for one in apart if one is not None)
+    return max(max(-one.low, one.high) for one in known)
 
 
 def directions(by_system: Sequence[Corrected]) -> Array:
@@ -94,14 +104,20 @@ def directions(by_system: Sequence[Corrected]) -> Array:
     apart = [
         corrected.difference(one, other) for one, other in combinations(by_system, 2)
     ]
-    signs = [0 if one is None else (one.low > 0) - (one.high < 0) for one in apart]
+    signs = [0 if one is None else _sign(one) for one in apart]
     return np.array(signs, dtype=np.float64)
 
 
+def _sign(difference: Estimate) -> int:
+    """Say on which side of 0 the whole interval lies: 1 above, -1 below, 0 on neither."""
+    if difference.low > 0:
+        return 1
+    return -1 if difference.high < 0 else 0
+
+
 def _values(by_system: Sequence[Corrected]) -> Array:
-    return np.array(
-        [np.nan if one.estimate is None else one.estimate.value for one in by_system]
-    )
+    estimates = [one.estimate for one in by_system]
+    return np.array([np.nan if one is None else one.value for one in estimates])
 
 
 def _tau_b(x: Array, y: Array) -> Array:
@@ -110,8 +126,11 @@ def _tau_b(x: Array, y: Array) -> Array:
     one, other = np.triu_indices(x.shape[-1], 1)
     first = np.sign(x[..., one] - x[..., other])
     second = np.sign(y[..., one] - y[..., other])
-    most = np.sqrt((first**2).sum(-1) * (second**2).sum(-1))
-    return np.asarray((first * second).sum(-1) / np.maximum(most, 1), np.float64)
+    untied_in_first = (first**2).sum(-1)
+    untied_in_second = (second**2).sum(-1)
+    most = np.sqrt(untied_in_first * untied_in_second)
+    in_order = (first * second).sum(-1)
+    return np.asarray(in_order / np.maximum(most, 1), np.float64)
 
 
 def _transformed(tau: Array, n: int) -> Array:

@@ -75,10 +75,8 @@ def log_notes(
                 mark_of(store.experiment_id, judgment): judgment
                 for judgment, _ in notes
             }
-            there, texts = (
-                _assessments(store, list(map(trace_id, marks))),
-                {item.id for item in items},
-            )
+            there = _assessments(store, list(map(trace_id, marks)))
+            texts = {item.id for item in items}
             traced = {
                 mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there
             }
@@ -88,10 +86,8 @@ def log_notes(
                 if mark not in traced and j.item_id in texts
             }
             if hide:
-                items, untraced = (
-                    list(map(redact_item, items)),
-                    {m: redact_judgment(j) for m, j in untraced.items()},
-                )
+                items = list(map(redact_item, items))
+                untraced = {m: redact_judgment(j) for m, j in untraced.items()}
             if untraced and log_traces(store, run_id, items, untraced, started):
                 there = _assessments(store, list(map(trace_id, untraced)))
                 traced |= {

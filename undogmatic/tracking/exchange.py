@@ -27,7 +27,8 @@ from undogmatic.tracking.tracker import cut, where
 if TYPE_CHECKING:
     from mlflow.entities import Assessment
 
-EXPERIMENT, LONGEST_TAG = "undogmatic verdicts", 250
+EXPERIMENT = "undogmatic verdicts"
+LONGEST_TAG = 250  # characters
 
 
 def address(uri: str | None) -> str:
@@ -38,7 +39,9 @@ def address(uri: str | None) -> str:
 def traces_of(run_id: str, uri: str | None = None) -> list[dict[str, Any]]:
     """The traces of a run with their assessments, each as `Trace.to_dict()`. Raises ConfigError
     where there is no such store or run, or it has no traces."""
-    store, file = address(uri), database(address(uri))
+    store = address(uri)
+    file = database(store)
+    # The client would make an empty database there, and say that it has no such run.
     if file is not None and not file.is_file():
         way = "Name the store in MLFLOW_TRACKING_URI, or go to the folder in which mlruns/ lies"
         raise ConfigError(f"mlflow:{run_id}: there is no store at {file}. {way}.")
@@ -46,13 +49,12 @@ def traces_of(run_id: str, uri: str | None = None) -> list[dict[str, Any]]:
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
-    client, found, token = (
-        MlflowClient(tracking_uri=store),
-        list[dict[str, Any]](),
-        None,
-    )
+    client = MlflowClient(tracking_uri=store)
+    found = list[dict[str, Any]]()
+    token = None
     try:
         experiment = client.get_run(run_id).info.experiment_id
+        # MLflow answers a page at a time, and an empty one may have another behind it.
         while token is not None or not found:
             page = client.search_traces(
                 locations=[experiment],
@@ -85,20 +87,20 @@ def log_verdicts(rows: Iterable[Mapping[str, Any]], uri: str | None, name: str) 
         One sentence: how many were logged, and where to look. Raises ConfigError where the store
             cannot be used.
     """
-    named = (
-        "--out"
-        if uri
-        else "MLFLOW_TRACKING_URI"
-        if os.environ.get("MLFLOW_TRACKING_URI")
-        else "the local store"
-    )
+    # What an error calls the store by: whichever of the three the address came from.
+    if uri:
+        named = "--out"
+    elif os.environ.get("MLFLOW_TRACKING_URI"):
+        named = "MLFLOW_TRACKING_URI"
+    else:
+        named = "the local store"
     instead = (
         "Name a database or a server: --out sqlite:///mlflow.db, --out http://HOST:PORT. Without"
         " MLflow: --to csv."
     )
-    if uri and (
-        ":" not in uri or uri.partition(":")[0].partition("+")[0] not in SCHEMES
-    ):
+    # SQLAlchemy's addresses may name the driver: mysql+pymysql://...
+    scheme, colon, _ = (uri or "").partition(":")
+    if uri and (not colon or scheme.partition("+")[0] not in SCHEMES):
         raise ConfigError(
             f"--out is {brief(uri)}, which is no address of an MLflow store. {instead}"
         )
@@ -111,6 +113,7 @@ def log_verdicts(rows: Iterable[Mapping[str, Any]], uri: str | None, name: str) 
         by_item: dict[str, list[Mapping[str, Any]]] = {}
         for row in rows:
             by_item.setdefault(str(row["item"]), []).append(row)
+        # The run is in the mark: the same table logged twice makes two sets of traces.
         marks = {item: digest([run_id, item]) for item in by_item}
         tracing = _log_traces(store, run_id, by_item, marks)
         count = 0
@@ -133,7 +136,9 @@ def _log_traces(
 ) -> Any:
     from mlflow.tracing.client import TracingClient
 
-    now, spans = time.time(), []
+    # A table says nothing of when its verdicts were given.
+    now = time.time()
+    spans = []
     for item, (row, *_) in by_item.items():
         sides = {
             side: row[side]
@@ -154,6 +159,7 @@ def _log_traces(
     return tracing
 
 
+# What is told otherwise: as a text, an assessment, or the trace itself.
 _NO_TAG = (
     "item judge criterion repeat order verdict confidence reason label rater text text_1 text_2"
     " input place".split()
@@ -177,6 +183,8 @@ def _assessments(rows: Sequence[Mapping[str, Any]]) -> list[Assessment]:
         Feedback,
     )
 
+    # A table in long form has a row for each verdict and label, so that a label comes again beside
+    # every judge.
     made: dict[tuple[Any, ...], Assessment] = {}
     for row in sorted(rows, key=lambda row: row.get("repeat") or 0):
         criterion = str(row["criterion"])
@@ -191,6 +199,7 @@ def _assessments(rows: Sequence[Mapping[str, Any]]) -> list[Assessment]:
             about: dict[str, Any] = {
                 key: str(value) for key, value in noted.items() if value is not None
             }
+            # A failure is an error in MLflow, too: a value of 0 or "" would be averaged.
             if row.get("verdict") is None:
                 error = AssessmentError(
                     "NO_VERDICT", str(row.get("reason") or "no verdict")

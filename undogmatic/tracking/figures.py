@@ -33,15 +33,14 @@ def params(run: FinishedRun) -> dict[str, str]:
     them), wordings (they are in the logged config), where it is logged, what is empty, and names
     that stand for themselves. A group to which others refer stands once, under its own name.
     """
-    untold = {
-        *run.unread,
-        *(() if run.uses_prompt else ["prompt"]),
-        "tracking",
-        "wordings",
-    }
+    untold = {*run.unread, "tracking", "wordings"}
+    if not run.uses_prompt:
+        untold.add("prompt")
     config = scrub_data(
         {name: node for name, node in run.config.items() if name not in untold}
     )
+    # Hydra's `${model}` puts the whole group in again where it is referred to, which would double
+    # the columns of MLflow's table of runs.
     once = [
         config[name] for name in run.choices if isinstance(config.get(name), Mapping)
     ]
@@ -68,15 +67,11 @@ def _flat(
             continue
         if isinstance(value, Mapping):
             yield from _flat(value, others, f"{prefix}{key}.")
+        elif isinstance(value, str):
+            yield f"{prefix}{key}", value
         else:
-            yield (
-                f"{prefix}{key}",
-                (
-                    value
-                    if isinstance(value, str)
-                    else json.dumps(value, ensure_ascii=False)
-                ),
-            )
+            # As in the config, true and not Python's True.
+            yield f"{prefix}{key}", json.dumps(value, ensure_ascii=False)
 
 
 def cut(value: str, most: int) -> str:
@@ -134,6 +129,7 @@ def rounded(value: float) -> float:
     them all."""
     if not math.isfinite(value) or value == round(value):
         return value
+    # `round` takes places behind the point, of which small numbers need more for four digits.
     return round(value, max(0, 3 - math.floor(math.log10(abs(value)))))
 
 
@@ -151,6 +147,7 @@ def log_all(
     """
     from mlflow.entities import Metric, Param, RunTag
 
+    # One time for all of them: MLflow draws metrics over time, too.
     now = int(time.time() * 1000)
     courses = {k: [v] if isinstance(v, int | float) else v for k, v in metrics.items()}
     numbers = [
@@ -159,18 +156,18 @@ def log_all(
         for n, v in enumerate(course)
     ]
     settings = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
-    notes, most = [RunTag(k, v) for k, v in tags.items()], 8 * AT_ONCE
-    for n in range(
-        max(
-            -(-len(numbers) // most),
-            -(-len(settings) // AT_ONCE),
-            -(-len(notes) // AT_ONCE),
-        )
-    ):
+    notes = [RunTag(k, v) for k, v in tags.items()]
+    # MLflow takes 1,000 entries in one request, of which 100 may be parameters and 100 tags.
+    most = 8 * AT_ONCE
+    n_batches = max(
+        math.ceil(len(numbers) / most),
+        math.ceil(len(settings) / AT_ONCE),
+        math.ceil(len(notes) / AT_ONCE),
+    )
+    for n in range(n_batches):
         few = slice(n * AT_ONCE, (n + 1) * AT_ONCE)
-        store.client.log_batch(
-            run_id, numbers[n * most : (n + 1) * most], settings[few], notes[few]
-        )
+        of_numbers = slice(n * most, (n + 1) * most)
+        store.client.log_batch(run_id, numbers[of_numbers], settings[few], notes[few])
 
 
 def log_tables(store: Store, run_id: str, **tables: pd.DataFrame) -> dict[str, str]:
@@ -180,6 +177,7 @@ def log_tables(store: Store, run_id: str, **tables: pd.DataFrame) -> dict[str, s
     from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
     for name, frame in tables.items():
+        # NaN is no JSON: MLflow's page would show no table at all.
         cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         whole = {"columns": [str(column) for column in frame.columns], "data": cells}
         store.client.log_text(run_id, json.dumps(whole), f"{name}.json")
@@ -193,21 +191,16 @@ def log_tables(store: Store, run_id: str, **tables: pd.DataFrame) -> dict[str, s
 def figures(metrics: Mapping[str, float]) -> pd.DataFrame:
     """All metrics as a table, a row each, with the ends of their intervals beside them."""
     rows = []
-    for name in (
-        name
-        for name in metrics
-        if not (name.endswith(ENDS) and name.rpartition("_")[0] in metrics)
-    ):
-        ends = (metrics.get(f"{name}{end}") for end in ENDS)
-        rows.append(
-            [
-                name,
-                *(
-                    None if v is None or not math.isfinite(v) else rounded(v)
-                    for v in (metrics[name], *ends)
-                ),
-            ]
-        )
+    for name, value in metrics.items():
+        # A metric may itself be called so, such as a share of low scores.
+        if name.endswith(ENDS) and name.rpartition("_")[0] in metrics:
+            continue
+        ends = [metrics.get(f"{name}{end}") for end in ENDS]
+        shown = [
+            None if number is None or not math.isfinite(number) else rounded(number)
+            for number in (value, *ends)
+        ]
+        rows.append([name, *shown])
     return (
         pd.DataFrame(rows, columns=["metric", "value", "low", "high"])
         .astype(object)

@@ -65,6 +65,7 @@ def check_installed() -> None:
 
 def of_check(result: CheckResult, words: Words) -> Iterator[Evaluation]:
     """The answer about each judge of a check, with the digests that its trust card is bound to."""
+    # A table says nothing of when its verdicts were given.
     now = time.time()
     for each in result.judges:
         headline = each.number_about(Subject.HEADLINE)
@@ -171,6 +172,7 @@ def _of_judgment(
         said |= {"score.value": outcome.score, "score.label": outcome.category}
         said["explanation"] = why or None
         more |= {"score.low": low, "score.high": high, "confidence": outcome.confidence}
+    # Calls that came from the cache have no time; the beginning of the run stands in for it.
     began = min((call.started for call in calls if call.started), default=run.started)
     ended = began + judgment.cost.seconds
     return Evaluation(said, {**more, **digests}, began, ended)
@@ -214,6 +216,8 @@ def send(
 def _not_sent(place: str, count: int, told: list[str]) -> str:
     """What to say where a collector did not take what it was sent; `told` is what the exporter
     says of it, `count` how many spans it had taken before."""
+    # The system's own words say what is wrong ("Connection refused"); around them stand three
+    # libraries' wrappings.
     of_system = re.findall(r"\[Errno -?\d+\] ([^\"'()]+)", " ".join(told))
     why = (of_system or told or ["it gives no reason"])[-1]
     why = scrub(why).rstrip(". ")
@@ -234,6 +238,7 @@ def _over_http() -> tuple[SpanExporter, str]:
     place = os.environ.get(f"{VARIABLE}TRACES_ENDPOINT") or base
     for name in (f"{VARIABLE}HEADERS", f"{VARIABLE}TRACES_HEADERS"):
         for header in os.environ.get(name, "").split(","):
+            # What stands in the headers is a key, which no message may repeat.
             keep(header.partition("=")[2] or header, name)
     try:
         return OTLPSpanExporter(), shown_address(place)
@@ -305,6 +310,7 @@ def _heard() -> Iterator[list[str]]:
         def emit(self, record: logging.LogRecord) -> None:
             told.append(record.getMessage())
 
+    # The exporter logs its errors and returns no reason.
     logger, ear = logging.getLogger("opentelemetry"), Ear()
     spoken, logger.propagate = logger.propagate, False
     logger.addHandler(ear)

@@ -28,14 +28,8 @@ USAGE, COST, MODEL = "mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm.mo
 # begins the name of a root's attribute that is a tag of its trace
 TAG = "mlflow.traceTag."
 _MILLI = 1_000_000  # nanoseconds
-_TOKENS, _COSTS = (
-    ("input_tokens", "output_tokens", "total_tokens"),
-    (
-        "input_cost",
-        "output_cost",
-        "total_cost",
-    ),
-)
+_TOKENS = ("input_tokens", "output_tokens", "total_tokens")
+_COSTS = ("input_cost", "output_cost", "total_cost")
 
 
 class TraceRows(NamedTuple):
@@ -62,12 +56,14 @@ def write(
     from mlflow.store.tracking.dbmodels.models import SqlSpan, SqlTraceInfo, SqlTraceTag
     from sqlalchemy import delete, insert, select, update
 
-    place, ids = tables.get_experiment(experiment_id).artifact_location, list(traces)
+    place = tables.get_experiment(experiment_id).artifact_location
+    ids = list(traces)
     ends = {"source_type": "trace", "destination_type": "run", "destination_id": run_id}
+    # One transaction for all: a run that is stopped here is in MLflow with all of its traces, or
+    # with none, and is logged anew.
     with tables.ManagedSessionMaker(read_only=False) as session:
-        for part in (
-            ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)
-        ):
+        for start in range(0, len(ids), AT_ONCE):
+            part = ids[start : start + AT_ONCE]
             spans = {
                 trace: [
                     _of_span(span, experiment_id, tables)
@@ -91,8 +87,11 @@ def write(
                     )
                 )
             }
-            linked, known = set[str](), set[tuple[str, str, str | None]]()
+            linked = set[str]()
+            known = set[tuple[str, str, str | None]]()
+            # A continued run meets traces of its first part.
             if there:
+                # Spans are replaced whole: a text that was judged again may have taken fewer calls.
                 session.execute(delete(SqlSpan).where(SqlSpan.trace_id.in_(there)))
                 own = SqlTraceTag.key.in_({row["key"] for row in tags})
                 session.execute(
@@ -116,6 +115,7 @@ def write(
                     (trace, name, source)
                     for trace, name, source in session.execute(columns)
                 }
+            # A person may have corrected an assessment on MLflow's page, which must not be lost.
             said = [
                 row
                 for row in said
@@ -131,6 +131,7 @@ def write(
                 for info in infos
                 if info["request_id"] not in there
             ]
+            # In this order: tags, spans and links refer to the row of their trace.
             written = {
                 SqlTraceInfo: new,
                 SqlTraceTag: tags,
@@ -159,17 +160,16 @@ def write_records(
     )
     from sqlalchemy import insert
 
-    known, hashes, rows, left, now = (
-        set[tuple[str, str]](),
-        set[str](),
-        [],
-        [],
-        int(time.time() * 1000),
-    )
+    known = set[tuple[str, str]]()
+    hashes = set[str]()
+    rows = []
+    left = []
+    now = int(time.time() * 1000)
     for record in scrubbed(list(records)):
         keys = {
             (part, key) for part in ("inputs", "expectations") for key in record[part]
         }
+        # As MLflow makes it: by this hash it would find the record again and merge it.
         content = hashlib.sha256(
             json.dumps(record["inputs"], sort_keys=True).encode()
         ).hexdigest()
@@ -197,7 +197,8 @@ def _of_span(span: Span, experiment_id: str, tables: Any) -> dict[str, Any]:
     from mlflow.tracing.otel.translation import translate_span_when_storing
 
     whole = translate_span_when_storing(span)
-    model, costs = span.get_attribute(MODEL), span.get_attribute(COST) or {}
+    model = span.get_attribute(MODEL)
+    costs = span.get_attribute(COST) or {}
     return {
         "trace_id": span.trace_id,
         "experiment_id": int(experiment_id),
@@ -217,19 +218,21 @@ def _of_span(span: Span, experiment_id: str, tables: Any) -> dict[str, Any]:
 def _of_trace(told: TraceRows, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The row of a trace, from those of its spans. What its root says of tokens counts those of its
     calls already."""
+    # Each is cut to milliseconds before they are subtracted, as MLflow does it.
     begin = min(row["start_time_unix_nano"] for row in rows) // _MILLI
+    end = max(row["end_time_unix_nano"] for row in rows) // _MILLI
     info = {
         "request_id": rows[0]["trace_id"],
         "experiment_id": rows[0]["experiment_id"],
         "timestamp_ms": begin,
-        "execution_time_ms": max(row["end_time_unix_nano"] for row in rows) // _MILLI
-        - begin,
+        "execution_time_ms": end - begin,
         "status": rows[0]["status"],
         "request_preview": told.request,
         "response_preview": told.response,
     }
     for key, names, zero in ((USAGE, _TOKENS, 0), (COST, _COSTS, 0.0)):
         known = [used for span in told.spans if (used := span.get_attribute(key))]
+        # With the root's own sum, its calls would be counted a second time.
         known = known[:1] if told.spans[0].get_attribute(key) else known
         info |= {
             name: sum((used.get(name, zero) for used in known), zero) if known else None
@@ -241,18 +244,17 @@ def _of_trace(told: TraceRows, rows: Sequence[Mapping[str, Any]]) -> dict[str, A
 def _of_tags(root: Span, place: str) -> list[dict[str, Any]]:
     from mlflow.utils.uri import append_to_uri_path
 
-    trace, known = root.trace_id, root.attributes
+    trace = root.trace_id
     tags = {
         name.removeprefix(TAG): value[:LONGEST_TAG]
-        for name, value in known.items()
+        for name, value in root.attributes.items()
         if name.startswith(TAG)
     }
-    tags |= {"mlflow.trace.spansLocation": "TRACKING_STORE"}
-    tags |= {
-        "mlflow.artifactLocation": append_to_uri_path(
-            place, "traces", trace, "artifacts"
-        )
-    }
+    # Without this tag MLflow looks for the spans in a file of the artifacts, and shows none.
+    tags["mlflow.trace.spansLocation"] = "TRACKING_STORE"
+    tags["mlflow.artifactLocation"] = append_to_uri_path(
+        place, "traces", trace, "artifacts"
+    )
     return [
         {"request_id": trace, "key": key, "value": value} for key, value in tags.items()
     ]
@@ -266,10 +268,8 @@ def _of_assessments(
     rows = []
     for assessment in assessments:
         made = SqlAssessments.from_mlflow_entity(assessment)
-        made.trace_id, made.trace_timestamp_ms = (
-            info["request_id"],
-            info["timestamp_ms"],
-        )
+        made.trace_id = info["request_id"]
+        made.trace_timestamp_ms = info["timestamp_ms"]
         made.experiment_id = info["experiment_id"]
         rows.append(
             {

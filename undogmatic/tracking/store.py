@@ -174,10 +174,8 @@ def _unusable(file: Path) -> str | None:
                 if tables
                 else []
             )
-        versions, newest = (
-            [str(version) for (version,) in rows],
-            (template.newest_schema() if rows else None),
-        )
+        versions = [str(version) for (version,) in rows]
+        newest = template.newest_schema() if rows else None
         if newest is not None and versions != [newest]:
             return (
                 f"a store of another version of MLflow (schema {versions[0]}, here {newest}). Copy"
@@ -318,6 +316,7 @@ def _try_to_write(file: Path, seconds: float) -> None:
     with contextlib.closing(
         sqlite3.connect(file, timeout=seconds, isolation_level=None)
     ) as store:
+        # SQLite takes the lock for writing here, and not at the first row that is written.
         store.execute("BEGIN IMMEDIATE")
         store.execute("ROLLBACK")
 
@@ -340,6 +339,7 @@ def repair(file: Path) -> None:
             "SELECT artifact_location FROM experiments WHERE artifact_location LIKE 'file:%'"
         )
         for there in {str(location).rstrip("/") for (location,) in noted}:
+            # Addresses that still lead somewhere are those of another store's artifacts.
             if (
                 there == here
                 or not there.endswith("/artifacts")
@@ -392,6 +392,7 @@ def _experiment(client: MlflowClient, name: str, file: Path | None) -> str:
     if there is None:
         location = None if file is None else (file.parent / "artifacts").as_uri()
         return str(client.create_experiment(name, artifact_location=location))
+    # MLflow keeps the name of a deleted experiment taken.
     if there.lifecycle_stage == "deleted":
         raise ConfigError(
             f"`tracking.experiment` is {name!r}, which was deleted in MLflow. Restore it there "
@@ -426,10 +427,12 @@ def scrubbed(value: Any) -> Any:
         return {
             scrub(k) if isinstance(k, str) else k: scrubbed(v) for k, v in value.items()
         }
+    # A named tuple is not made of one argument, and has no secrets of its own.
     if type(value) in (list, tuple, set):
         return type(value)(map(scrubbed, value))
     kind = type(value).__module__.partition(".")[0]
     if kind == "pandas" and hasattr(value, "isetitem"):
+        # Only columns that hold a secret are copied: a table may have a million rows.
         clean = value.copy(deep=False)
         for n in range(value.shape[1]):
             cells = value.iloc[:, n]

@@ -70,11 +70,9 @@ FILES = (
 )
 NOTE_TAG = "mlflow.note.content"  # what MLflow shows as a run's description
 MOST_RECORDS = 1000  # of a dataset's page
-MOST_ROWS = (
-    # of the table of judgments, where a run has so many items that they are not held
-    10_000
-)
-# they hold judged texts
+# Of the table of judgments, where a run has so many items that they are not held.
+MOST_ROWS = 10_000
+# They hold judged texts: a report quotes them, and a program has them as its demonstrations.
 QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])
 LONGEST_TAG, LONGEST_DIGEST = 5000, 36  # characters, MLflow's limits
 TABLE = (
@@ -120,10 +118,8 @@ class MlflowTracker:
 
     def __init__(
         self,
-        uri: (
-            str | None
-            # a server or a database; None is `mlruns/mlflow.db` in the current folder
-        ) = None,
+        # A server or a database; None is `mlruns/mlflow.db` in the current folder.
+        uri: str | None = None,
         experiment: str = "undogmatic",  # its name in MLflow
         # At most so many judgments are traced with their calls (failures first); the run's tag says
         # how many.
@@ -143,12 +139,10 @@ class MlflowTracker:
             raise ConfigError(
                 f"`tracking.traces` is {traces}; it must be 0 (none) or more."
             )
-        self.uri, self.experiment, self.traces, self.redact = (
-            uri,
-            experiment,
-            traces,
-            redact,
-        )
+        self.uri = uri
+        self.experiment = experiment
+        self.traces = traces
+        self.redact = redact
         self.otel = otel
 
     def check(self) -> None:
@@ -168,6 +162,7 @@ class MlflowTracker:
     ) -> None:
         """Log a plan before anything is judged, as a run of its own that bears the plan's hash;
         once per folder."""
+        # A plan that is locked again after looking at results would lock nothing.
         if RunFolder(folder).has(PLAN):
             return
         with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
@@ -203,19 +198,24 @@ class MlflowTracker:
             f" run.resume={run.folder}."
         )
         if self.redact:
-            items, judgments = (
-                mapped(redact_item, run.items),
-                mapped(redact_judgment, run.judgments),
+            # First of all, so that nothing below can log a text by oversight.
+            run = replace(
+                run,
+                items=mapped(redact_item, run.items),
+                judgments=mapped(redact_judgment, run.judgments),
             )
-            run = replace(run, items=items, judgments=judgments)
         # which needs DSPy; what checks logs without it
         from undogmatic.tracking.scorer import register
 
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
-            started, named = int(run.started * 1000), run_name(run)
+            # MLflow counts in milliseconds. The run began when judging did, and not now.
+            started = int(run.started * 1000)
             made = store.client.create_run(
-                store.experiment_id, start_time=started, tags=tags(run), run_name=named
+                store.experiment_id,
+                start_time=started,
+                tags=tags(run),
+                run_name=run_name(run),
             )
             run_id = made.info.run_id
             note = {
@@ -223,6 +223,8 @@ class MlflowTracker:
                 "experiment": self.experiment,
                 "run_id": run_id,
             }
+            # Before anything else is logged: if that fails, the next try finds this run and
+            # replaces it.
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             logged = table(run)
             noted = log_tables(
@@ -261,6 +263,8 @@ class MlflowTracker:
                 others = (
                     j for j in run.judgments if not isinstance(j.outcome, Failure)
                 )
+                # The frame knows whether there are any; to look through a million judgments on
+                # disk for none takes long.
                 first = (
                     [*islice(failed, self.traces)]
                     if run.frame["error"].notna().any()
@@ -283,6 +287,7 @@ class MlflowTracker:
             store.client.set_terminated(
                 run_id, "FINISHED", int((run.started + run.seconds) * 1000)
             )
+            # Last, so that a failure above leaves the older run where it was.
             if before is not None:
                 store.client.delete_run(before)
             return where(store, run_id)
@@ -297,6 +302,7 @@ class MlflowTracker:
         """Create the parent run of a sweep (or go on with `run_id`, if it is still there); returns
         its id."""
         with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
+            # A sweep that goes on keeps its parent, or its jobs would hang under two.
             if run_id is not None and still_there(store, run_id):
                 store.client.update_run(run_id, status="RUNNING")
                 return run_id
@@ -427,15 +433,15 @@ def _logged_before(folder: Path, store: Store) -> str | None:
         say(f"{error} The run is logged anew beside what was logged then.")
         return None
     run_id = note.get("run_id")
-    return (
-        run_id
-        if run_id and note.get("uri") == store.address and still_there(store, run_id)
-        else None
-    )
+    # In another store the same id would be nobody's, and is left alone.
+    if not run_id or note.get("uri") != store.address:
+        return None
+    return run_id if still_there(store, run_id) else None
 
 
 def still_there(store: Store, run_id: str) -> bool:
     """Whether the run is in this experiment and was not deleted."""
+    # `get_run` also answers for deleted runs, and raises for others.
     return bool(
         store.client.search_runs(
             [store.experiment_id], f"attributes.run_id = '{run_id}'", max_results=1
@@ -508,7 +514,7 @@ def table(run: FinishedRun) -> pd.DataFrame:
     even steps."""
     frame = run.frame
     if many(run.items) and len(frame) > MOST_ROWS:
-        frame = frame.iloc[:: -(-len(frame) // MOST_ROWS)]
+        frame = frame.iloc[:: math.ceil(len(frame) / MOST_ROWS)]
     shown_items = set(frame["item_id"])
     texts = {item.id: item.text for item in run.items if item.id in shown_items}
     reasons = {
@@ -518,6 +524,7 @@ def table(run: FinishedRun) -> pd.DataFrame:
         for j in run.judgments
         if j.item_id in shown_items
     }
+    # Columns that say the same in every row take the room of those that do not.
     several = len(voices(frame)) > 1
     shown = [
         column
@@ -548,6 +555,7 @@ def verdict_of(run: FinishedRun) -> str | None:
 
 def _answer_of(result: SweepResult) -> dict[str, str]:
     """The answer of a sweep as the tag by which its jobs are sorted too."""
+    # Findings of verdicts stand before all others.
     answer = next((found.answer for found in result.findings[: result.verdicts]), None)
     return {"verdict": answer} if answer else {}
 
@@ -557,12 +565,15 @@ def described(folder: Path) -> str:
     headings, of which MLflow would show little else. Empty where there is no report."""
     report = folder / "report.md"
     text = report.read_text(encoding="utf-8") if report.is_file() else ""
-    _, title, after, *_ = [*re.split(r"^#+ .*\n", text, flags=re.MULTILINE), "", "", ""]
-    verdict = "\n".join(line for line in title.splitlines() if line.startswith(">"))
-    return cut(
-        f"{verdict}\n\n{after if after.strip().startswith('|') else ''}".strip(),
-        LONGEST_TAG,
+    # What stands below the title, and below the next heading; empty parts stand in for those
+    # that a short report lacks.
+    parts = [*re.split(r"^#+ .*\n", text, flags=re.MULTILINE), "", "", ""]
+    _, below_title, after, *_ = parts
+    verdict = "\n".join(
+        line for line in below_title.splitlines() if line.startswith(">")
     )
+    figures_table = after if after.strip().startswith("|") else ""
+    return cut(f"{verdict}\n\n{figures_table}".strip(), LONGEST_TAG)
 
 
 def register_dataset(store: Store, run: FinishedRun) -> None:
@@ -613,22 +624,19 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> dict[str, str]:
     from mlflow.data.pandas_dataset import from_pandas
     from mlflow.entities import DatasetInput, InputTag
 
+    # MLflow keeps of this table the shape and the types of columns alone.
     known = [
         (i.id, i.condition or "", math.nan if i.label is None else float(i.label))
         for i in (run.items[:MOST_RECORDS] if many(run.items) else run.items)
     ]
-    table, name = (
-        pd.DataFrame(known, columns=["item_id", "condition", "label"]),
-        run.choices.get("dataset", "dataset"),
-    )
+    table = pd.DataFrame(known, columns=["item_id", "condition", "label"])
+    name = run.choices.get("dataset", "dataset")
     # Without a source MLflow looks for one, and imports a client of Git for it.
-    source, digest = (
-        CodeDatasetSource({"mlflow.source.name": "undogmatic"}),
-        run.dataset_digest[:LONGEST_DIGEST],
-    )
-    entity = from_pandas(
-        table, source=source, name=name, digest=digest
-    )._to_mlflow_entity()
+    source = CodeDatasetSource({"mlflow.source.name": "undogmatic"})
+    digest = run.dataset_digest[:LONGEST_DIGEST]
+    dataset = from_pandas(table, source=source, name=name, digest=digest)
+    # The public `mlflow.log_input` writes to the run and the store that are active in the process.
+    entity = dataset._to_mlflow_entity()
     store.client.log_inputs(
         run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])]
     )

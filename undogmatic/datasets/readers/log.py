@@ -120,6 +120,7 @@ def head_of(path: Path, most: int = HEAD_BYTES) -> Head | None:
         return Head(path, raw, None)
     whole = text.decode("utf-8", "ignore")  # the last character may be cut
     # The shorter, where a later part is damaged
+    # A file of JSON Lines is no JSON as a whole, and its first line is.
     for part in (whole, whole.split("\n", 1)[0], whole[:2000], whole[:500]):
         try:
             return Head(
@@ -346,6 +347,7 @@ def people_among(names: Iterable[str], criteria: Iterable[Any]) -> dict[str, lis
             each for each in known if each and name.lower().endswith(f"_{each}".lower())
         ]
         bare = name[: -len(str(named[0])) - 1] if named else name
+        # Whole names alone: `human_readable_name` is no label.
         if name not in COLUMNS and _PEOPLE.fullmatch(bare):
             overall = [each for each in known if each in (None, OVERALL)]
             found[name] = named[:1] or overall or (known if len(known) == 1 else [])
@@ -359,6 +361,7 @@ def _with_people(rows: list[Row], source: str, problems: list[str]) -> list[Row]
         return rows
     people = people_among(names, dict.fromkeys(row.get("criterion") for row in rows))
     every = dict.fromkeys(row.get("criterion") for row in rows)
+    # With several criteria, a label that names none could be on any of them.
     for name in [name for name, meant in people.items() if not meant]:
         problems.append(
             f"{source}: `{name}` names no criterion, so each of the {len(every)} was held against"
@@ -389,6 +392,7 @@ def _settle(rows: list[Row], name: str) -> None:
     for row in rows:
         if row.get(name) is not None:
             ways.setdefault(row.get("judge"), {})[str(row[name])] = None
+    # Sorted, as the digest of a judge's card must not hang on the order of the rows.
     one = {judge: "\n".join(sorted(texts)) for judge, texts in ways.items()}
     for row in rows:
         row[name] = one.get(row.get("judge"))
@@ -440,6 +444,7 @@ def whole(found: Any, half: bool, path: Path, problems: list[str]) -> list[Any]:
     it."""
     kept = list(found) if isinstance(found, list) else []
     if half:
+        # A number that is cut is still a number: 12 of 125.
         kept = kept[:-1]
         problems.append(
             Unread(
@@ -527,6 +532,7 @@ def joined(
         return
     by_key: dict[tuple[Any, Any], list[Row]] = {}
     for row in labels:
+        # By both: labels on another criterion are no labels of this verdict.
         by_key.setdefault((row["item"], row.get("criterion")), []).append(row)
     judges: dict[Any, dict[Any, None]] = {}
     for row in verdicts:
@@ -570,6 +576,7 @@ class Kept(NamedTuple):
 
 def kept(metadata: Any) -> Kept:
     """What we kept in the metadata of an item."""
+    # What we exported comes back as it was, confidences and labels too.
     held = at(metadata, OURS)
     held = held if isinstance(held, Mapping) else {}
     named = {
@@ -616,6 +623,7 @@ def cell(value: Any) -> Any:
     """A value as a cell of a table: a number or text, None for nothing and NaN; true and false are
     words."""
     if isinstance(value, bool):
+        # As a float True would be a grade of 1.
         return "true" if value else "false"
     if value is None or (isinstance(value, float) and math.isnan(value)) or value == "":
         return None
@@ -657,6 +665,7 @@ def facts(*mappings: Any) -> Row:
     return {
         key: cell(value)
         for key, value in plain.items()
+        # A fact that is called `verdict` or `judge` would be taken for the reader's own.
         if key not in COLUMNS or key in TOLD
     }
 

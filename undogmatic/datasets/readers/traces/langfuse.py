@@ -39,6 +39,7 @@ PEOPLE = ("ANNOTATION", "REVIEW")
 
 def _claims(head: Head) -> bool:
     first = head.record("data")
+    # The API writes `traceId`, an export of the table `trace_id`.
     names = {snake(name) for name in first}
     observations = first.get("observations")
     if isinstance(observations, list) and "id" in names:
@@ -61,6 +62,7 @@ def _trace(run: str, records: Records, faults: Faults, place: str) -> Trace | No
         elif record.get("type") not in SKIPPED:
             spans.append(_span(record))
             whole.setdefault("session_id", record.get("session_id"))
+    # A session is a conversation of several traces, which go together.
     metadata = (
         {"group": name_of(whole["session_id"])} if whole.get("session_id") else {}
     )
@@ -75,9 +77,11 @@ def _root(run: str, whole: Mapping[str, Any], said: list[Said]) -> Span:
     root = Span(
         id=f"trace {run}",
         kind="around",
+        # Around everything else, whatever the clocks of two machines say.
         start=float("-inf"),
         end=float("inf"),
         heard=messages_of(whole.get("input"), "user"),
+        # Only the answer: the messages before it are those of the generations below.
         told=[draft for draft in told if draft.kind == "assistant"][-1:],
         said=said,
     )
@@ -91,6 +95,7 @@ def _records(path: Path, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]
     for place, value in objects(path, faults, ("data",)):
         record = _snake(value)
         inner, scores = record.pop("observations", None), record.pop("scores", None)
+        # A trace has an `id` alone; an observation names its trace beside its own.
         is_observation = "trace_id" in record and "type" in record
         run = name_of(record.get("trace_id") if is_observation else record.get("id"))
         if not run:
@@ -125,6 +130,7 @@ def _span(record: Mapping[str, Any]) -> Span:
     if span.kind == "tool":
         span.arguments = text_or_none(given)
         span.result = text_or_none(
+            # Of a call that failed, Langfuse keeps the error here and no output.
             came if came is not None else record.get("status_message")
         )
         result = parsed(came)
@@ -147,14 +153,14 @@ def _span(record: Mapping[str, Any]) -> Span:
 
 
 def _score(record: Mapping[str, Any]) -> Said:
-    name, source = (
-        name_of(record.get("name")) or OVERALL,
-        str(record.get("source") or "").upper(),
-    )
+    name = name_of(record.get("name")) or OVERALL
+    source = str(record.get("source") or "").upper()
     by, person, criterion = spoken(name, f"langfuse {source.lower() or 'score'}")
+    # Who it was is not told by the name of the score, but by its author.
     if source in PEOPLE:
         author = record.get("author_user_name") or record.get("author_user_id")
         by, person = name_of(author) or "annotation", True
+    # A categorical score has a number too, which only numbers the categories.
     words = record.get("string_value")
     value = words if words not in (None, "") else as_number(record.get("value"))
     key = str(record.get("observation_id") or "") or None

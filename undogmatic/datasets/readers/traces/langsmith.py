@@ -28,8 +28,17 @@ from undogmatic.records.records import OVERALL
 from undogmatic.records.trace import Trace
 
 TEXTS = (
-    *("input", "question", "query", "prompts", "prompt"),
-    *("output", "answer", "text", "result", "response", "generation"),
+    "input",
+    "question",
+    "query",
+    "prompts",
+    "prompt",
+    "output",
+    "answer",
+    "text",
+    "result",
+    "response",
+    "generation",
 )
 """Names under which what was said may stand, where it is no list of messages."""
 NOISE = ("prompt", "parser", "embedding")
@@ -46,6 +55,7 @@ def _claims(head: Head) -> bool:
 
 def _trace(run: str, records: Records, faults: Faults, place: str) -> Trace | None:
     spans = [_span(record) for record in records if record.get("run_type") not in NOISE]
+    # Calls of a chain that were left out may stand between a step and what it belongs to.
     around = {_id(r): _id(r, "parent_run_id") for r in records}
     kept = {span.id for span in spans}
     for span in spans:
@@ -107,6 +117,7 @@ def _span(record: Mapping[str, Any]) -> Span:
         span.told = messages_of(came, "assistant")
         if span.kind == "around":
             span.told = [draft for draft in span.told if draft.kind == "assistant"][-1:]
+    # A model that failed said nothing; the error stands where its answer would.
     if span.error and not span.told and span.kind == "model":
         span.told = [Draft("assistant", text_or_none(record.get("error")))]
     metadata = record.get("extra")
@@ -126,9 +137,11 @@ def _tokens(record: Mapping[str, Any]) -> int | None:
 
 def _of_tool(span: Span, record: Mapping[str, Any]) -> None:
     given, came = record.get("inputs"), record.get("outputs")
+    # LangChain wraps the single argument of a tool or a retriever in an object.
     if isinstance(given, Mapping) and set(given) in ({"input"}, {"query"}):
         given = next(iter(given.values()))
     span.arguments = text_or_none(given)
+    # And what it gives back, whatever the name of the one field is.
     if isinstance(came, Mapping) and len(came) == 1:
         came = next(iter(came.values()))
     drafts = drafts_of(came, "tool_result") if isinstance(came, Mapping) else []
@@ -155,6 +168,7 @@ def messages_of(value: Any, role: Literal["user", "assistant"]) -> list[Draft]:
         return drafts_of(held, role)
     for key in ("generations", "choices", "messages"):
         if isinstance(held.get(key), list):
+            # Several choices are drafts of one answer, of which the first was used.
             each = listed(held[key])[:1] if key == "choices" else listed(held[key])
             return [draft for one in each for draft in drafts_of(_bare(one), role)]
     if _is_message(held):
@@ -183,6 +197,8 @@ def _feedback(record: Mapping[str, Any], key: str | None) -> Iterator[Said]:
     for name, own in stats.items() if isinstance(stats, Mapping) else ():
         held = own if isinstance(own, Mapping) else {"avg": own}
         value, words = held.get("avg"), held.get("values")
+        # Feedback in words has counts in place of a mean; one word that was said alone is the
+        # verdict.
         if value is None and isinstance(words, Mapping) and len(words) == 1:
             value = next(iter(words))
         by, person, criterion = spoken(name_of(name), "langsmith feedback")
@@ -197,10 +213,8 @@ def _feedback(record: Mapping[str, Any], key: str | None) -> Iterator[Said]:
             name_of(one.get("key")) or OVERALL, f"langsmith {kind}"
         )
         if kind == "app" and isinstance(source, Mapping):
-            by, person = (
-                str(source.get("user_name") or source.get("user_id") or "app"),
-                True,
-            )
+            by = str(source.get("user_name") or source.get("user_id") or "app")
+            person = True
         yield Said(by, value, criterion, person, key, text_or_none(one.get("comment")))
 
 

@@ -35,6 +35,7 @@ THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
 
 def parsed(value: Any) -> Any:
     """The value of a text that is a list or an object in JSON; anything else as it is."""
+    # Attributes hold texts alone, so that lists of messages are written into them as JSON.
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json_value(value, infinite=True)
@@ -67,6 +68,7 @@ def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
     inner = message.get("kwargs") if message.get("lc") else message.get("data")
     if isinstance(inner, Mapping) and ("content" in inner or "tool_calls" in inner):
         kind = inner.get("type") or message.get("type")
+        # LangChain names the class by its path: [..., "AIMessageChunk"].
         if kind == "constructor":
             ids = message.get("id")
             last = str(ids[-1]) if isinstance(ids, list) and ids else ""
@@ -87,6 +89,8 @@ def _of_message(given: Mapping[str, Any], role: StepKind) -> Iterator[Draft]:
     if kind in CALLS or kind in RESULTS or kind in THOUGHTS:
         yield from _of_block(message)
         return
+    # The Responses interface of OpenAI has items such as `function_call` and
+    # `function_call_output` in place of roles.
     if kind.endswith("_call_output"):
         yield _result(message)
         return
@@ -94,6 +98,7 @@ def _of_message(given: Mapping[str, Any], role: StepKind) -> Iterator[Draft]:
         yield _call(message, kind)
         return
     named = str(message.get("role") or "").lower()
+    # A message without a role is of whoever the caller says: inputs a user's, outputs a model's.
     who = ROLES.get(named, "other") if named else role
     error = bool(message.get("error")) or message.get("status") == "error"
     name = name_of(message.get("name") or message.get("function")) or None
@@ -101,6 +106,7 @@ def _of_message(given: Mapping[str, Any], role: StepKind) -> Iterator[Draft]:
         message.get("id") if who == "tool_result" else None
     )
     made = list(_of_content(message, who))
+    # A tool that failed may hold its message in the error alone.
     if error and not any(draft.text for draft in made):
         made = [Draft(who, _of_error(message.get("error")))]
     for draft in made:
@@ -124,6 +130,7 @@ def _calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The calls that stand beside the content of a message."""
     more = message.get("additional_kwargs")
     listed = message.get("tool_calls")
+    # Older versions of LangChain kept the calls here.
     if not listed and isinstance(more, Mapping):
         listed = more.get("tool_calls")
     found = parsed(listed)
@@ -132,6 +139,7 @@ def _calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         if isinstance(found, list)
         else []
     )
+    # OpenAI's interface before November 2023 knew one call for each message.
     if not calls and isinstance(message.get("function_call"), Mapping):
         calls = [message["function_call"]]
     return calls
@@ -142,10 +150,12 @@ def _of_content(message: Mapping[str, Any], who: StepKind) -> Iterator[Draft]:
     content = next(
         (message[k] for k in ("content", "parts", "text") if k in message), None
     )
+    # What a tool gives back may be any JSON, and is a text of its own.
     blocks = parsed(content) if who != "tool_result" else content
     if not isinstance(blocks, list) or not all(
         isinstance(b, Mapping | str) for b in blocks
     ):
+        # A message that is nothing but calls has empty content, which was not said.
         if content not in (None, "") or not _calls_of(message):
             yield Draft(who, text_or_none(content))
         return
@@ -236,6 +246,7 @@ def _text_of(block: Any) -> str:
             kind in TEXTS or not kind or key == "text"
         ):
             return clean(block[key])
+    # A judge that reads text should see that there was an image.
     return f"[{name_of(kind or 'content')}]"
 
 

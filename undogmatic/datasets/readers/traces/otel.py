@@ -34,17 +34,11 @@ from undogmatic.datasets.readers.traces.spans import Span, trace_of
 from undogmatic.records.records import as_number
 from undogmatic.records.trace import Trace
 
-LISTS = (
-    *("resourceSpans", "resource_spans", "scopeSpans", "scope_spans"),
-    *("instrumentationLibrarySpans", "spans"),
-    *(
-        "resourceLogs",
-        "resource_logs",
-        "scopeLogs",
-        "scope_logs",
-        "logRecords",
-        "log_records",
-    ),
+LISTS = tuple(
+    (
+        "resourceSpans resource_spans scopeSpans scope_spans instrumentationLibrarySpans spans"
+        " resourceLogs resource_logs scopeLogs scope_logs logRecords log_records"
+    ).split()
 )
 """The lists in which OTLP keeps spans and events."""
 MODELS = ("chat", "text_completion", "generate_content", "completion", "responses")
@@ -55,6 +49,7 @@ EVALUATION = "gen_ai.evaluation."
 
 def _claims(head: Head) -> bool:
     first = head.record()
+    # A file of logs alone may hold the evaluations, whose spans lie in another.
     if any(key in first for key in ("resourceSpans", "resource_spans", "resourceLogs")):
         return True
     context = first.get("context")
@@ -71,6 +66,7 @@ def _claims(head: Head) -> bool:
 
 def _plain(value: Any) -> Any:
     """A value of OTLP ({"stringValue": ...}) as a plain one."""
+    # Exporters of some languages write attributes plainly, those of others with their types.
     if not isinstance(value, Mapping) or len(value) != 1:
         return value
     ((kind, held),) = value.items()
@@ -80,6 +76,7 @@ def _plain(value: Any) -> Any:
     if kind in ("kvlistValue", "kvlist_value"):
         return _attributes(held.get("values") if isinstance(held, Mapping) else None)
     if kind in ("intValue", "int_value"):
+        # OTLP writes whole numbers of 64 bits as texts, as JSON's own numbers would lose digits.
         return count_of(held) if count_of(held) is not None else held
     return held if kind.lower().replace("_", "").endswith("value") else value
 
@@ -96,6 +93,7 @@ def _attributes(given: Any) -> dict[str, Any]:
 def _get(record: Mapping[str, Any], *names: str) -> Any:
     """The first of these fields that is there, also in the `context` of a span."""
     context = record.get("context")
+    # The SDK for Python prints the ids within `context`, OTLP has them in the span.
     for held in (record, context if isinstance(context, Mapping) else {}):
         for name in names:
             if held.get(name) not in (None, ""):
@@ -105,6 +103,7 @@ def _get(record: Mapping[str, Any], *names: str) -> Any:
 
 def _identity(value: Any) -> str:
     """An id as text: in hex, with or without 0x before it, of one case."""
+    # Spans and events of one trace may be written by two programs.
     return "" if value is None else str(value).removeprefix("0x").lower()
 
 
@@ -128,6 +127,7 @@ def _trace(run: str, records: Records, faults: Faults, place: str) -> Trace | No
                 record, own if own is not None else (spans or [Span("", "around")])[0]
             )
     for span in spans:
+        # Such a span is no step, so that what is said of it is said of the run.
         if span.parent is None or span.kind == "around":
             span.said = [said._replace(key=None) for said in span.said]
     return trace_of(run, spans, faults, place)
@@ -149,6 +149,8 @@ def _span(record: Mapping[str, Any]) -> Span:
     operation = str(own.get("gen_ai.operation.name") or "")
     name = name_of(record.get("name"))
     tool = own.get("gen_ai.tool.name") or own.get("traceloop.entity.name")
+    # Before there was an operation, the tool's name alone told it; OpenLLMetry has names of its
+    # own.
     is_tool = operation in TOOLS or (not operation and "gen_ai.tool.name" in own)
     is_tool = is_tool or own.get("traceloop.span.kind") == "tool"
     is_model = operation in MODELS or (
@@ -178,6 +180,7 @@ def _span(record: Mapping[str, Any]) -> Span:
             )
         ),
     )
+    # `traceloop.*` are the names of OpenLLMetry, which is older than the conventions.
     if is_tool:
         given = (
             "gen_ai.tool.call.arguments",
@@ -215,6 +218,8 @@ def _heard(own: Mapping[str, Any]) -> list[Draft]:
     told = drafts_of(own.get("gen_ai.system_instructions"), "other")
     for draft in told:
         draft.name = draft.name or "system"
+    # The newest convention first: a program in transition writes both, and each message would
+    # come twice.
     if "gen_ai.input.messages" in own:
         return [*told, *drafts_of(own["gen_ai.input.messages"])]
     return [*told, *drafts_of(_indexed(own, "prompt") or own.get("gen_ai.prompt"))]
@@ -244,6 +249,7 @@ def _indexed(own: Mapping[str, Any], which: str) -> list[dict[str, Any]]:
             message[match[3]] = value
         else:
             calls.setdefault((int(match[2]), int(inner[1])), {})[inner[2]] = value
+    # Attributes stand in any order; the numbers in their names say in which calls were made.
     for (number, _), call in sorted(calls.items()):
         listed = found[number].setdefault("tool_calls", [])
         if isinstance(listed, list):
@@ -266,6 +272,8 @@ def _of_event(event: Mapping[str, Any], span: Span) -> None:
         span.error = True
         if span.kind == "tool" and span.result is None:
             span.result = text_or_none(own.get("exception.message"))
+    # The event that an answer was until 2025. Some write the message under `message`, some its
+    # parts.
     elif name == "gen_ai.choice":
         message = parsed(held.get("message", held.get("content")))
         inner = message if isinstance(message, Mapping) else {"content": message}
@@ -287,6 +295,7 @@ def _of_event(event: Mapping[str, Any], span: Span) -> None:
                 *drafts_of(own.get("gen_ai.completion"), "assistant"),
             ]
     elif match := re.fullmatch(r"gen_ai\.(system|user|assistant|tool)\.message", name):
+        # A tool's span may repeat the messages that led to its call.
         if span.kind != "tool":
             message = {
                 "role": match[1],
@@ -298,14 +307,12 @@ def _of_event(event: Mapping[str, Any], span: Span) -> None:
 
 
 def _evaluation(own: Mapping[str, Any], key: str) -> Said:
-    """What an evaluation found of its span: its label, where it has one that is no number, else its
-    value."""
+    """What an evaluation found of its span: its value, else its label."""
     name = name_of(own.get(f"{EVALUATION}name")) or "evaluation"
     by, person, criterion = spoken(name, "gen_ai.evaluation")
-    value, label = (
-        own.get(f"{EVALUATION}score.value"),
-        own.get(f"{EVALUATION}score.label"),
-    )
+    value = own.get(f"{EVALUATION}score.value")
+    label = own.get(f"{EVALUATION}score.label")
+    # A label such as "pass" beside a score says the same in words; the number keeps more.
     found = as_number(value) if value is not None else label
     why = own.get(f"{EVALUATION}explanation") or own.get("error.type")
     return Said(by, found, criterion, person, key, text_or_none(why))

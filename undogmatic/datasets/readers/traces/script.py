@@ -90,6 +90,7 @@ class Draft:
         """By what it is known again where a file repeats it."""
         if self.call is not None and self.kind in ("tool_call", "tool_result"):
             return self.kind, self.call
+        # Without an id, the same words are the same step; a hash keeps long texts out of memory.
         name = self.name if self.kind == "tool_call" else None
         return self.kind, name, hash((self.text or "").strip())
 
@@ -138,6 +139,7 @@ class Script:
             own[draft.mark] += 1
             if own[draft.mark] > self._told[draft.mark]:
                 self.add(draft)
+            # A span of a tool may have kept no text, which the next model then hears.
             elif draft.text is not None and draft.call is not None:
                 self._fill_in(draft)
 
@@ -150,6 +152,8 @@ class Script:
     def use(self, call: Draft, result: Draft) -> None:
         """Add the use of a tool that was measured by itself: the call, unless a model was heard
         asking for it, and what came of it."""
+        # The model's own call comes first in the file, and is the step; the tool's span only
+        # measures it.
         asked = self._asked(call)
         if asked is None:
             self.add(call)
@@ -198,6 +202,7 @@ class Script:
         steps, at, calls, silent = list[Step](), dict[str, int](), dict[str, int](), 0
         for number, draft in enumerate(self.drafts):
             parent = None if draft.after is None else at.get(draft.after)
+            # The id that both share is surer than what the file says of the order.
             if draft.kind == "tool_result" and draft.call is not None:
                 parent = calls.get(draft.call, parent)
             silent += draft.text is None
@@ -236,6 +241,7 @@ class Script:
                 assessments=tuple(_assessments(self.said, at)),
                 metadata=dict(metadata),
             )
+        # One run that cannot be does not keep the others of the file from being read.
         except ValidationError:
             faults.add("unfit", place, loses=True)
             return None
@@ -283,6 +289,7 @@ def _assessments(said: Iterable[Said], at: Mapping[str, int]) -> Iterator[Assess
         value = one.value
         if isinstance(value, str):
             value = name_of(value) or None
+        # NaN and infinity are no verdicts; the item counts as one that the judge did not answer.
         elif not isinstance(value, bool | int | float) or not isfinite(value):
             value = None
         yield Assessment(
@@ -347,7 +354,9 @@ def time_of(value: Any) -> float | None:
             )
         except ValueError:
             return None
+        # Servers write times without a zone in UTC; the zone of this machine would move them.
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    # 1e11 seconds are the year 5138, and 1e11 milliseconds 1973: no log lies between.
     for least, factor in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)):
         if number > least:
             return number / factor
@@ -359,6 +368,7 @@ def pieces(path: Path, faults: Faults, inside: tuple[str, ...] = ()) -> Iterator
     told: list[str] = []
     yield from json_pieces(path, inside, told)
     for fault in told:
+        # What breaks off was still being written, or the disk was full; its beginning is whole.
         faults.add("cut" if "breaks off" in fault else "unreadable", fault, loses=True)
 
 

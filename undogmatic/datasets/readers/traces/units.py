@@ -70,6 +70,7 @@ def turns_of(trace: Trace) -> list[Sequence[Step]]:
     begins = [step.place for step in trace.steps if step.kind == "user"]
     starts = [
         0,
+        # Two messages of a user in a row are one turn: nothing was answered in between.
         *(place for place in begins[1:] if trace.steps[place - 1].kind != "user"),
     ]
     ends = [*starts[1:], len(trace.steps)]
@@ -115,6 +116,7 @@ def frame_of(
         for part in parts_of(trace, unit):
             counts.items += 1
             own = said.get(part.item, ())
+            # Rows of which nobody says anything would be taken for judgments that are missing.
             if not own and only is not None and part.item not in only:
                 counts.unsaid += 1
                 continue
@@ -129,10 +131,13 @@ def frame_of(
         told = " ".join(finding.key.partition(".")[2] for finding in faults.findings())
         raise DataError(f"{path}: no run of it can be read ({told or 'it is empty'}).")
     problems: list[str] = []
+    # Where nobody says anything of any item, other files may; these items are then all that is
+    # known.
     rows = list(joined(verdicts, labels, path, problems)) or bare
     if rows is not bare:
         counts.unsaid += len(bare)
     for row in rows:
+        # So that a report says "runs" and not "groups".
         row[f"{STATED}group"] = RUNS
     _keep_common_tools(rows)
     name = reader.name if reader is not None else "traces"
@@ -153,6 +158,8 @@ class _Texts:
         """Count the texts of these rows; where there are too many, shorten all."""
         self._rows += rows
         self._held += sum(len(row["text"] or "") for row in rows)
+        # Texts that were taken already are shortened too, or the first runs of a file would be
+        # judged by more text than the last.
         while self._held > MOST_IN_ALL and self.most // 2 >= FEWEST:
             self.most //= 2
             for row in self._rows:
@@ -187,6 +194,7 @@ def _by_item(trace: Trace, unit: Unit) -> tuple[dict[str, list[Assessment]], int
     ends = {turn[-1].place: number for number, turn in enumerate(turns_of(trace), 1)}
     elsewhere = 0
     said = list(trace.assessments)
+    # How a run ended is what people want a judge to tell, so that it stands as a label.
     if trace.success is not None:
         said.append(Assessment(by=SUCCESS, person=True, value=trace.success))
     for one in said:
@@ -206,6 +214,7 @@ def _by_item(trace: Trace, unit: Unit) -> tuple[dict[str, list[Assessment]], int
 def _as_row(said: Assessment) -> Row:
     """An assessment as the columns of a row."""
     about: Row = {"criterion": said.criterion}
+    # As other readers write it: "true" and not Python's "True".
     value = str(said.value).lower() if isinstance(said.value, bool) else said.value
     if said.person:
         return about | {"rater": said.by, "label": value}
@@ -235,6 +244,7 @@ def _row(trace: Trace, part: Part, most: int, counts: Counts, unit: Unit) -> Row
         "text": text or None,
         "place": part.item,
     }
+    # How the whole run ended is no label of a part: a good step may stand in a run that failed.
     if unit != "run" and trace.success is not None:
         row |= {RUN: trace.run, RUN_SUCCESS: str(trace.success).lower()}
     facts = _of_step(part) if unit == "step" else _of_steps(part, unit)
@@ -257,6 +267,7 @@ def _of_part(trace: Trace, part: Part, about: Row) -> Row:
 def _of_step(part: Part) -> Row:
     """What a program sees of a step without reading it."""
     (step,) = part.steps
+    # What follows is left out: whoever judges a step while the run goes on does not know it.
     before = part.so_far[:-1]
     return {
         "step": part.number,
