@@ -118,9 +118,9 @@ def _json(content: Any) -> str:
 
 
 def _init(typed: argparse.Namespace) -> None:
-    from undogmatic.config.project import project
     from undogmatic.report.words import Words
     from undogmatic.safety import files
+    from undogmatic.safety.project import project
 
     words, place = Words(typed.language, [BESIDE.with_suffix(".texts.yaml")]), project()
     if place.folder is not None and not place.conf:

@@ -26,10 +26,10 @@ from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryV
 from undogmatic.config import compose
 from undogmatic.config.listing import FLAGS, told
 from undogmatic.config.messages import combined, explain, typed_wrongly
-from undogmatic.config.project import permits
 from undogmatic.config.wall import HYDRA, resolved
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.safety import files
+from undogmatic.safety.project import permits
 from undogmatic.safety.secrets import check_config, check_words
 
 Folders = str | Path | Sequence[str | Path]

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 from pydantic import Field, ValidationError
 
-from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.kept import gathered
+from undogmatic.records.limits import LARGEST_SEED
 from undogmatic.records.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from undogmatic.config.build import LARGEST_SEED
 from undogmatic.datasets.base import SubsetDataset, unique
 from undogmatic.datasets.edits import (
     STEPS,
@@ -30,7 +29,7 @@ from undogmatic.datasets.rows import json_lines
 from undogmatic.datasets.tabular import TextsDataset, shipped_dataset
 from undogmatic.datasets.together import heads_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.limits import INSTRUMENT_TEXTS
+from undogmatic.records.limits import INSTRUMENT_TEXTS, LARGEST_SEED
 from undogmatic.records.records import (
     NAMED,
     TYPED_GROUP,
