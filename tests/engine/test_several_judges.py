@@ -16,7 +16,7 @@ from tests.engine.parts import OUT, TEXTS, TRAITS, TraitsJudge, metrics, run_in,
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review.commands import export, import_labels
 from undogmatic.runs.folder import JOURNAL
 from undogmatic.sweep.compare import compare

@@ -21,7 +21,7 @@ from undogmatic.fit.student import fit_student, spread
 from undogmatic.models.distilled import Student
 from undogmatic.models.embeddings import E5Embeddings
 from undogmatic.records.marks import text_marks
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.runs.folder import RunFolder
 
 COMMON = (

@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 
 
 def _align(typed: argparse.Namespace) -> None:
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
     from undogmatic.review.align import Desk, Server
     from undogmatic.review.server import in_browser
     from undogmatic.review.session import share

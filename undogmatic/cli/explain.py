@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from undogmatic.datasets.explain import ColumnRole
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.words import Words
 from undogmatic.report.document import Table
 from undogmatic.report.terminal import put
-from undogmatic.report.words import Words
 
 HEADERS = ("column", "role", "why", "otherwise")
 

@@ -125,8 +125,8 @@ class _Asked(NamedTuple):
 
 def _label(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.labels import TEXTS
+    from undogmatic.records.words import Words
     from undogmatic.report.terminal import put
-    from undogmatic.report.words import Words
     from undogmatic.review.page import Server, Sheet
     from undogmatic.review.server import in_browser
     from undogmatic.runs.folder import MANIFEST

@@ -47,7 +47,7 @@ def add(commands: Any) -> None:
 def _rejudge(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import made
     from undogmatic.records.checked import CheckOptions
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
     from undogmatic.runs.folder import RunFolder
 
     options = made(CheckOptions, {"margin": typed.margin}, "rejudge")

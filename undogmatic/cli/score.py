@@ -19,7 +19,7 @@ from undogmatic.safety.outside import ROW_BYTES, brief, read_input, read_text, v
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult
     from undogmatic.records.rubric import Rubric
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
 
 
 KEPT = (
@@ -210,7 +210,7 @@ def _read(
 
 def in_language(language: str) -> Words:
     """The words of this command."""
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
 
     return Words(language, [Path(__file__).with_name("score.texts.yaml")])
 

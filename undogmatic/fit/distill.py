@@ -34,9 +34,9 @@ from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import drawn, in_parts, some
 from undogmatic.records.wordings import texts_beside
+from undogmatic.records.words import Words
 from undogmatic.report.tables import MOST_ROWS, frame_blocks
 from undogmatic.report.terminal import put, put_paths
-from undogmatic.report.words import Words
 from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
 from undogmatic.runs.progress import doing, speaking
 from undogmatic.safety import files

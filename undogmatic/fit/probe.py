@@ -25,7 +25,7 @@ from undogmatic.records.folding import Folding
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import Item, digest
 from undogmatic.records.rubric import Rubric
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.runs.progress import in_words, speaking
 from undogmatic.safety import files
 from undogmatic.safety.paths import data_folder

@@ -30,6 +30,7 @@ from undogmatic.records.results import (
     Weight,
     metric_name,
 )
+from undogmatic.records.words import Words
 from undogmatic.report.document import (
     Answered,
     Block,
@@ -50,7 +51,6 @@ from undogmatic.report.listed import of_check
 from undogmatic.report.tables import frame_blocks
 from undogmatic.report.terminal import put, put_answer, put_paths
 from undogmatic.report.uses import Uses, key_figures, titled, uses
-from undogmatic.report.words import Words
 from undogmatic.report.workbench import bench
 from undogmatic.safety.command import as_typed
 from undogmatic.stats.estimate import Estimate

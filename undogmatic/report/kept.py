@@ -16,7 +16,7 @@ from undogmatic.records.records import LabelScale
 from undogmatic.records.results import FigureData, Finding, Told, Weight
 from undogmatic.records.stored import voices
 from undogmatic.records.wordings import texts_noted
-from undogmatic.report.words import missing
+from undogmatic.records.words import missing
 from undogmatic.runs.folder import RESULTS, RunFolder
 from undogmatic.runs.outcome import SETTINGS, Asked, FinishedRun, Repeatability
 from undogmatic.safety import files

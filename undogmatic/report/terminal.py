@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.records.results import Answer, Finding, Weight
+from undogmatic.records.words import Words
 from undogmatic.report.document import Answered, Table
-from undogmatic.report.words import Words
+from undogmatic.report.words import words_for
 from undogmatic.runs.folder import METRICS, SCORES, RunFolder
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import as_typed
@@ -50,7 +51,7 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     )
     from undogmatic.report.tables import key_figures
 
-    words = Words.of(run)
+    words = words_for(run)
     said = answers(run, words) or [words.text("common.no_verdict")]
     if brief:
         varied = ", ".join(RunFolder(run.folder).varied)
@@ -118,7 +119,7 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
     from undogmatic.report.contents import scale_notes
     from undogmatic.report.sweep import MOST_JOBS, answers, leaderboard, title
 
-    words = Words.of(sweep)
+    words = words_for(sweep)
     table, lines = leaderboard(sweep, words, MOST_JOBS), [""]
     if table is not None and len(table.rows) < len(sweep.jobs):
         lines.insert(

@@ -12,7 +12,7 @@ from typing import Any
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review import labels
 from undogmatic.review.server import LocalServer, PageHandler
 from undogmatic.review.session import Edit, Labelled, Look, Said, Session, share

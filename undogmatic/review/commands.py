@@ -14,7 +14,7 @@ from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale
 from undogmatic.records.wordings import FALLBACK
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review import labels, queue
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.apart import keep_apart, named

@@ -14,7 +14,7 @@ import numpy as np
 from undogmatic.datasets.instrument import FILE
 from undogmatic.datasets.labels import TEXTS
 from undogmatic.records.redaction import redact_item
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review import labels, queue
 from undogmatic.review.commands import OWN_TEXTS
 from undogmatic.review.drawn import drawn
