@@ -12,11 +12,12 @@ import pytest
 from tests.conftest import Capture
 from tests.models.test_distilled import RUBRIC, fake_e5, lesson  # noqa: F401 (a fixture)
 from undogmatic.cli import main
+from undogmatic.cli.distilling import distil, show
 from undogmatic.config.door import composed
 from undogmatic.datasets.belonging import groups_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.fit.distill import _against, distil, of_run, report, show, together
+from undogmatic.fit.distill import _against, of_run, report, together
 from undogmatic.fit.student import fit_student, spread
 from undogmatic.models.distilled import Student
 from undogmatic.models.embeddings import E5Embeddings

@@ -51,8 +51,8 @@ def add(commands: Any) -> None:
 
 def _distill(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import made
+    from undogmatic.cli.distilling import distil
     from undogmatic.datasets.table import TableOptions
-    from undogmatic.fit.distill import distil
     from undogmatic.fit.student import MOST
 
     sources = [

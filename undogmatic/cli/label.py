@@ -126,11 +126,11 @@ class _Asked(NamedTuple):
 def _label(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.labels import TEXTS
     from undogmatic.records.words import Words
-    from undogmatic.report.terminal import put
     from undogmatic.review.page import Server, Sheet
     from undogmatic.review.server import in_browser
     from undogmatic.runs.folder import MANIFEST
     from undogmatic.runs.progress import speaking
+    from undogmatic.safety.terminal import put
 
     with speaking(typed.language):
         is_run = (Path(typed.file) / MANIFEST).is_file()

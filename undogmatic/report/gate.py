@@ -15,7 +15,7 @@ from undogmatic.report.document import (
     rendered,
     xml,
 )
-from undogmatic.report.terminal import put
+from undogmatic.safety.terminal import put
 
 MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "void": "∅"}
 GRAVITY = ("void", "fail", "undecided", "pass")

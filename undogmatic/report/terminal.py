@@ -17,8 +17,8 @@ from undogmatic.runs.folder import METRICS, SCORES, RunFolder
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
+from undogmatic.safety.terminal import console, put, put_paths
 
-PLAIN_WIDTH = 120
 # on old terminals
 PLAIN_MARKS: Mapping[Answer, str] = {
     "yes": "+",
@@ -151,7 +151,9 @@ def _print(
     put(["", title], style="bold")
     for each in said:
         put_answer(each) if isinstance(each, Answered) else put([each])
-    put(lines, table)
+    if table is not None:
+        put_table(table)
+    put(lines)
     named = {key: str(as_typed(path)) for key, path in paths.items()} | (
         {} if where is None else {"tracking": where}
     )
@@ -173,58 +175,33 @@ def put_answer(said: Answered) -> None:
         + Text(f"{said.word}.", STYLES[said.answer])
         + Text(f" {visible(about + said.text)}")
     )
-    console = _console()
-    console.print(line, soft_wrap=not sys.stdout.isatty())
+    console().print(line, soft_wrap=not sys.stdout.isatty())
     put([line.replace("`", "") for line in said.below])
 
 
-def _console() -> Any:
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(
-        file=sys.stdout, highlight=False, width=width, emoji=False, markup=False
-    )
-
-
-def put(
-    lines: Sequence[str] = (), table: Table | None = None, style: str | None = None
-) -> None:
-    """Print a table and then lines as they are: nothing in them is markup, and control characters
-    do nothing."""
+def put_table(table: Table) -> None:
+    """Print a table as it is: nothing in it is markup, and control characters do nothing."""
+    from rich import box
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    plain, console = not sys.stdout.isatty(), _console()
-    if table is not None:
-        from rich import box
-        from rich.table import Table as RichTable
-
-        look: dict[str, Any] = {
-            "box": box.SIMPLE_HEAD,
-            "title_justify": "left",
-            "title_style": "",
-            "pad_edge": False,
-        }
-        shown = RichTable(title=table.caption, **look)
-        for k, (header, numeric) in enumerate(
-            zip(table.headers, table.numeric, strict=True)
-        ):
-            # an interval stays in one line
-            whole = any(row[k].startswith("[") for row in table.rows)
-            shown.add_column(
-                Text(visible(header)),
-                justify="right" if numeric else "left",
-                no_wrap=whole,
-            )
-        for row in table.rows:
-            shown.add_row(*(Text(visible(cell)) for cell in row))
-        console.print(shown)
-    for line in lines:
-        console.print(visible(line), style=style, soft_wrap=plain)
-
-
-def put_paths(named: Mapping[str, str]) -> None:
-    """Print what was written where, one below the other; a path broken over two lines cannot be
-    copied."""
-    for label, path in named.items():
-        print(visible(f"{label:<{max(map(len, named))}}  {path}"))
+    look: dict[str, Any] = {
+        "box": box.SIMPLE_HEAD,
+        "title_justify": "left",
+        "title_style": "",
+        "pad_edge": False,
+    }
+    shown = RichTable(title=table.caption, **look)
+    for k, (header, numeric) in enumerate(
+        zip(table.headers, table.numeric, strict=True)
+    ):
+        # an interval stays in one line
+        whole = any(row[k].startswith("[") for row in table.rows)
+        shown.add_column(
+            Text(visible(header)),
+            justify="right" if numeric else "left",
+            no_wrap=whole,
+        )
+    for row in table.rows:
+        shown.add_row(*(Text(visible(cell)) for cell in row))
+    console().print(shown)

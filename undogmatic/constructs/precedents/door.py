@@ -88,8 +88,8 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.datasets import table
     from undogmatic.records.wordings import texts_beside
     from undogmatic.records.words import Words
-    from undogmatic.report.terminal import put
     from undogmatic.runs.progress import doing, speaking
+    from undogmatic.safety.terminal import put
 
     if typed.file == IMPORT:
         bring(typed)
