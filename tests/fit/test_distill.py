@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Capture
 from tests.models.test_distilled import RUBRIC, fake_e5, lesson  # noqa: F401 (a fixture)
 from undogmatic.cli import main
-from undogmatic.cli.distilling import distil, show
+from undogmatic.cli.distill import distil, show
 from undogmatic.config.door import composed
 from undogmatic.datasets.belonging import groups_of
 from undogmatic.errors import ConfigError, DataError
