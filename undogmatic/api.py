@@ -279,7 +279,7 @@ class KeptJudge:
 
 
 def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
-    from undogmatic.datasets.base import make_item
+    from undogmatic.records.items import make_item
 
     shown = ", ".join(rubric.inputs)
     if isinstance(text, str):
@@ -448,8 +448,8 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
 def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
     import pandas as pd
 
-    from undogmatic.datasets.base import unique
     from undogmatic.datasets.tabular import item_of
+    from undogmatic.records.items import unique
 
     if isinstance(items, str):
         raise DataError(

@@ -23,10 +23,11 @@ from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Call, Failure, Item, LabelScale
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.report import contents, listed, sweep, workbench
 from undogmatic.report.document import Document, Table, rendered
 from undogmatic.report.words import words_for
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.runs.outcome import FinishedRun
 
 
 def unpacked(run: FinishedRun) -> dict[str, Any]:

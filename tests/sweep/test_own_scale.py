@@ -8,10 +8,10 @@ import pytest
 
 from tests.sweep.builders import scored, sweep_of
 from undogmatic.records.records import LabelScale
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.report import sweep as report
 from undogmatic.report.listed import of_sweep
 from undogmatic.report.words import words_for
-from undogmatic.runs.outcome import SweepResult
 from undogmatic.sweep import _name
 from undogmatic.sweep.jobs import read_jobs
 

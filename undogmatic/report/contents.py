@@ -20,6 +20,7 @@ from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import FigureData, Told
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.stored import foremost, in_parts
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.wordings import FALLBACK
 from undogmatic.records.words import MissingWording, Words, missing
 from undogmatic.report.answers import answers, command, exploratory, typed
@@ -42,7 +43,7 @@ from undogmatic.report.listed import LEVELS, of_run
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import words_for
 from undogmatic.report.workbench import bench
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from pandas import DataFrame
 
 from undogmatic.records.results import Subject
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.words import Words, missing
 from undogmatic.report.answers import command, folders_of
 from undogmatic.report.contents import scale_notes, shorten
@@ -29,7 +30,6 @@ from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import words_for
 from undogmatic.report.workbench import bench
 from undogmatic.runs.folder import RunFolder
-from undogmatic.runs.outcome import SweepResult
 
 MULTIRUN = "multirun.yaml"  # Hydra leaves in it what was typed
 SEARCHING = ("hydra/sweeper", "hydra.sweeper.", "hydra/launcher", "hydra.launcher.")

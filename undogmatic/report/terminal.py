@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.records.results import Answer, Finding, Weight
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.words import Words
 from undogmatic.report.document import Answered, Table
 from undogmatic.report.words import words_for
 from undogmatic.runs.folder import METRICS, SCORES, RunFolder
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
 from undogmatic.safety.terminal import console, put, put_paths

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from undogmatic.records.own_scale import OwnScale
 from undogmatic.records.stored import voices
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.words import EXAMINED, READ, Words, decimals_of, spelled
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 
 CHECKS = ("labelled", "preference")

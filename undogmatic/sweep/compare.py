@@ -23,9 +23,9 @@ from undogmatic.examinations.variance import (
 from undogmatic.records.kept import joined
 from undogmatic.records.records import Item
 from undogmatic.records.results import Finding, Told
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.wordings import texts_beside, texts_noted
 from undogmatic.runs.folder import RunFolder
-from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import agreement, means, review
 from undogmatic.stats.compare import NOISE, front, letter_display, twins
 from undogmatic.stats.estimate import Unit
