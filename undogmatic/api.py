@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from undogmatic.config.build import Settings
+    from undogmatic.engine.module import JudgeModule
     from undogmatic.examinations.judged import Judgments
-    from undogmatic.optimize.module import JudgeModule
 
 LOG, LOG_BYTES = "score.log", 10_000_000
 """In the cache folder: a JSON line for each text that was scored, for its owner's eyes alone; a
@@ -395,7 +395,7 @@ def module(
     Raises:
         ConfigError: A name, key or value is wrong, or the adapter does not fit.
     """
-    from undogmatic.optimize.module import Composed, JudgeModule
+    from undogmatic.engine.module import Composed, JudgeModule
 
     parts = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt}
     config = _config(parts | {"readout": readout}, overrides, config_dir)

@@ -47,6 +47,7 @@ from undogmatic.records.limits import Limits
 from undogmatic.records.marks import texts_of_marks
 from undogmatic.records.metrics import metric_units, metrics
 from undogmatic.records.own_scale import OwnScale
+from undogmatic.records.progress import Progress, doing, speaking
 from undogmatic.records.records import (
     RETRIED_ON_RESUME,
     Cost,
@@ -68,7 +69,6 @@ from undogmatic.runs.growth import Contents
 from undogmatic.runs.index import unanswered
 from undogmatic.runs.manifest import Manifest
 from undogmatic.runs.outcome import FinishedRun, keep_scores
-from undogmatic.runs.progress import Progress, doing, speaking
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, as_typed

@@ -18,8 +18,10 @@ from undogmatic.safety.terminal import put, put_paths
 
 if TYPE_CHECKING:
     from undogmatic.datasets.table import TableOptions
+    from undogmatic.fit.distill import Lesson
     from undogmatic.records.results import Told
     from undogmatic.records.rubric import Rubric
+    from undogmatic.runs.folder import RunFolder
 
 OWN = ("judge", "criterion")
 """Options that name what a student learns, in runs and tables alike."""
@@ -111,11 +113,11 @@ def distil(
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.labels import TEXTS
     from undogmatic.datasets.table import TableOptions
-    from undogmatic.fit.distill import of_run, of_table, taught, together
+    from undogmatic.fit.distill import of_table, taught, together
     from undogmatic.fit.student import LEAST, MOST
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.records.words import Words
     from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
-    from undogmatic.runs.progress import doing, speaking
 
     most = MOST if most is None else most
     if most < LEAST:
@@ -173,6 +175,43 @@ def distil(
     )
     if where is not None:
         put_paths({Words(language).text("terminal.tracking"): where})
+
+
+def of_run(
+    run: RunFolder, judge: str | None, criterion: str, most: int | None = None
+) -> Lesson:
+    """What a judge said in a run of at most so many texts, by the first time that it was asked.
+    Raises ConfigError or DataError."""
+    from undogmatic.examinations.run_items import items_of
+    from undogmatic.fit.distill import lesson_of
+    from undogmatic.fit.student import MOST
+
+    voices = [
+        voice
+        for voice in run.voices()
+        if judge in (None, voice[0]) and voice[1] == criterion
+    ]
+    if not voices:
+        known = ", ".join(f"{name} on {said}" for name, said in run.voices())
+        raise ConfigError(
+            f"{run.named}, where {judge or 'nobody'} judged {criterion}; it holds {known}."
+        )
+    if len(voices) > 1:
+        raise ConfigError(
+            f"{run.named}, with the judges {', '.join(v[0] for v in voices)}. Name one: --judge"
+            " NAME."
+        )
+    model = run.voices()[voices[0]].provenance.model
+    scores = run.first_scores(*voices[0])
+    return lesson_of(
+        items_of(run),
+        scores,
+        run.rubric,
+        f"{model} (judge {voices[0][0]})",
+        criterion,
+        MOST if most is None else most,
+        run.named,
+    )
 
 
 def show(

@@ -54,8 +54,8 @@ def _instrument(typed: argparse.Namespace) -> None:
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.instrument import FILE
     from undogmatic.datasets.labels import load
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.records.rubric import OUTPUTS
-    from undogmatic.runs.progress import doing, speaking
 
     if "=" in typed.rubric:
         raise ConfigError(
@@ -147,8 +147,8 @@ def _write(typed: argparse.Namespace, line: list[str]) -> None:
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.instrument import FEWEST
     from undogmatic.engine import writing
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.records.words import Words
-    from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety import files
 
     config = compose_config(line)

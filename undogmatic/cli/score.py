@@ -70,7 +70,7 @@ def run(typed: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
     from undogmatic.api import chosen, score_composed, scoring_config
     from undogmatic.config.build import build, settings
-    from undogmatic.runs.progress import doing, speaking
+    from undogmatic.records.progress import doing, speaking
 
     text = typed.text
     # the first positional is then an override

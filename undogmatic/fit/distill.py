@@ -33,7 +33,6 @@ from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import drawn, in_parts, some
 from undogmatic.records.wordings import texts_beside
-from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import means, surface
 from undogmatic.stats.checks import Index
 from undogmatic.stats.conformal import WIDE
@@ -125,7 +124,7 @@ class StudentFit:
             f"{judges[0] if judges else self.judge}"
             f" ({chosen.model.get('_target_', '').rpartition('.')[2]})"
         )
-        lesson = _lesson(items, scores, rubric, teacher, self.criterion, self.most)
+        lesson = lesson_of(items, scores, rubric, teacher, self.criterion, self.most)
         lesson = replace(
             lesson, left_out=lesson.left_out + int(mask.sum()) - len(scores)
         )
@@ -134,40 +133,7 @@ class StudentFit:
         return result
 
 
-def of_run(
-    run: RunFolder, judge: str | None, criterion: str, most: int = MOST
-) -> Lesson:
-    """What a judge said in a run of at most so many texts, by the first time that it was asked.
-    Raises ConfigError or DataError."""
-    voices = [
-        voice
-        for voice in run.voices()
-        if judge in (None, voice[0]) and voice[1] == criterion
-    ]
-    if not voices:
-        known = ", ".join(f"{name} on {said}" for name, said in run.voices())
-        raise ConfigError(
-            f"{run.named}, where {judge or 'nobody'} judged {criterion}; it holds {known}."
-        )
-    if len(voices) > 1:
-        raise ConfigError(
-            f"{run.named}, with the judges {', '.join(v[0] for v in voices)}. Name one: --judge"
-            " NAME."
-        )
-    model = run.voices()[voices[0]].provenance.model
-    scores = run.first_scores(*voices[0])
-    return _lesson(
-        run.items(),
-        scores,
-        run.rubric,
-        f"{model} (judge {voices[0][0]})",
-        criterion,
-        most,
-        run.named,
-    )
-
-
-def _lesson(
+def lesson_of(
     items: Sequence[Item],
     scores: pd.Series,
     rubric: Rubric,
@@ -176,6 +142,8 @@ def _lesson(
     most: int,
     named: str = "the run",
 ) -> Lesson:
+    """What a teacher said of the items, of at most so many texts, by its scores by item id. Raises
+    DataError where there is none."""
     scores = scores.dropna()
     if scores.empty:
         raise DataError(

@@ -14,6 +14,7 @@ from undogmatic.errors import UndogmaticError
 from undogmatic.examinations.compared import DESCRIBED, FOLLOWS, OF_NUMBERS
 from undogmatic.examinations.reliability import RELIABLE, TENTATIVE
 from undogmatic.examinations.ruling import AT_ONCE
+from undogmatic.examinations.run_items import items_of
 from undogmatic.examinations.variance import (
     COMPONENT_UNITS,
     Divided,
@@ -221,7 +222,7 @@ def _matrix(
         str(job.facts.get("dataset_digest")): job.number for job in jobs.values()
     }.values():
         try:
-            read.append(RunFolder(folder / str(number)).items())
+            read.append(items_of(RunFolder(folder / str(number))))
         except UndogmaticError as error:
             known["unread"] = str(error)
     if ranked:

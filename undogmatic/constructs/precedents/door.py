@@ -86,9 +86,9 @@ def run(typed: argparse.Namespace) -> None:
     )
     from undogmatic.constructs.precedents.table import Precedents
     from undogmatic.datasets import table
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.records.wordings import texts_beside
     from undogmatic.records.words import Words
-    from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety.terminal import put
 
     if typed.file == IMPORT:
