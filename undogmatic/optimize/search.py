@@ -37,6 +37,7 @@ from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Budget, ReplyCache
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.models.pace import START
 from undogmatic.optimize.metrics import Terms, units
 from undogmatic.optimize.optimizers import (
@@ -49,7 +50,6 @@ from undogmatic.optimize.optimizers import (
     example,
 )
 from undogmatic.optimize.splits import Data, contrast, gather, node_of
-from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.marks import text_marks
 from undogmatic.records.progress import doing, in_words
 from undogmatic.records.records import (
