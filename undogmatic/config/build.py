@@ -1,4 +1,4 @@
-"""The composed config: its schema, the allow-list of what it may build, and messages a user can act
+"""The composed config: its schema, and how what it describes is built, with messages a user can act
 on."""
 
 from __future__ import annotations
