@@ -35,10 +35,10 @@ from undogmatic.constructs.faithfulness.facts.accusations import (
     contradictions,
     is_sure,
 )
-from undogmatic.datasets.rows import json_lines
 from undogmatic.fit.probe import read_all
 from undogmatic.models.base import View
 from undogmatic.models.embeddings import MiniLMEmbeddings
+from undogmatic.safety.outside import json_lines
 from undogmatic.safety.paths import data_folder
 
 RESULTS = Path(__file__).with_name("results") / "entailment.csv"

@@ -19,8 +19,8 @@ from pathlib import Path
 from tests.report.conftest import shame
 from tests.report.test_figures import DATA
 from undogmatic.records.results import FigureData
+from undogmatic.records.words import Words
 from undogmatic.report import figures
-from undogmatic.report.words import Words
 
 
 def seconds_of(figure: FigureData, words: Words, path: Path) -> float:

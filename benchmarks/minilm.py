@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from undogmatic.constructs.faithfulness.facts.words import sentences
-from undogmatic.datasets.rows import json_lines
 from undogmatic.models.embeddings import HubEmbeddings, MiniLMEmbeddings
+from undogmatic.safety.outside import json_lines
 from undogmatic.safety.paths import data_folder
 
 Read = Callable[[Sequence[str]], Any]

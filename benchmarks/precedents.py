@@ -21,13 +21,13 @@ import numpy as np
 
 from undogmatic.constructs.precedents.grammar import Citation, Grammar, fold
 from undogmatic.constructs.precedents.table import Precedents
-from undogmatic.datasets.rows import json_lines
 from undogmatic.models.embeddings import (
     E5Embeddings,
     Embeddings,
     LettersEmbeddings,
     StatesEmbeddings,
 )
+from undogmatic.safety.outside import json_lines
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.proportion import proportion
 

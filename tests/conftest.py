@@ -26,8 +26,8 @@ from undogmatic.models import pace
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
 from undogmatic.models.hosted import Tokens, settled
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Provenance, Verdict
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording

@@ -113,7 +113,7 @@ from pathlib import Path
 from undogmatic.records.results import FigureData
 from undogmatic.report.document import Document, save
 from undogmatic.report.figures import pictures
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 blocks = list(pictures([FigureData("pairs", "slope", {})], Words("en"), "ab", None, Path()))
 save(Document("en", "Title", "Lead", [*blocks, *pictures([], Words("en"), "ab", None, Path())]), Path())
 """

@@ -23,7 +23,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, LabelScale
 from undogmatic.report import kept
 from undogmatic.report.figures import Pen
-from undogmatic.report.words import Words
+from undogmatic.report.words import words_for
 from undogmatic.runs.folder import RunFolder
 
 CURATED = Path(__file__).parents[1] / "data" / "curated" / "labelled.jsonl"
@@ -97,7 +97,7 @@ def test_a_run_speaks_in_the_grades_of_its_labels(
     same = "labelled.agreement.spearman"
     assert metric(folder, same) == pytest.approx(metric(on_rubric, same), abs=1e-9)
     finished = kept.remade(RunFolder(folder))
-    words = Words.of(finished)
+    words = words_for(finished)
     (result, *_) = finished.results
     assert result.graded and words.of_result(result).own is None
     drawn = next(each for each in result.drawings if each.kind == "scatter").data
@@ -196,7 +196,7 @@ def test_the_axes_of_pictures_on_the_rubrics_scale_are_written_in_grades(
 ) -> None:
     folder = run(tmp_path, LabelScale(ends=(10, 1)), "none")
     finished = kept.remade(RunFolder(folder))
-    words = Words.of(finished)
+    words = words_for(finished)
     pen = Pen(words, "none", finished.rubric)
     ax = pen.plot(4.0)
     pen.label(ax, x="score", y="difference", limits=(-50.0, 50.0))

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from tests.examinations.builders import configured, repeated_run
-from undogmatic.config.build import Plan
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.plan import check_plan, of_plan
 from undogmatic.experiment import run_experiment
+from undogmatic.records.plan import Plan
 from undogmatic.records.results import Told
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 
 def plan(*hypotheses: dict[str, Any]) -> Plan:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from undogmatic.config.build import Settings
+    from undogmatic.engine.module import JudgeModule
     from undogmatic.examinations.judged import Judgments
-    from undogmatic.optimize.module import JudgeModule
 
 LOG, LOG_BYTES = "score.log", 10_000_000
 """In the cache folder: a JSON line for each text that was scored, for its owner's eyes alone; a
@@ -279,7 +279,7 @@ class KeptJudge:
 
 
 def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
-    from undogmatic.datasets.base import make_item
+    from undogmatic.records.items import make_item
 
     shown = ", ".join(rubric.inputs)
     if isinstance(text, str):
@@ -395,7 +395,7 @@ def module(
     Raises:
         ConfigError: A name, key or value is wrong, or the adapter does not fit.
     """
-    from undogmatic.optimize.module import Composed, JudgeModule
+    from undogmatic.engine.module import Composed, JudgeModule
 
     parts = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt}
     config = _config(parts | {"readout": readout}, overrides, config_dir)
@@ -448,8 +448,8 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
 def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
     import pandas as pd
 
-    from undogmatic.datasets.base import unique
     from undogmatic.datasets.tabular import item_of
+    from undogmatic.records.items import unique
 
     if isinstance(items, str):
         raise DataError(

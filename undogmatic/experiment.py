@@ -45,7 +45,9 @@ from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.records.kept import by_id, gathered
 from undogmatic.records.limits import Limits
 from undogmatic.records.marks import texts_of_marks
+from undogmatic.records.metrics import metric_units, metrics
 from undogmatic.records.own_scale import OwnScale
+from undogmatic.records.progress import Progress, doing, speaking
 from undogmatic.records.records import (
     RETRIED_ON_RESUME,
     Cost,
@@ -66,8 +68,7 @@ from undogmatic.runs.folder import JOURNAL, METRICS
 from undogmatic.runs.growth import Contents
 from undogmatic.runs.index import unanswered
 from undogmatic.runs.manifest import Manifest
-from undogmatic.runs.outcome import FinishedRun, keep_scores, metric_units, metrics
-from undogmatic.runs.progress import Progress, doing, speaking
+from undogmatic.runs.outcome import FinishedRun, keep_scores
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, as_typed

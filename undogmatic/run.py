@@ -7,7 +7,6 @@ once.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import logging
 import os
@@ -34,10 +33,9 @@ except ModuleNotFoundError as missing:
 from undogmatic.config import compose, door
 from undogmatic.config.build import Settings, settings
 from undogmatic.config.wall import resolved
-from undogmatic.errors import StorageError, UndogmaticError
 from undogmatic.runs import claim, manifest
 from undogmatic.runs.folder import OF_RUN
-from undogmatic.safety import command, files
+from undogmatic.safety import command
 from undogmatic.safety.apart import Named, keep_apart, named
 from undogmatic.safety.paths import conf_folder
 from undogmatic.safety.secrets import check_words
@@ -143,15 +141,11 @@ def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> N
             )
         traced = "".join(traceback.format_exception(error))
         noted = f"{kept}\n{traced if status == command.FAULT and not hide else ''}"
-        with contextlib.suppress(StorageError):
-            files.write(folder / command.ERROR_FILE, noted)
-            if status == command.FAULT:
-                claim.keep(folder)
-                where = (
-                    ""
-                    if hide
-                    else f" The traceback is in {command.as_typed(folder / command.ERROR_FILE)}."
-                )
+        fault = status == command.FAULT
+        if claim.leave(folder, noted, fault) and fault and not hide:
+            where = (
+                f" The traceback is in {command.as_typed(folder / command.ERROR_FILE)}."
+            )
     say(f"error: {message}{where}")
     if status == command.FAULT:
         command.in_full(error)
@@ -188,7 +182,7 @@ def main(read: Callable[[Settings], Loaded] | None = None) -> NoReturn:
             else:
                 say("interrupted before anything was judged.")
         except Exception as error:
-            if not isinstance(error, UndogmaticError) and typed_wrongly(error):
+            if typed_wrongly(error):
                 say(f"error: {explain(error, typed)}")
                 command.note_status(2)
                 command.in_full(error)

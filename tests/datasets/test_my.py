@@ -21,7 +21,7 @@ from undogmatic.datasets.labels import TEXTS, Labelled, load, read_labels
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.experiment import run_experiment
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 TWO_MARKS = "texto;nota, final\n" + "".join(f"texto {n};{n},0\n" for n in range(6))
 GRADES = [1.0, 2.5, 4.0, 6.5, 8.0, 10.0]

@@ -20,7 +20,7 @@ from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.wordings import languages
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 TEXTS = Path(module.__file__).with_name("table.texts.yaml")
 

@@ -16,7 +16,7 @@ from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Judgment, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 WIDE = """case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,parse_error
 a,x,j1,5,4,0.9,0.8,100,false

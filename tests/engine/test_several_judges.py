@@ -13,11 +13,11 @@ import pytest
 
 from tests.conftest import put, rows_in
 from tests.engine.parts import OUT, TEXTS, TRAITS, TraitsJudge, metrics, run_in, table
+from undogmatic.cli.review import export, import_labels
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.report.words import Words
-from undogmatic.review.commands import export, import_labels
+from undogmatic.records.words import Words
 from undogmatic.runs.folder import JOURNAL
 from undogmatic.sweep.compare import compare
 from undogmatic.tracking import tracker

@@ -10,8 +10,8 @@ import pytest
 
 import undogmatic
 from undogmatic.records.results import Finding, Told
+from undogmatic.records.words import Words
 from undogmatic.report.figures import caption
-from undogmatic.report.words import Words
 
 PACKAGE = Path(undogmatic.__file__).parent
 COMMANDS = frozenset(

@@ -27,7 +27,7 @@ from undogmatic.examinations.rivals import PairSettings
 from undogmatic.examinations.ruling import Ruling
 from undogmatic.examinations.ruling.ab import AB
 from undogmatic.examinations.truth import Margin
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 FAST = configured("ab")
 T, B, H = "authority_only", "explained_only", "explained_cited"

@@ -13,7 +13,7 @@ from undogmatic.examinations import drift
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Subject, Told, Weight
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.stats.estimate import Estimate
 
 LANGUAGES = [

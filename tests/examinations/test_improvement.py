@@ -18,7 +18,7 @@ from undogmatic.examinations.improvement import (
     level_of,
 )
 from undogmatic.examinations.truth import Margin
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 Array = NDArray[np.float64]
 COSTS = pd.DataFrame([{"cost": "calls", BEFORE: 1.0, AFTER: 2.0}])

@@ -11,7 +11,7 @@ from tests.examinations.builders import evidence_of
 from undogmatic.examinations import judges
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.results import Told, Weight
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 LANGUAGES = [
     Words(code, [Path(judges.__file__).with_suffix(".texts.yaml")], strict=True)

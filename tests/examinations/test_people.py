@@ -16,7 +16,7 @@ from undogmatic.examinations import examination, people
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Told, Weight
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 LANGUAGES = [
     Words(code, sorted(Path(people.__file__).parent.glob("*.texts.yaml")), strict=True)

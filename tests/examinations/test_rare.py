@@ -13,7 +13,7 @@ from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.examinations import examination, kinds
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.results import Told
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review.drawn import evenly
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import middle

@@ -15,7 +15,7 @@ from undogmatic.examinations import since
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, Evidence
 from undogmatic.records.results import Finding, Subject, Told, Weight
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 LANGUAGES = [
     Words(code, [Path(since.__file__).with_suffix(".texts.yaml")], strict=True)

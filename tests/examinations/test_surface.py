@@ -22,7 +22,7 @@ from undogmatic.examinations.surface_rival import SurfaceRival, surface_rival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Told
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.stats.estimate import Estimate
 
 LANGUAGES = [

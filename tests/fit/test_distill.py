@@ -12,16 +12,18 @@ import pytest
 from tests.conftest import Capture
 from tests.models.test_distilled import RUBRIC, fake_e5, lesson  # noqa: F401 (a fixture)
 from undogmatic.cli import main
+from undogmatic.cli.distill import distil, of_run, show
 from undogmatic.config.door import composed
 from undogmatic.datasets.belonging import groups_of
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.run_items import items_of
 from undogmatic.experiment import run_experiment
-from undogmatic.fit.distill import _against, distil, of_run, report, show, together
+from undogmatic.fit.distill import _against, report, together
 from undogmatic.fit.student import fit_student, spread
 from undogmatic.models.distilled import Student
 from undogmatic.models.embeddings import E5Embeddings
 from undogmatic.records.marks import text_marks
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.runs.folder import RunFolder
 
 COMMON = (
@@ -294,7 +296,7 @@ def test_of_more_texts_than_it_is_fitted_to_whole_groups_are_drawn_and_the_repor
         and f"The teacher scored {60 - fitted.n} texts more" in page
     )
     lesson = of_run(RunFolder.open(str(run), "RUN"), None, "overall", 52)
-    groups = groups_of(RunFolder.open(str(run), "RUN").items())
+    groups = groups_of(items_of(RunFolder.open(str(run), "RUN")))
     inside = {item.id for item in lesson.items}
     assert not {groups[name] for name in inside} & {
         groups[name] for name in groups.keys() - inside

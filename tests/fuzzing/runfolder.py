@@ -146,7 +146,7 @@ def _judge(into: str, *more: str, **chosen: str) -> None:
 
 
 def _export() -> None:
-    from undogmatic.review.commands import export
+    from undogmatic.cli.review import export
 
     export("swept/0", "queue", everything=True)
 

@@ -16,7 +16,7 @@ from undogmatic.engine.step import JudgeStep
 from undogmatic.judges.asker import Asker, LevelsQuestion, WordsQuestion
 from undogmatic.judges.base import Judge
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.chat import LanguageModel
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric

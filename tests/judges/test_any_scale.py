@@ -34,8 +34,8 @@ from undogmatic.judges.score import DistributionalJudge, ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway, ReplyCache
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout, RulesReadout
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompt import Demonstration, Prompt

@@ -38,8 +38,8 @@ from undogmatic.records.records import (
 )
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import voices
+from undogmatic.records.words import Words
 from undogmatic.report.contents import order_notes
-from undogmatic.report.words import Words
 
 RUBRIC: Rubric = build(compose_config(["rubric=preference"])["rubric"], "rubric")
 Says = Callable[[Item], float]

@@ -19,8 +19,8 @@ from undogmatic.errors import (
     UnparseableAnswer,
 )
 from undogmatic.models.calls import Gateway, recording
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.models.providers import DecisionModel
-from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import DecisionReadout
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict

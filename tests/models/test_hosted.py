@@ -34,7 +34,8 @@ from undogmatic.errors import (
 from undogmatic.models.base import Chats
 from undogmatic.models.calls import Gateway, recording
 from undogmatic.models.hosted import ChatModel
-from undogmatic.readouts.chat import LanguageModel, ask
+from undogmatic.models.language_model import LanguageModel
+from undogmatic.readouts.chat import ask
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.limits import PacedLimits
 from undogmatic.records.records import Item, Verdict

@@ -18,13 +18,8 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.datasets.sides import check_leaks
-from undogmatic.errors import ConfigError
-from undogmatic.judges.asker import asker_for
-from undogmatic.judges.devils_advocate import SinglePassJudge
-from undogmatic.judges.score import ScoreJudge
-from undogmatic.models.calls import Gateway
-from undogmatic.optimize import programs
-from undogmatic.optimize.programs import (
+from undogmatic.engine import programs
+from undogmatic.engine.programs import (
     Program,
     ProgramPrompt,
     changes,
@@ -32,6 +27,11 @@ from undogmatic.optimize.programs import (
     parse,
     predictors,
 )
+from undogmatic.errors import ConfigError
+from undogmatic.judges.asker import asker_for
+from undogmatic.judges.devils_advocate import SinglePassJudge
+from undogmatic.judges.score import ScoreJudge
+from undogmatic.models.calls import Gateway
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.records import Item

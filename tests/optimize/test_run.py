@@ -18,10 +18,11 @@ from tests.optimize.scripted import MAGIC, REQUESTS, WORD, Scripted
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.engine.local import LocalEngine
+from undogmatic.engine.programs import load
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped
+from undogmatic.examinations.run_items import items_of
 from undogmatic.experiment import run_experiment
-from undogmatic.optimize.programs import load
 from undogmatic.optimize.search import Found, Search
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import Item
@@ -249,7 +250,7 @@ def test_the_judged_texts_of_an_optimisation_are_read_again(
     told = json.loads((folder / "splits.json").read_text(encoding="utf-8"))["test"][
         "ids"
     ]
-    assert [item.id for item in RunFolder(folder).items()] == told and len(told) < 60
+    assert [item.id for item in items_of(RunFolder(folder))] == told and len(told) < 60
 
 
 def test_what_is_a_further_look(tmp_path: Path) -> None:
@@ -465,7 +466,7 @@ def test_a_program_knows_the_texts_that_it_was_optimised_on(
     assert load(tmp_path / "outputs/a/b/baseline.json").lineage.texts == ()
     # What is made from it has seen them as well, and so has what that began with: no copy forgets.
     file = str(tmp_path / "outputs/a/b/program.json")
-    program = {"_target_": "undogmatic.optimize.programs.ProgramPrompt", "path": file}
+    program = {"_target_": "undogmatic.engine.programs.ProgramPrompt", "path": file}
     again = [f"prompt={json.dumps(program)}", "optimizer.k=3", "optimizer.train=12"]
     optimise("labeled_fewshot", *again, folder="outputs/a/c", rows=texts(60, seed=1))
     began, ended = (

@@ -14,7 +14,7 @@ from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.fit.calibration import fit_content_free
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.calls import Gateway
-from undogmatic.readouts.chat import LanguageModel
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts.logprobs import LogprobsReadout, level_distribution
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item, Provenance, Verdict, text_mark

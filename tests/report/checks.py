@@ -11,7 +11,7 @@ from tests.examinations.builders import evidence_of
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Standing, Subject, Told, Weight
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.stats.estimate import Estimate
 
 TRIAL = Path(__file__).with_name("checks.texts.yaml")

@@ -24,8 +24,9 @@ from undogmatic.records.records import (
 )
 from undogmatic.records.results import FigureData, Finding, Told
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.wordings import texts_beside
-from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
+from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.sweep.compare import OWN_TEXTS

@@ -14,7 +14,7 @@ from undogmatic.records.results import GRAVITY, Answer, Finding, Subject, Told
 from undogmatic.report.answers import answers, commands, following
 from undogmatic.report.contents import write
 from undogmatic.report.document import MARKS, Answered
-from undogmatic.report.words import Words
+from undogmatic.report.words import words_for
 
 
 def ruled(answer: Answer, name: str = "trial") -> object:
@@ -36,7 +36,7 @@ def test_every_answer_has_word_shape_sentence_and_a_next_step_in_both_languages(
     ):
         for answer, word in zip(GRAVITY, words, strict=True):
             run = finished(results=[ruled(answer)], language=language)
-            (said,) = answers(run, Words.of(run))
+            (said,) = answers(run, words_for(run))
             assert isinstance(said, Answered) and (said.word, said.mark) == (
                 word,
                 MARKS[answer],
@@ -59,7 +59,7 @@ def test_of_several_checks_the_gravest_counts_and_says_what_is_next(
             ruled("undecided", "controls"),
         ]
     )
-    together, *others = answers(run, Words.of(run))
+    together, *others = answers(run, words_for(run))
     assert (
         isinstance(together, Answered)
         and together.answer == "not_yet"
@@ -87,7 +87,7 @@ def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(
             ],
             assumed=[told],
         )
-        first, second = following(run, verdict, Words.of(run))
+        first, second = following(run, verdict, words_for(run))
         assert (
             "if 10 is your good end: " in first
             and "'dataset.label_scale=[10,1]'" in first
@@ -122,18 +122,18 @@ def test_what_would_settle_a_verdict_is_said_and_comes_before_what_is_usual(
         ("pt", "Rotule pelo menos mais 8 dos itens do arquivo para uma resposta"),
     ):
         run = finished(results=[result], language=language, texts=[*result.texts])
-        first, second = following(run, verdict, Words.of(run))
+        first, second = following(run, verdict, words_for(run))
         assert sentence in first and "python -m undogmatic.run" in second
         # A verdict that leaves nothing open keeps what is usual for its answer.
         plain = dataclasses.replace(verdict, settle=None)
-        assert sentence not in " ".join(following(run, plain, Words.of(run)))
+        assert sentence not in " ".join(following(run, plain, words_for(run)))
         write(run)
         assert sentence in (run.folder / "report.md").read_text(encoding="utf-8")
     # All of the texts come before more of them.
     limited = dataclasses.replace(
         run, config={**run.config, "run": {**run.config.get("run", {}), "limit": 12}}
     )
-    assert sentence not in " ".join(following(limited, verdict, Words.of(limited)))
+    assert sentence not in " ".join(following(limited, verdict, words_for(limited)))
 
 
 def test_the_next_commands_are_accepted_as_they_stand(finished: Build) -> None:
@@ -155,7 +155,7 @@ def test_a_model_on_this_machine_is_not_asked_for_batches(finished: Build) -> No
 
 
 def test_scores_and_amounts_are_on_the_scale_of_the_labels(finished: Build) -> None:
-    words = Words.of(finished(label_scale=LabelScale(ends=(1.0, 10.0))))
+    words = words_for(finished(label_scale=LabelScale(ends=(1.0, 10.0))))
     shown = [
         words.number(value, spec)
         for value, spec in ((50.0, "s"), (10.0, "u"), (10.0, "ug"), (0.0, "sg"))
@@ -170,13 +170,13 @@ def test_scores_and_amounts_are_on_the_scale_of_the_labels(finished: Build) -> N
 def test_on_a_scale_that_runs_the_other_way_higher_is_lower(finished: Build) -> None:
     """A size stays a size, a difference changes its sign, and an interval begins at its lower
     end."""
-    words = Words.of(finished(label_scale=LabelScale(ends=(10.0, 1.0))))
+    words = words_for(finished(label_scale=LabelScale(ends=(10.0, 1.0))))
     shown = [
         words.number(value, spec)
         for value, spec in ((20.0, "s"), (10.0, "u"), (10.0, "du"), ((0.0, 50.0), "s"))
     ]
     assert shown == ["8.20", "0.90", "−0.90", "[5.50, 10.00]"]
-    assert words.name("higher", "ab") != Words.of(finished()).name("higher", "ab")
+    assert words.name("higher", "ab") != words_for(finished()).name("higher", "ab")
     assert (
         words.in_grades(10.0, "change") == pytest.approx(-0.9)
         and words.in_grades(10.0, "share") == 10.0

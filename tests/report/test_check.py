@@ -12,8 +12,8 @@ from tests.conftest import Capture
 from tests.report import checks
 from undogmatic.examinations.check_figures import figures_of
 from undogmatic.records.results import Finding
+from undogmatic.records.words import Words
 from undogmatic.report import check
-from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate, Unit
 
 ANSWER, RIVAL = (

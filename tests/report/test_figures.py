@@ -19,10 +19,10 @@ from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import NumericScale
 from undogmatic.records.wordings import texts_beside
+from undogmatic.records.words import Words
 from undogmatic.report import figures
 from undogmatic.report.figures import look_of
 from undogmatic.report.pen import Pen, as_png, our_look
-from undogmatic.report.words import Words
 
 NAN = float("nan")
 ENDS, SHARES = (

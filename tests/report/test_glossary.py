@@ -9,8 +9,8 @@ import pytest
 
 from tests.examinations.conftest import SHIPPED
 from undogmatic.records.wordings import REPORT_TEXTS, read
+from undogmatic.records.words import Words, glossary
 from undogmatic.report.document import Document, Heading, Paragraph, defined, rendered
-from undogmatic.report.words import Words, glossary
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGLISH = frozenset(

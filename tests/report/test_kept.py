@@ -93,11 +93,8 @@ def test_what_was_assumed_of_a_file_is_read_back(
     journal = Records(None, Judgment)
     for judgment in run.judgments:
         journal.note(judgment, 0, 0)
-    for name, value in {
-        "items": lambda self: [*run.items],
-        "rubric": run.rubric,
-        "journal": journal,
-    }.items():
+    monkeypatch.setattr(kept, "items_of", lambda _: [*run.items])
+    for name, value in {"rubric": run.rubric, "journal": journal}.items():
         monkeypatch.setattr(RunFolder, name, value)
     again = kept.remade(RunFolder(run.folder))
     assert (again.label_scale, [*again.assumed], again.examples) == (

@@ -27,9 +27,10 @@ from undogmatic.models.base import Model
 from undogmatic.records.records import Failure, Item, Verdict
 from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.report import contents, document, sweep, terminal
-from undogmatic.runs.outcome import FinishedRun, Repeatability, SweepResult
+from undogmatic.runs.outcome import FinishedRun, Repeatability
 from undogmatic.safety.outside import visible
 
 

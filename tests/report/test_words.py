@@ -16,9 +16,9 @@ from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.records.wordings import REPORT_TEXTS, languages, read, texts_beside
+from undogmatic.records.words import NOTHING, MissingWording, Words, _Formatter
 from undogmatic.report import check
 from undogmatic.report.tables import column_cells, frame_blocks
-from undogmatic.report.words import NOTHING, MissingWording, Words, _Formatter
 from undogmatic.safety.outside import visible
 from undogmatic.stats.estimate import Unit
 

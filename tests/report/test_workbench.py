@@ -23,15 +23,16 @@ from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Call, Failure, Item, LabelScale
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.report import contents, listed, sweep, workbench
 from undogmatic.report.document import Document, Table, rendered
-from undogmatic.report.words import Words
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.report.words import words_for
+from undogmatic.runs.outcome import FinishedRun
 
 
 def unpacked(run: FinishedRun) -> dict[str, Any]:
     """What the script of a run's page reads."""
-    packed = workbench.bench(listed.of_run(run, Words.of(run)), Words.of(run)).packed
+    packed = workbench.bench(listed.of_run(run, words_for(run)), words_for(run)).packed
     told: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
     return told
 
@@ -71,7 +72,7 @@ def test_what_is_furthest_from_its_label_comes_first(finished: Build) -> None:
     }
     errors = [abs(row["Score minus label"]) for row in rows]
     assert errors == sorted(errors, reverse=True) and len(errors) == 6
-    plain = workbench.bench(listed.of_run(run, Words.of(run)), Words.of(run)).plain
+    plain = workbench.bench(listed.of_run(run, words_for(run)), words_for(run)).plain
     assert list(plain.rows[0][:2]) == ["i2", "Text 2."] and plain.rows[0][5] == "+40"
 
 
@@ -259,7 +260,7 @@ def test_a_large_run_is_sampled_and_cut_and_says_so(
         monkeypatch.setattr(workbench, name, value)
     monkeypatch.setattr(listed, "MOST", 20)
     run = finished(outcomes, [])
-    bench = workbench.bench(listed.of_run(run, Words.of(run)), Words.of(run))
+    bench = workbench.bench(listed.of_run(run, words_for(run)), words_for(run))
     assert bench.notes[0].startswith(
         "20 of 60 rows are here: the first 10 in the order"
     )
@@ -292,7 +293,7 @@ def test_of_a_large_sweep_the_rows_furthest_apart_are_shown(
         margin=None,
         language="en",
     )
-    bench = workbench.bench(listed.of_sweep(sweep, Words.of(sweep)), Words.of(sweep))
+    bench = workbench.bench(listed.of_sweep(sweep, words_for(sweep)), words_for(sweep))
     assert bench.notes[0].startswith("4 of 40 rows are here: the first 2 in the order")
     assert [row[0] for row in bench.plain.rows] == ["i39", "i38", "i37", "i18"]
 
@@ -311,7 +312,7 @@ def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
         "language": "en",
     }
     whole = dataclasses.replace(swept, **own)
-    bench = workbench.bench(listed.of_sweep(whole, Words.of(whole)), Words.of(whole))
+    bench = workbench.bench(listed.of_sweep(whole, words_for(whole)), words_for(whole))
     told = json.loads(gzip.decompress(base64.b64decode(bench.packed)))
     assert [column["title"] for column in told["columns"]][2:] == [
         "Human label",
@@ -333,7 +334,7 @@ def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
     assert (
         "Text 1."
         not in workbench.bench(
-            listed.of_sweep(hidden, Words.of(hidden)), Words.of(hidden)
+            listed.of_sweep(hidden, words_for(hidden)), words_for(hidden)
         ).plain.rows[0][1]
     )
     sweep.write(

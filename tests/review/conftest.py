@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.conftest import put
+from undogmatic.cli.review import import_labels
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.records.records import (
     Cost,
@@ -24,7 +25,6 @@ from undogmatic.records.records import (
     items_digest,
 )
 from undogmatic.records.rubric import OrderedScale, Rubric
-from undogmatic.review.commands import import_labels
 
 PROVENANCE = Provenance(
     model="fake-chat",

@@ -31,7 +31,7 @@ from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import OrderedScale, Rubric
 from undogmatic.records.wordings import languages
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review.align import TEXTS, Desk, Server, sentences
 from undogmatic.review.session import (
     FEW,

@@ -20,6 +20,7 @@ from tests.review.conftest import (
     sheet_rows,
     sure,
 )
+from undogmatic.cli.review import export
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.calibration import CalibrationAnalysis
 from undogmatic.examinations.run_evidence import RunEvidence
@@ -27,7 +28,6 @@ from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.review import queue
-from undogmatic.review.commands import export
 from undogmatic.safety.secrets import redacted
 
 LEVELS = st.sampled_from(["low", "high", None])

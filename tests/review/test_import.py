@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tests.review.conftest import MakeRun, by_hand, fill, line_rows, sheet_rows, sure
 from undogmatic.cli import main
+from undogmatic.cli.review import export, import_labels
 from undogmatic.datasets.labels import on_scale
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.review import labels
-from undogmatic.review.commands import export, import_labels
 
 
 class TestImport:

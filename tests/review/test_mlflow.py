@@ -19,11 +19,11 @@ from tests.review.conftest import (
     trace_of,
     traces,
 )
+from undogmatic.cli.review import export, import_labels
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Judgment, Verdict
 from undogmatic.review import labels
-from undogmatic.review.commands import export, import_labels
 from undogmatic.safety.secrets import redacted
 
 

@@ -14,8 +14,8 @@ from tests.conftest import typed
 from tests.examinations.builders import verdict
 from undogmatic.records.records import Cost
 from undogmatic.records.rubric import Rubric
-from undogmatic.report.words import Words
-from undogmatic.runs.outcome import SweepResult
+from undogmatic.records.sweep_result import SweepResult
+from undogmatic.records.words import Words
 from undogmatic.sweep.compare import compare
 
 PAIRS = 12

@@ -29,9 +29,9 @@ from tests.sweep.builders import (
 )
 from undogmatic.examinations.compared import OF_NUMBERS
 from undogmatic.examinations.truth import Margin
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.wordings import read
 from undogmatic.report import sweep as report
-from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import compare, paired
 from undogmatic.stats.compare import COLUMNS, UNKNOWN, Comparison, Family, identical
 from undogmatic.sweep.compare import OWN_TEXTS, worth

@@ -26,9 +26,9 @@ from undogmatic.records.evidence import (
     Kind,
 )
 from undogmatic.records.records import OVERALL
+from undogmatic.records.sweep_result import SweepResult
+from undogmatic.records.words import Words
 from undogmatic.report import sweep as report
-from undogmatic.report.words import Words
-from undogmatic.runs.outcome import SweepResult
 
 N = 90
 CATEGORIES: dict[Kind, tuple[str, ...]] = {

@@ -8,10 +8,10 @@ import pytest
 
 from tests.sweep.builders import scored, sweep_of
 from undogmatic.records.records import LabelScale
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.report import sweep as report
 from undogmatic.report.listed import of_sweep
-from undogmatic.report.words import Words
-from undogmatic.runs.outcome import SweepResult
+from undogmatic.report.words import words_for
 from undogmatic.sweep import _name
 from undogmatic.sweep.jobs import read_jobs
 
@@ -81,7 +81,7 @@ def test_numbers_of_analyses_are_in_grades_once(tmp_path: Path) -> None:
 
 def test_the_table_of_items_and_its_note_are_in_grades(tmp_path: Path) -> None:
     ours = swept(tmp_path, SCALES["turned"])
-    words = Words.of(ours)
+    words = words_for(ours)
     listed = of_sweep(ours, words)
     assert listed.heat is not None
     assert (listed.heat.bottom, listed.heat.top) == (1, 10)

@@ -17,7 +17,7 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
 from undogmatic.report import sweep as report
 from undogmatic.report.document import Answered
-from undogmatic.report.words import Words
+from undogmatic.report.words import words_for
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.compare import apart, flattery, front
 from undogmatic.stats.estimate import Estimate
@@ -341,7 +341,7 @@ def test_what_stopped_a_search_is_said_and_what_comes_next(
     }
     (tmp_path / "multirun.yaml").write_text(json.dumps(noted))
     result = result_of(tmp_path)
-    first, *_ = report.answers(result, Words.of(result))
+    first, *_ = report.answers(result, words_for(result))
     assert isinstance(first, Answered) and told in first.text
     assert ("too few labels. " in first.text) == bool(final and values)
     assert (

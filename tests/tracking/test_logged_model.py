@@ -11,7 +11,8 @@ import pandas as pd
 from tests.report.conftest import finished as reported  # noqa: F401  the fixture
 from tests.tracking.test_tracking import Make, finished  # noqa: F401  the fixture
 from undogmatic.records.results import Finding, Told
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.records.sweep_result import SweepResult
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.tracking import MlflowTracker
 from undogmatic.tracking.store import VIEW_TAG, pages
 

@@ -32,7 +32,8 @@ from undogmatic.records.records import (
 )
 from undogmatic.records.redaction import redact_judgment
 from undogmatic.records.results import Told
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.records.sweep_result import SweepResult
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted
 from undogmatic.tracking import MlflowTracker, NoTracker

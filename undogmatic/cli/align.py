@@ -38,12 +38,12 @@ def add(commands: Any) -> None:
 
 
 def _align(typed: argparse.Namespace) -> None:
-    from undogmatic.report.words import Words
+    from undogmatic.records.progress import doing, speaking
+    from undogmatic.records.words import Words
     from undogmatic.review.align import Desk, Server
     from undogmatic.review.server import in_browser
     from undogmatic.review.session import share
     from undogmatic.runs.folder import RunFolder
-    from undogmatic.runs.progress import doing, speaking
 
     words = Words(typed.language, [Path(__file__).with_name("align.texts.yaml")])
     with speaking(typed.language), doing("reading the run", soon=True):

@@ -230,9 +230,9 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.cli import explain
     from undogmatic.cli.checked import checked, column_roles, made
     from undogmatic.datasets.scales import TableOptions
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.report import card
     from undogmatic.report.check import as_json, show, words_of, write
-    from undogmatic.runs.progress import doing, speaking
 
     card_paths = [card.checked_path(path) for path in typed.card or ()]
     for name in ("use", "expires", "judge_config"):

@@ -21,6 +21,7 @@ from undogmatic.examinations.examination import chosen
 from undogmatic.records.card import is_card
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import EarlierFigures, Evidence
+from undogmatic.records.progress import doing
 from undogmatic.records.records import wanted
 from undogmatic.report import datasheet
 from undogmatic.report.card import answers_before
@@ -32,7 +33,6 @@ from undogmatic.report.check import (
     words_of,
 )
 from undogmatic.report.listed import largest
-from undogmatic.runs.progress import doing
 from undogmatic.safety.extras import needs
 from undogmatic.safety.outside import brief
 

@@ -25,9 +25,9 @@ def _demo(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.table import TableOptions, read_table
     from undogmatic.examinations.check import check
     from undogmatic.records.checked import CheckOptions
+    from undogmatic.records.progress import doing, speaking
+    from undogmatic.records.words import Words
     from undogmatic.report.check import show, words_of
-    from undogmatic.report.words import Words
-    from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety.paths import data_folder
 
     path, words = data_folder() / FILE, Words(typed.language, [TEXTS])

@@ -232,8 +232,8 @@ def _fit(typed: argparse.Namespace) -> None:
 
 
 def _export(typed: argparse.Namespace) -> None:
-    from undogmatic.review.commands import export
-    from undogmatic.runs.progress import doing
+    from undogmatic.cli.review import export
+    from undogmatic.records.progress import doing
 
     options = {
         name: vars(typed)[name]
@@ -245,8 +245,8 @@ def _export(typed: argparse.Namespace) -> None:
 
 
 def _import(typed: argparse.Namespace) -> None:
-    from undogmatic.review.commands import import_labels
-    from undogmatic.runs.progress import doing
+    from undogmatic.cli.review import import_labels
+    from undogmatic.records.progress import doing
 
     if typed.from_mlflow == (typed.labels is not None):
         what = (

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from undogmatic.datasets.explain import ColumnRole
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.words import Words
 from undogmatic.report.document import Table
-from undogmatic.report.terminal import put
-from undogmatic.report.words import Words
+from undogmatic.report.terminal import put_table
+from undogmatic.safety.terminal import put
 
 HEADERS = ("column", "role", "why", "otherwise")
 
@@ -28,6 +29,7 @@ def show(
         ]
         for each in columns
     ]
-    put([""], Table(headers, rows, [False] * len(headers)))
+    put_table(Table(headers, rows, [False] * len(headers)))
+    put([""])
     if question is not None:
         put(["", words.text("explain.doubt", question=str(question))])

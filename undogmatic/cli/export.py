@@ -52,7 +52,7 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import made, read
     from undogmatic.datasets import export
     from undogmatic.datasets.table import TableOptions
-    from undogmatic.runs.progress import doing
+    from undogmatic.records.progress import doing
     from undogmatic.safety import files
 
     path = Path(typed.out or f"verdicts{FORMS[typed.to]}")

@@ -150,9 +150,9 @@ def run(typed: argparse.Namespace) -> None:
         except (UndogmaticError, OSError) as error:
             typed.refuse(tell(error, "undogmatic gate")[0])
         return
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.report import gate as shown
     from undogmatic.report.check import words_of
-    from undogmatic.runs.progress import doing, speaking
 
     places = [*named("--junit", typed.junit), *named("--markdown", typed.markdown)]
     demands = gate.CONFIG if typed.config is None else typed.config

@@ -17,7 +17,7 @@ from undogmatic.safety.outside import brief, visible
 
 if TYPE_CHECKING:
     from undogmatic.records.rubric import Rubric
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
 
 BESIDE = Path(__file__)
 GROUPS = ("rubric", "prompt", "experiment")
@@ -118,9 +118,9 @@ def _json(content: Any) -> str:
 
 
 def _init(typed: argparse.Namespace) -> None:
-    from undogmatic.config.project import project
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
     from undogmatic.safety import files
+    from undogmatic.safety.project import project
 
     words, place = Words(typed.language, [BESIDE.with_suffix(".texts.yaml")]), project()
     if place.folder is not None and not place.conf:

@@ -52,8 +52,8 @@ def _inject(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.traces import SHIPPED, clean_runs
     from undogmatic.errors import DataError
     from undogmatic.records.trace import as_jsonl
+    from undogmatic.records.words import Words
     from undogmatic.report.answers import command
-    from undogmatic.report.words import Words
     from undogmatic.safety.command import as_typed
     from undogmatic.safety.existing import existing_file
     from undogmatic.safety.files import write

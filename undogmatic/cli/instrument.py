@@ -54,8 +54,8 @@ def _instrument(typed: argparse.Namespace) -> None:
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.instrument import FILE
     from undogmatic.datasets.labels import load
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.records.rubric import OUTPUTS
-    from undogmatic.runs.progress import doing, speaking
 
     if "=" in typed.rubric:
         raise ConfigError(
@@ -101,7 +101,7 @@ def _instrument(typed: argparse.Namespace) -> None:
 def _say_price(composed: dict[str, Any], config: Settings, loaded: Loaded) -> None:
     """Say how many judgments and calls it takes, and how many items are left out."""
     from undogmatic.engine.unsent import built_without_keys, calls
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
 
     items = loaded.labelled.items[: config.run.limit]
     parts = built_without_keys(composed)
@@ -147,8 +147,8 @@ def _write(typed: argparse.Namespace, line: list[str]) -> None:
     from undogmatic.config.door import compose_config
     from undogmatic.datasets.instrument import FEWEST
     from undogmatic.engine import writing
-    from undogmatic.report.words import Words
-    from undogmatic.runs.progress import doing, speaking
+    from undogmatic.records.progress import doing, speaking
+    from undogmatic.records.words import Words
     from undogmatic.safety import files
 
     config = compose_config(line)

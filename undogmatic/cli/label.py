@@ -125,12 +125,12 @@ class _Asked(NamedTuple):
 
 def _label(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.labels import TEXTS
-    from undogmatic.report.terminal import put
-    from undogmatic.report.words import Words
+    from undogmatic.records.progress import speaking
+    from undogmatic.records.words import Words
     from undogmatic.review.page import Server, Sheet
     from undogmatic.review.server import in_browser
     from undogmatic.runs.folder import MANIFEST
-    from undogmatic.runs.progress import speaking
+    from undogmatic.safety.terminal import put
 
     with speaking(typed.language):
         is_run = (Path(typed.file) / MANIFEST).is_file()
@@ -191,9 +191,9 @@ def _label(typed: argparse.Namespace) -> None:
 
 def _of_table(typed: argparse.Namespace) -> _Asked:
     """The items of a table, all or those that are drawn."""
+    from undogmatic.records.progress import doing
     from undogmatic.review.drawn import drawn
     from undogmatic.review.page import read_entries, read_rubric, scale_of
-    from undogmatic.runs.progress import doing
 
     if typed.scale is not None and typed.rubric is not None:
         raise ConfigError(

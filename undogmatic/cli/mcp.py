@@ -192,7 +192,7 @@ def _gate(
 
 
 def _queue(source: str, n: int, by: str | None, language: str) -> Answer:
-    from undogmatic.review.upcoming import upcoming
+    from undogmatic.cli.upcoming import upcoming
 
     inside(named("source", source))
     return upcoming(source, n, by, language, LONGEST_TEXT)

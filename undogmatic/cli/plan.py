@@ -70,8 +70,8 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import made
     from undogmatic.examinations.labels_needed import CHANCES, MOST, labels_needed
     from undogmatic.records.checked import CheckOptions
-    from undogmatic.report.terminal import put
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
+    from undogmatic.safety.terminal import put
 
     if typed.prevalence is not None and typed.kind != "pass_fail":
         raise ConfigError(

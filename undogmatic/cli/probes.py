@@ -24,7 +24,7 @@ def fittable() -> Iterator[str]:
 def show(typed: argparse.Namespace) -> None:
     """Print a line per rubric."""
     from undogmatic.fit.probe import shipped
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
     from undogmatic.safety.outside import read_json
     from undogmatic.safety.paths import data_folder
 

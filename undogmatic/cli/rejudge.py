@@ -46,15 +46,16 @@ def add(commands: Any) -> None:
 
 def _rejudge(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import made
+    from undogmatic.examinations.run_items import items_of
     from undogmatic.records.checked import CheckOptions
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
     from undogmatic.runs.folder import RunFolder
 
     options = made(CheckOptions, {"margin": typed.margin}, "rejudge")
     earlier = RunFolder.open(typed.run_folder, "RUN")
     earlier.check_finished()
     words = _words(earlier, typed.overrides)
-    n = len(earlier.items())  # raises where the file is no longer what was judged
+    n = len(items_of(earlier))  # raises where the file is no longer what was judged
     fresh = Path("outputs") / time.strftime("%Y-%m-%d/%H-%M-%S-rejudged")
     about = Words(typed.language, [Path(__file__).with_name("rejudge.texts.yaml")])
     print(
@@ -87,8 +88,8 @@ def _compare(earlier: RunFolder, later: RunFolder, options: Any, language: str) 
     from undogmatic.datasets.table import read_table
     from undogmatic.examinations.check import check
     from undogmatic.examinations.drift import variance_of
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.report.check import show, words_of
-    from undogmatic.runs.progress import doing, speaking
 
     tables = [read_table(run.path) for run in (earlier, later)]
     models = [{s.get("model") for s in table.settings.values()} for table in tables]

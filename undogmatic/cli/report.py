@@ -46,11 +46,11 @@ def add(commands: Any) -> None:
 
 def run(typed: argparse.Namespace) -> None:
     """Write the report into the folder, and say where it is."""
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.report import contents, kept
     from undogmatic.report import sweep as sweeps
     from undogmatic.report.document import rendered
     from undogmatic.runs.folder import RunFolder
-    from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety.outside import visible
 
     language = typed.language

@@ -19,7 +19,7 @@ from undogmatic.safety.outside import ROW_BYTES, brief, read_input, read_text, v
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult
     from undogmatic.records.rubric import Rubric
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
 
 
 KEPT = (
@@ -70,7 +70,7 @@ def run(typed: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
     from undogmatic.api import chosen, score_composed, scoring_config
     from undogmatic.config.build import build, settings
-    from undogmatic.runs.progress import doing, speaking
+    from undogmatic.records.progress import doing, speaking
 
     text = typed.text
     # the first positional is then an override
@@ -210,7 +210,7 @@ def _read(
 
 def in_language(language: str) -> Words:
     """The words of this command."""
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
 
     return Words(language, [Path(__file__).with_name("score.texts.yaml")])
 

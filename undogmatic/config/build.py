@@ -1,19 +1,16 @@
-"""The composed config: its schema, the allow-list of what it may build, and messages a user can act
+"""The composed config: its schema, and how what it describes is built, with messages a user can act
 on."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import json
 import math
 import re
-import sys
-import traceback
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Annotated, Any
 
 from pydantic import (
@@ -23,21 +20,23 @@ from pydantic import (
     Field,
     ValidationError,
     create_model,
-    model_validator,
 )
 from typing_extensions import get_protocol_members
 
-from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.records.limits import LARGEST_SEED
+from undogmatic.records.plan import Plan
+from undogmatic.records.problems import explain
 from undogmatic.records.records import Flat
 from undogmatic.records.wordings import languages
 from undogmatic.safety.extras import lacking
+from undogmatic.safety.imports import imported, raised
 from undogmatic.safety.outside import brief, has_halves
+from undogmatic.safety.project import allowed, permits
 from undogmatic.safety.secrets import learn
 
 OF_OTHERS = ("nli", "embeddings", "precedents")
 """Groups of which a run has one by default, whether anything reads it or not."""
-LARGEST_SEED = 2**32 - 1  # What every generator of random numbers takes
 
 
 # Unknown keys are refused: Hydra lets `+typo=1` through without a word.
@@ -60,62 +59,6 @@ def _known(language: str) -> str:
 
 class _ReportSection(_Section):
     language: Annotated[str, AfterValidator(_known)] = "en"
-
-
-class Hypothesis(_Section):
-    """`plan.hypotheses[n]`: a number of the analysis that has an interval, and where it must lie;
-    or a p-value."""
-
-    name: str = Field(min_length=1, max_length=100)
-    test: str = Field(min_length=1, max_length=250)
-    says: str = ""
-    above: float | None = None
-    below: float | None = None
-    differs: float | None = None
-
-    @model_validator(mode="after")
-    def _one_bound(self) -> Hypothesis:
-        if [self.above, self.below, self.differs].count(None) < 2:
-            raise ValueError(
-                "give one of above, below and differs; none where `test` is itself a p-value"
-            )
-        return self
-
-    @property
-    def null(self) -> float | None:
-        """The bound; None where `test` is itself a p-value."""
-        return next(
-            (
-                bound
-                for bound in (self.above, self.below, self.differs)
-                if bound is not None
-            ),
-            None,
-        )
-
-    @property
-    def expects(self) -> str:
-        sign = ">" if self.above is not None else "<" if self.below is not None else "≠"
-        return "" if self.null is None else f"{sign} {self.null:g}"
-
-
-def _named_apart(hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
-    names = [each.name for each in hypotheses]
-    # Hypotheses of a plan are corrected as one family; one that counts twice would be
-    # corrected wrongly.
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"two hypotheses are called {twice!r}")
-    return hypotheses
-
-
-class Plan(_Section):
-    """`plan.*`: what is to be shown, stated before anything is judged."""
-
-    hypotheses: Annotated[tuple[Hypothesis, ...], AfterValidator(_named_apart)] = Field(
-        min_length=1, max_length=100
-    )
-    family: str = Field(default="main", max_length=100)
-    alpha: float = Field(default=0.05, gt=0, lt=1)
 
 
 class Settings(_Section):
@@ -249,7 +192,7 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
         raise
     except (Exception, SystemExit) as error:
         raise ConfigError(
-            lacking(error, group) or f"`{group}` cannot be built: {_raised(error)}."
+            lacking(error, group) or f"`{group}` cannot be built: {raised(error)}."
         ) from None
 
 
@@ -340,7 +283,7 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
             f"`{group}._target_` is {is_what}; it must name a class, as in the files of"
             f" conf/{section}/."
         )
-    target = _imported(path, f"{group}._target_")
+    target = imported(path, f"{group}._target_")
     if not inspect.isclass(target):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
     # Where it is defined counts, and not where it was found: an allowed module may have
@@ -384,76 +327,6 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     raise ConfigError(
         f"`{group}._target_` is '{whole_name}', which cannot be used here: it {why}."
     )
-
-
-def counter(
-    path: str, key: str
-) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
-    """Find the function that `key` of a config names to count what is in a text, and the names of
-    what it counts. Raises ConfigError where it may not be imported, or is not annotated to return a
-    NamedTuple."""
-    function = _imported(path, key)
-    counts = (
-        typing.get_type_hints(function).get("return")
-        if inspect.isfunction(function)
-        else None
-    )
-    if not (
-        inspect.isclass(counts)
-        and issubclass(counts, tuple)
-        and hasattr(counts, "_fields")
-    ):
-        raise ConfigError(
-            f"`{key}` is {path!r}, which is no function that returns a NamedTuple of counts."
-        )
-    if not permits(place := f"{function.__module__}.{path.rpartition('.')[2]}"):
-        raise ConfigError(refused(place, key))
-    return function, counts._fields
-
-
-def _imported(path: str, key: str) -> Any:
-    """What a dotted path that may be built from names. Whatever goes wrong in a user's module is
-    one message."""
-    module, _, name = path.rpartition(".")
-    if not permits(path) or not module:
-        raise ConfigError(refused(path, key))
-    try:
-        return getattr(importlib.import_module(module), name)
-    except UndogmaticError:
-        raise
-    except (Exception, SystemExit) as error:
-        why = f"which cannot be imported: {_raised(error)}"
-        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(
-            f"{error.name}."
-        ):
-            beside = "A module of yours lies beside undogmatic.toml, or is installed"
-            why = f"which cannot be imported: there is no module {error.name}. {beside}"
-        elif (
-            isinstance(error, AttributeError)
-            and error.obj is sys.modules.get(module)
-            and error.name == name
-        ):
-            why = f"and the module {module} has no {name}"
-        raise ConfigError(f"`{key}` is {path[:200]!r}, {why}.") from None
-
-
-def _raised(error: BaseException) -> str:
-    """Where something was raised in somebody's code, if that is known; its type, and the first line
-    of what it says."""
-    what = (
-        error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
-    )
-    places: list[Any] = [
-        p
-        for p in traceback.extract_tb(error.__traceback__)
-        if not p.filename.startswith("<")
-    ][1:]
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        places = [error]
-    where = f"{places[-1].filename}:{places[-1].lineno}: " if places else ""
-    # whose text says it all
-    kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__
-    return where + ": ".join(filter(None, (kind, what)))
 
 
 def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
@@ -582,61 +455,6 @@ def _takes(hint: Any, target: type) -> bool:
 
 def _last_word(key: str) -> str:
     return re.sub(r"\[\d+\]$", "", key).rpartition(".")[2]
-
-
-_KIND_OF_VALUE = re.compile(
-    r"float|int|str|bool|constrained-(str|int|float)|(dict|list|tuple)\[.*\]"
-)
-
-
-def explain(
-    error: ValidationError,
-    group: str = "",
-    options: list[str] | None = None,
-    sections: Any = None,
-) -> str:
-    """Pydantic's findings as lines that name the key, the value and the options."""
-    lines: dict[str, str] = {}
-    for problem in error.errors()[:20]:
-        path, kind = [str(part) for part in problem["loc"]], problem["type"]
-        is_unknown = kind in ("extra_forbidden", "unexpected_keyword_argument")
-        is_missing = kind in ("missing", "missing_argument")
-        while (
-            not (is_unknown or is_missing)
-            and len(path) > 1
-            and _KIND_OF_VALUE.fullmatch(path[-1])
-        ):
-            path.pop()  # which of several types was tried
-        key = ".".join(([group] if group else []) + path)
-        # Five mistakes are what a reader mends at a time.
-        if key in lines or len(lines) == 5:
-            continue
-        if is_unknown:
-            section = (
-                sections.model_fields[path[0]].annotation
-                if sections is not None and len(path) > 1
-                else None
-            )
-            choices = list(getattr(section, "model_fields", options or []))
-            close = difflib.get_close_matches(path[-1], choices, 1)
-            hint = f" Did you mean `{close[0]}`?" if close else ""
-            known = (
-                f"Known: {', '.join(choices)}."
-                if choices
-                else f"`{key.rpartition('.')[0] or key}` has no keys."
-            )
-            lines[key] = f"`{key}` is not a known key.{hint} {known}"
-        elif is_missing:
-            lines[key] = f"`{key}` is required. Set it with `{key}=...`."
-        else:
-            message = problem["msg"].removeprefix("Value error, ")
-            if kind == "sequence_str":
-                message = f"it must be a list. In brackets: {key}=[{brief(problem['input'])[1:-1]}]"
-            message = message if len(message) <= 400 else f"{message[:400]}..."
-            lines[key] = (
-                f"`{key}` is {brief(problem['input'])}: {message[:1].lower() + message[1:]}."
-            )
-    return "\n".join(lines.values())
 
 
 def paired_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -36,11 +36,11 @@ from undogmatic.config.groups import (
     search,
     source_of,
 )
-from undogmatic.config.project import folders
 from undogmatic.config.wall import HYDRA, check
 from undogmatic.errors import ConfigError
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.paths import conf_folder
+from undogmatic.safety.project import folders
 from undogmatic.safety.secrets import scrub_words, without_secrets
 
 SEARCH_PATH = "hydra.searchpath"

@@ -26,10 +26,10 @@ from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryV
 from undogmatic.config import compose
 from undogmatic.config.listing import FLAGS, told
 from undogmatic.config.messages import combined, explain, typed_wrongly
-from undogmatic.config.project import permits
 from undogmatic.config.wall import HYDRA, resolved
-from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.errors import ConfigError
 from undogmatic.safety import files
+from undogmatic.safety.project import permits
 from undogmatic.safety.secrets import check_config, check_words
 
 Folders = str | Path | Sequence[str | Path]
@@ -75,8 +75,6 @@ def composed(
         raise ConfigError(
             f"`{error.full_key}` is required. Set it with {error.full_key}=..."
         ) from None
-    except UndogmaticError:
-        raise
     except Exception as error:
         if not typed_wrongly(error):
             raise

@@ -24,12 +24,12 @@ from hydra.plugins.config_source import ConfigLoadError, ConfigResult, ConfigSou
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from undogmatic.config.project import how_to_allow, permits
 from undogmatic.config.wall import HYDRA, check, resolved
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.safety.command import GIVEN, as_typed
 from undogmatic.safety.outside import YAML_BYTES, read_text, yaml_value
 from undogmatic.safety.paths import conf_folder
+from undogmatic.safety.project import how_to_allow, permits
 
 if TYPE_CHECKING:
     from undogmatic.config.build import Settings

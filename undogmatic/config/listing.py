@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.config.project import folders as of_the_project
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.records.wordings import languages, of_terminal, translated
 from undogmatic.safety.outside import read_text, read_yaml
 from undogmatic.safety.paths import conf_folder
+from undogmatic.safety.project import folders as of_the_project
 
 _UNUSED = "not of use here"
 _SENTENCES = Path(__file__).with_name("run_help.yaml")

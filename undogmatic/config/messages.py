@@ -86,7 +86,10 @@ def _of_table(word: str) -> str:
 
 
 def typed_wrongly(error: BaseException) -> bool:
-    """Whether it was Hydra or OmegaConf that refused what was given, as against a fault of ours."""
+    """Whether it was Hydra or OmegaConf that refused what was given: neither a fault of ours nor an
+    error of ours, which says itself what is wrong."""
+    if isinstance(error, UndogmaticError):
+        return False
     *_, (frame, _line) = [(None, 0), *traceback.walk_tb(error.__traceback__)]
     name = "" if frame is None else str(frame.f_globals.get("__name__", ""))
     raised_there = (

@@ -20,8 +20,8 @@ from hydra.plugins.sweeper import Sweeper
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from undogmatic.config.project import permits, refused
 from undogmatic.errors import ConfigError
+from undogmatic.safety.project import permits, refused
 from undogmatic.safety.secrets import holds, know_environment, leaves, secret_name
 
 HYDRA = "hydra"

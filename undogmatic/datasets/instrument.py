@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from undogmatic.config.build import LARGEST_SEED
-from undogmatic.datasets.base import SubsetDataset, unique
+from undogmatic.datasets.base import SubsetDataset
 from undogmatic.datasets.edits import (
     STEPS,
     WAYS,
@@ -26,11 +25,11 @@ from undogmatic.datasets.edits import (
     edits_of,
     shipped,
 )
-from undogmatic.datasets.rows import json_lines
 from undogmatic.datasets.tabular import TextsDataset, shipped_dataset
 from undogmatic.datasets.together import heads_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.limits import INSTRUMENT_TEXTS
+from undogmatic.records.items import unique
+from undogmatic.records.limits import INSTRUMENT_TEXTS, LARGEST_SEED
 from undogmatic.records.records import (
     NAMED,
     TYPED_GROUP,
@@ -46,6 +45,7 @@ from undogmatic.records.rubric import OUTPUTS
 from undogmatic.records.wordings import Licence, Licensed
 from undogmatic.safety import files
 from undogmatic.safety.existing import existing_file
+from undogmatic.safety.outside import json_lines
 from undogmatic.stats.surface import copies
 
 ORIGINAL, CUE, ASKED, LADDER, DARK = "original", "cue", "asked", "ladder", "dark"

@@ -27,12 +27,15 @@ from undogmatic.safety import outside
 from undogmatic.safety.existing import existing_file
 from undogmatic.safety.outside import (
     ROW_BYTES,
+    TWICE,
     Unreadable,
     brief,
     decoded,
     doubled_key,
+    json_object,
     json_value,
     json_with_doubled,
+    listed,
     opened,
     read_bytes,
     whole_entries,
@@ -64,37 +67,10 @@ MOST_COLUMNS = 2_000
 # Cells of a table in memory, empty ones among them: about a gigabyte of places
 MOST_CELLS = 100_000_000
 NAMED = 20  # Rows that could not be read are named one by one up to so many
-TWICE = "the key {} stands in it a second time"
 # Rows below the names of the columns that tell whether some of these stand there, too
 HEAD = 30
 # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
 UNPACKED = 100
-
-
-def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON Lines file with their line numbers; blank lines are skipped. Raises
-    DataError with file and line for a line that is no JSON object, or in which a key stands twice.
-    """
-    for number, raw in outside.read_lines(path, ROW_BYTES):
-        try:
-            yield number, json_object(decoded(raw))
-        except Unreadable as error:
-            raise DataError(
-                f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object."
-            ) from None
-
-
-def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
-    """The JSON object that a line is (`infinite`: NaN may be in it). Raises Unreadable, also where
-    a key stands in it twice."""
-    value = json_value(text, infinite=infinite)
-    if not isinstance(value, dict):
-        raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
-    # Which of the two values is meant, nobody knows; a reader that takes the last one
-    # would say nothing.
-    if (twice := doubled_key(json_with_doubled(text))) is not None:
-        raise Unreadable(f"not JSON that can be used ({TWICE.format(brief(twice))})")
-    return value
 
 
 def note_unread(
@@ -480,15 +456,6 @@ def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
         raise DataError(
             f"{place}: no column `{missing[0]}`; columns: {listed(columns)}."
         )
-
-
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Some names for a message."""
-    shown = [
-        name if len(name) <= 40 and name.isprintable() else brief(name, 40)
-        for name in names[:most]
-    ]
-    return ", ".join(shown) + (f", ... ({len(names):,})" if len(names) > most else "")
 
 
 SUFFIXES = (".csv", ".tsv", *sheets.KINDS, ".jsonl", ".json", ".parquet")

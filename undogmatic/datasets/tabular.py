@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 
 from undogmatic.config.build import build
-from undogmatic.datasets.base import Dataset, make_item, unique
+from undogmatic.datasets.base import Dataset
 from undogmatic.datasets.cells import (
     ABSTAINED,
     EMPTY,
@@ -36,6 +36,7 @@ from undogmatic.datasets.rows import (
 )
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.items import make_item, unique
 from undogmatic.records.records import OVERALL, TYPED_GROUP, UNNAMED, Item, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric

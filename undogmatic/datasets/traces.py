@@ -12,9 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from undogmatic.config.build import LARGEST_SEED
 from undogmatic.datasets import vocabulary
-from undogmatic.datasets.base import unique
 from undogmatic.datasets.inject import (
     AT,
     EDIT,
@@ -33,6 +31,8 @@ from undogmatic.datasets.readers.traces.units import SUCCESS, turns_of
 from undogmatic.datasets.trace_edits import DEFECTS
 from undogmatic.datasets.trace_text import Shown, shown
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.items import unique
+from undogmatic.records.limits import LARGEST_SEED
 from undogmatic.records.records import (
     OVERALL,
     TYPED_GROUP,

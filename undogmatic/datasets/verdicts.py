@@ -15,7 +15,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from undogmatic.datasets.base import make_item
 from undogmatic.datasets.cells import OFF_SCALE
 from undogmatic.datasets.doors import CHECK, RUN
 from undogmatic.datasets.frames import Frame, read_frame
@@ -58,6 +57,7 @@ from undogmatic.datasets.scales import TableOptions, typed_scale
 from undogmatic.datasets.table import table_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import SLICE, Evidence, Kind
+from undogmatic.records.items import make_item
 from undogmatic.records.own_scale import OwnScale
 from undogmatic.records.records import (
     TYPED_GROUP,

@@ -30,9 +30,9 @@ from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import Asker, Wordings, asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody, SeveralModels
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts.asking import Otherwise, otherwise
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.decision import Rivals
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.kept import gathered

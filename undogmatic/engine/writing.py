@@ -16,8 +16,9 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import rollout
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts import adapter
-from undogmatic.readouts.chat import LanguageModel, ask, insisting
+from undogmatic.readouts.chat import ask, insisting
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Record, Words
 from undogmatic.records.rubric import Rubric

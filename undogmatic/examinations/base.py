@@ -23,12 +23,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError, create_model
 
-from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.run_evidence import MOST_READ, RunEvidence
+from undogmatic.records.problems import explain
+from undogmatic.records.progress import doing
 from undogmatic.records.results import Finding, Told
 from undogmatic.records.wordings import texts_beside
-from undogmatic.runs.progress import doing
 from undogmatic.stats.estimate import Unit
 
 MOST_GROUPS = 50

@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat
 
-from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.base import FEWEST_DRAWN, Share, check_groups, count
 from undogmatic.examinations.calibration import Choice, choose, uncertainties
@@ -27,6 +26,7 @@ from undogmatic.examinations.ruling.conformal import (
 )
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.truth import AgainstTruth, Truth, drawn, margin_of, units
+from undogmatic.records.limits import LARGEST_SEED
 from undogmatic.records.records import text_mark
 from undogmatic.records.results import Told
 from undogmatic.records.rubric import Rubric

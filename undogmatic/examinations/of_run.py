@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from undogmatic.config.build import counter
 from undogmatic.datasets import faults
 from undogmatic.datasets.doors import RUN
 from undogmatic.datasets.readers.own_run import EVIDENCE
@@ -23,6 +22,7 @@ from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED, Evidence
 from undogmatic.records.own_scale import OwnScale
 from undogmatic.records.results import Finding, Told, part_names
+from undogmatic.safety.imports import counter
 
 PARTS = (
     "alone",

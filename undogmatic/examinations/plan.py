@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.examinations.base import Analysis, analyse
 from undogmatic.examinations.ruling import verdict
 from undogmatic.examinations.ruling.plan import PLAN, PlanFacts
 from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.records.plan import Hypothesis, Plan
 from undogmatic.records.records import turns
 from undogmatic.records.results import Told
 from undogmatic.records.rubric import Rubric

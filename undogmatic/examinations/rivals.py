@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.config.build import counter
 from undogmatic.examinations.pairs import Pairs, numbers
 from undogmatic.examinations.run_evidence import RunEvidence
 from undogmatic.examinations.run_rows import texts_of
 from undogmatic.examinations.truth import Margin, units
 from undogmatic.records.results import Told
+from undogmatic.safety.imports import counter
 from undogmatic.stats import (
     agreement,
     checks,

@@ -13,7 +13,7 @@ from undogmatic.records.marks import text_marks
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.safety import files
 
 Method = Literal["linear", "isotonic", "platt", "content_free"]

@@ -16,11 +16,10 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.config.build import Settings, build, settings
-from undogmatic.config.door import compose_config
+from undogmatic.config.build import Settings, build
 from undogmatic.datasets.belonging import groups_of
 from undogmatic.datasets.doors import CHECK
-from undogmatic.datasets.labels import TEXTS, scale_for
+from undogmatic.datasets.labels import scale_for
 from undogmatic.datasets.roles import TEXT
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
@@ -34,12 +33,6 @@ from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import drawn, in_parts, some
 from undogmatic.records.wordings import texts_beside
-from undogmatic.report.tables import MOST_ROWS, frame_blocks
-from undogmatic.report.terminal import put, put_paths
-from undogmatic.report.words import Words
-from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
-from undogmatic.runs.progress import doing, speaking
-from undogmatic.safety import files
 from undogmatic.stats import means, surface
 from undogmatic.stats.checks import Index
 from undogmatic.stats.conformal import WIDE
@@ -53,8 +46,6 @@ FEWEST_LABELS = 20
 """Fewest labels by people with which a student is compared."""
 MOST_COMPARED = 1500
 """Most texts that the surface judge is fitted to; of more, whole groups are drawn at random."""
-PARAMS = "rubric teacher embeddings_name method penalty n held_out intervals_of coverage".split()
-"""What the record of a run in MLflow has as parameters of the student."""
 BETTER = {"people": "student.people_better", "teacher": "student.teacher_better"}
 NO_BETTER = {
     "people": "student.people_no_better",
@@ -64,76 +55,6 @@ NO_BETTER = {
 than counting words does."""
 TFIDF = 5
 """The kernel of `surface.kernels` that is TF-IDF of character n-grams."""
-
-
-def distil(
-    sources: Sequence[str],
-    out: Path,
-    overrides: Sequence[str],
-    judge: str | None,
-    criterion: str,
-    reading: TableOptions | None = None,
-    most: int = MOST,
-) -> None:
-    """Fit a student to what a judge said in runs or tables, of each at most so many texts, write
-    it, print the report and log it (`tracking=`); `reading` says how tables are read. Raises
-    ConfigError or DataError, and has written nothing then, unless it says that the student could
-    not be logged."""
-    if most < LEAST:
-        raise ConfigError(
-            f"`--most` is {most}; a student needs at least {LEAST} texts."
-        )
-    if out.suffix != ".safetensors":
-        raise ConfigError(f"`--out` is '{out}'; a student is a .safetensors file.")
-    files.check_writable(out)  # before anything is read at length
-    default = (
-        []
-        if any(word.startswith("embeddings=") for word in overrides)
-        else ["embeddings=shallow"]
-    )
-    chosen = settings(compose_config([*default, *overrides]))
-    tracker = build(chosen.tracking, "tracking")
-    tracker.check()
-    named = any(word.startswith("rubric") for word in overrides)
-    rubric: Rubric | None = build(chosen.rubric, "rubric") if named else None
-    lessons = []
-    language = chosen.report.language
-    for source in sources:
-        if Path(source).expanduser().is_dir() or not Path(source).expanduser().exists():
-            with speaking(language), doing("reading the run", soon=True):
-                lessons.append(
-                    of_run(
-                        RunFolder.open(source, "RUN", (*WHOLE, SCORES)),
-                        judge,
-                        criterion,
-                        most,
-                    )
-                )
-        else:
-            about = rubric or build(chosen.rubric, "rubric")
-            with speaking(language), doing("reading the file", soon=True):
-                lesson, read = of_table(
-                    source, about, judge, criterion, reading or TableOptions(), most
-                )
-            lessons.append(lesson)
-            words = Words(language, [TEXTS])
-            put([words.say(finding) for finding in read])
-    with speaking(language), doing("fitting the student", soon=True):
-        fit, result = taught(together(lessons, rubric), chosen)
-        fit.student.save(out)
-    said = show(result, fit.lesson.rubric, language, out)
-    about = fit.student.about.model_dump(mode="json", include=set(PARAMS))
-    params = about | {
-        "sources": " ".join(sources),
-        "criterion": criterion,
-        "seed": chosen.seed,
-    }
-    name = f"distill-{about['rubric']}-{about['embeddings_name']}"
-    where = tracker.log_found(
-        "distill", name, params, result.metrics, said, result.tables, [out]
-    )
-    if where is not None:
-        put_paths({Words(language).text("terminal.tracking"): where})
 
 
 def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, Told]:
@@ -203,7 +124,7 @@ class StudentFit:
             f"{judges[0] if judges else self.judge}"
             f" ({chosen.model.get('_target_', '').rpartition('.')[2]})"
         )
-        lesson = _lesson(items, scores, rubric, teacher, self.criterion, self.most)
+        lesson = lesson_of(items, scores, rubric, teacher, self.criterion, self.most)
         lesson = replace(
             lesson, left_out=lesson.left_out + int(mask.sum()) - len(scores)
         )
@@ -212,40 +133,7 @@ class StudentFit:
         return result
 
 
-def of_run(
-    run: RunFolder, judge: str | None, criterion: str, most: int = MOST
-) -> Lesson:
-    """What a judge said in a run of at most so many texts, by the first time that it was asked.
-    Raises ConfigError or DataError."""
-    voices = [
-        voice
-        for voice in run.voices()
-        if judge in (None, voice[0]) and voice[1] == criterion
-    ]
-    if not voices:
-        known = ", ".join(f"{name} on {said}" for name, said in run.voices())
-        raise ConfigError(
-            f"{run.named}, where {judge or 'nobody'} judged {criterion}; it holds {known}."
-        )
-    if len(voices) > 1:
-        raise ConfigError(
-            f"{run.named}, with the judges {', '.join(v[0] for v in voices)}. Name one: --judge"
-            " NAME."
-        )
-    model = run.voices()[voices[0]].provenance.model
-    scores = run.first_scores(*voices[0])
-    return _lesson(
-        run.items(),
-        scores,
-        run.rubric,
-        f"{model} (judge {voices[0][0]})",
-        criterion,
-        most,
-        run.named,
-    )
-
-
-def _lesson(
+def lesson_of(
     items: Sequence[Item],
     scores: pd.Series,
     rubric: Rubric,
@@ -254,6 +142,8 @@ def _lesson(
     most: int,
     named: str = "the run",
 ) -> Lesson:
+    """What a teacher said of the items, of at most so many texts, by its scores by item id. Raises
+    DataError where there is none."""
     scores = scores.dropna()
     if scores.empty:
         raise DataError(
@@ -593,31 +483,3 @@ def _departures(fit: Fit, codes: Index, span: float) -> pd.DataFrame | None:
 
 def _ends(estimate: Estimate, name: str) -> dict[str, Any]:
     return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
-
-
-def show(
-    result: Told, rubric: Rubric, language: str = "en", out: Path | None = None
-) -> list[str]:
-    """Print the report: sentences, then tables, then where the student was written to. Returns the
-    sentences."""
-    from undogmatic.report.terminal import put
-
-    words = Words.about(rubric, language, result.texts)
-    said = [words.say(finding) for finding in result.findings]
-    put(said)
-    for name, frame in result.tables.items():
-        for block in frame_blocks(
-            frame.head(MOST_ROWS), words, result.name, name, Path()
-        ):
-            put(table=block)  # type: ignore[arg-type]
-    if out is not None:
-        gain = any(finding.key in BETTER.values() for finding in result.findings)
-        put(
-            [
-                words.text(
-                    "student.written" if gain else "student.written_doubtful",
-                    out=str(out),
-                )
-            ]
-        )
-    return said

@@ -23,10 +23,10 @@ from undogmatic.readouts.base import shown_text
 from undogmatic.readouts.probe import Probe, Sieve, as_read
 from undogmatic.records.folding import Folding
 from undogmatic.records.marks import text_marks
+from undogmatic.records.progress import in_words, speaking
 from undogmatic.records.records import Item, digest
 from undogmatic.records.rubric import Rubric
-from undogmatic.report.words import Words
-from undogmatic.runs.progress import in_words, speaking
+from undogmatic.records.words import Words
 from undogmatic.safety import files
 from undogmatic.safety.paths import data_folder
 

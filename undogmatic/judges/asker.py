@@ -26,9 +26,10 @@ from undogmatic.judges.questions import (
     schema,
 )
 from undogmatic.models.base import Model
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, Unit, shown, shown_inputs
-from undogmatic.readouts.chat import LanguageModel, ask, insisting
+from undogmatic.readouts.chat import ask, insisting
 from undogmatic.readouts.logprobs import check_labels, first_token, level_distribution
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import form

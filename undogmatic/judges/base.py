@@ -10,8 +10,8 @@ import dspy
 from undogmatic.errors import ConfigError, ModelError
 from undogmatic.judges.asker import Asker
 from undogmatic.models.base import Model
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts.base import Readout, Unit, categorised
-from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import OVERALL, Item, Verdict, digest

@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import ValidationError
 from scipy import special
 
-from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError
+from undogmatic.records.problems import explain
 from undogmatic.records.records import Record, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety import files

@@ -19,6 +19,14 @@ from undogmatic.config.build import Settings, build
 from undogmatic.datasets.belonging import groups_of
 from undogmatic.engine.journal import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
+from undogmatic.engine.programs import (
+    Lineage,
+    Program,
+    changes,
+    load,
+    predictors,
+    rubric_digest,
+)
 from undogmatic.engine.recipe import Parts
 from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
@@ -29,6 +37,7 @@ from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Budget, ReplyCache
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.models.pace import START
 from undogmatic.optimize.metrics import Terms, units
 from undogmatic.optimize.optimizers import (
@@ -40,17 +49,9 @@ from undogmatic.optimize.optimizers import (
     Work,
     example,
 )
-from undogmatic.optimize.programs import (
-    Lineage,
-    Program,
-    changes,
-    load,
-    predictors,
-    rubric_digest,
-)
 from undogmatic.optimize.splits import Data, contrast, gather, node_of
-from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.marks import text_marks
+from undogmatic.records.progress import doing, in_words
 from undogmatic.records.records import (
     Item,
     Judgment,
@@ -63,7 +64,6 @@ from undogmatic.records.results import Told
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder
 from undogmatic.runs.looks import looked
-from undogmatic.runs.progress import doing, in_words
 from undogmatic.safety import files
 
 PARENT = "baseline.json"

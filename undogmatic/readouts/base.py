@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.base import Model
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts import adapter
-from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict, entropy_verdict
 from undogmatic.records.rubric import NumericScale, Rubric

@@ -14,9 +14,9 @@ from undogmatic.config.build import build
 from undogmatic.errors import ConfigError, OffScaleAnswer, UnparseableAnswer
 from undogmatic.models.base import Decides, Model, Rates
 from undogmatic.models.calls import reading
+from undogmatic.models.language_model import served_model
 from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, shown_inputs, shown_text
-from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import Item, ScoreDistribution, Verdict, entropy_verdict

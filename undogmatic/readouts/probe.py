@@ -17,8 +17,8 @@ from undogmatic.errors import ConfigError
 from undogmatic.models import fitted
 from undogmatic.models.base import Embeds, EmbedsPieces, Model, Pieces, View
 from undogmatic.models.fitted import KERNEL_AXES, Calibration, Regression, rubric_digest
+from undogmatic.models.language_model import served_model
 from undogmatic.readouts.base import Readout, normal_verdict, written_text
-from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.folding import Folding
 from undogmatic.records.records import Item, Record, Verdict, digest

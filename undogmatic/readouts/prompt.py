@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, model_validator
 
 from undogmatic.config import groups
-from undogmatic.config.build import LARGEST_SEED, build
+from undogmatic.config.build import build
 from undogmatic.errors import ConfigError
+from undogmatic.records.limits import LARGEST_SEED
 from undogmatic.records.records import Record, digest
 from undogmatic.records.rubric import NumericScale, Rubric
 

@@ -4,8 +4,8 @@ model."""
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
 from undogmatic.models.distilled import DistilledModel
+from undogmatic.models.language_model import served_model
 from undogmatic.readouts.base import Readout, normal_verdict, written_text
-from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Rubric

@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 
 from undogmatic.records.records import Flat
 
+LARGEST_SEED = 2**32 - 1  # What every generator of random numbers takes
+
 
 class Limits(Flat):
     """What holds for every engine that asks a model.

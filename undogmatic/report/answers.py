@@ -14,9 +14,9 @@ from typing import Any
 
 from undogmatic.records.limits import INSTRUMENT_TEXTS
 from undogmatic.records.results import GRAVITY, Finding, Subject, Told
+from undogmatic.records.words import MissingWording, Words
 from undogmatic.report.document import Answered
 from undogmatic.report.uses import titled, uses
-from undogmatic.report.words import MissingWording, Words
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import GIVEN, as_typed

@@ -25,6 +25,7 @@ from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import Evidence, JudgeView
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Answer, Standing, Subject, Told, Weight
+from undogmatic.records.words import Words
 from undogmatic.report.check import (
     figure_name,
     numbers_of,
@@ -47,7 +48,6 @@ from undogmatic.report.document import (
     xml,
 )
 from undogmatic.report.uses import Uses, titled
-from undogmatic.report.words import Words
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
 from undogmatic.safety.secrets import scrub

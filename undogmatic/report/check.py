@@ -30,6 +30,7 @@ from undogmatic.records.results import (
     Weight,
     metric_name,
 )
+from undogmatic.records.words import Words
 from undogmatic.report.document import (
     Answered,
     Block,
@@ -48,11 +49,11 @@ from undogmatic.report.document import (
 from undogmatic.report.figures import pictures
 from undogmatic.report.listed import of_check
 from undogmatic.report.tables import frame_blocks
-from undogmatic.report.terminal import put, put_answer, put_paths
+from undogmatic.report.terminal import put_answer, put_table
 from undogmatic.report.uses import Uses, key_figures, titled, uses
-from undogmatic.report.words import Words
 from undogmatic.report.workbench import bench
 from undogmatic.safety.command import as_typed
+from undogmatic.safety.terminal import put, put_paths
 from undogmatic.stats.estimate import Estimate
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -630,7 +631,9 @@ def show(
         if answer is not None:
             below = titled(uses_of(result, result.judges[0], words), words)
             put([*below, "", words.say(result.judges[0].answer)])
-        put([*shown.answer[1:], ""], shown.table)
+        if shown.table is not None:
+            put_table(shown.table)
+        put([*shown.answer[1:], ""])
         put(
             [
                 *_listed(result, shown, words, paths, everything),

@@ -20,7 +20,9 @@ from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import FigureData, Told
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.stored import foremost, in_parts
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.wordings import FALLBACK
+from undogmatic.records.words import MissingWording, Words, missing
 from undogmatic.report.answers import answers, command, exploratory, typed
 from undogmatic.report.document import (
     Block,
@@ -39,9 +41,9 @@ from undogmatic.report.document import (
 from undogmatic.report.figures import pictures
 from undogmatic.report.listed import LEVELS, of_run
 from undogmatic.report.tables import frame_blocks, key_figures
-from undogmatic.report.words import MissingWording, Words, missing
+from undogmatic.report.words import words_for
 from undogmatic.report.workbench import bench
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 
@@ -70,7 +72,7 @@ def write(run: FinishedRun, beside: str = "") -> None:
     """Write `report.md`, `report.html` (one file, pictures inside) and `figures/` into the run's
     folder, or with the mark `beside` in their names (`report.pt.md`), beside those that are there.
     """
-    words = Words.of(run)
+    words = words_for(run)
     words.beside = beside
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
@@ -93,7 +95,7 @@ def short(run: FinishedRun, beside: str = "") -> Document:
     """What fits on two pages: the answer, its picture, the key figures, and the items whose scores
     are furthest from their labels (else those that the judge doubts most, else the highest).
     `beside` as for the whole report."""
-    words = Words.of(run)
+    words = words_for(run)
     words.beside = beside
     blocks = [*_answer(run, words)]
     if keys := key_figures(run.results, words, MOST_SHORT):

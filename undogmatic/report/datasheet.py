@@ -12,8 +12,8 @@ from undogmatic.records.card import Datasheet, is_card, read_card, setting
 from undogmatic.records.evidence import InstrumentTest
 from undogmatic.records.records import Judgment, digest
 from undogmatic.records.results import Told
+from undogmatic.records.words import Words
 from undogmatic.report.kept import results_of
-from undogmatic.report.words import Words
 from undogmatic.runs.folder import MANIFEST, RESULTS, RunFolder
 from undogmatic.safety.outside import brief
 

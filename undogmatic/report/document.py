@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from undogmatic.records.records import Item
 from undogmatic.records.results import Answer
-from undogmatic.report.words import glossary
+from undogmatic.records.words import glossary
 from undogmatic.safety import files
 from undogmatic.safety.outside import read_text, visible
 from undogmatic.safety.spool import many

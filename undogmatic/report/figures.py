@@ -32,6 +32,7 @@ import pandas as pd
 
 from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.words import Words, missing
 from undogmatic.report.document import Block, Paragraph, Picture
 from undogmatic.report.pen import (
     BLUE,
@@ -45,7 +46,6 @@ from undogmatic.report.pen import (
     as_png,
     our_look,
 )
-from undogmatic.report.words import Words, missing
 from undogmatic.safety.extras import installed
 from undogmatic.safety.files import write_bytes
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from undogmatic.examinations.gate import GateResult
 from undogmatic.records.card import figure_row
+from undogmatic.records.words import Words
 from undogmatic.report.document import (
     Block,
     Bullets,
@@ -14,8 +15,7 @@ from undogmatic.report.document import (
     rendered,
     xml,
 )
-from undogmatic.report.terminal import put
-from undogmatic.report.words import Words
+from undogmatic.safety.terminal import put
 
 MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "void": "∅"}
 GRAVITY = ("void", "fail", "undecided", "pass")

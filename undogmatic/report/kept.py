@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.run_items import items_of
 from undogmatic.examinations.run_rows import tabulate
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import FigureData, Finding, Told, Weight
 from undogmatic.records.stored import voices
 from undogmatic.records.wordings import texts_noted
-from undogmatic.report.words import missing
+from undogmatic.records.words import missing
 from undogmatic.runs.folder import RESULTS, RunFolder
 from undogmatic.runs.outcome import SETTINGS, Asked, FinishedRun, Repeatability
 from undogmatic.safety import files
@@ -99,7 +100,7 @@ def results_of(folder: RunFolder) -> list[Told]:
 
 
 def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
-    items = folder.items()
+    items = items_of(folder)
     pairs = [(judge, criterion) for judge, criterion in told["judged_by"]]
     if told["items"] is not None:
         known = {item.id: item for item in items}

@@ -18,10 +18,11 @@ from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import SLICE, Evidence
 from undogmatic.records.records import OVERALL, Item, Verdict
 from undogmatic.records.stored import whole
+from undogmatic.records.sweep_result import SweepResult
+from undogmatic.records.words import Words, missing
 from undogmatic.report.document import place
 from undogmatic.report.parts import Part, Shown, inputs_of, people_of, said_of
-from undogmatic.report.words import Words, missing
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.secrets import redacted
 from undogmatic.safety.spool import many
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from undogmatic.records.records import Call, Failure, Item, Judgment, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.safety.secrets import redacted
 
 

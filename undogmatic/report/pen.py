@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from undogmatic.records.rubric import Rubric
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

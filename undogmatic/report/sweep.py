@@ -7,6 +7,8 @@ from pathlib import Path
 from pandas import DataFrame
 
 from undogmatic.records.results import Subject
+from undogmatic.records.sweep_result import SweepResult
+from undogmatic.records.words import Words, missing
 from undogmatic.report.answers import command, folders_of
 from undogmatic.report.contents import scale_notes, shorten
 from undogmatic.report.document import (
@@ -25,10 +27,9 @@ from undogmatic.report.document import (
 from undogmatic.report.figures import pictures
 from undogmatic.report.listed import of_sweep
 from undogmatic.report.tables import column_cells, frame_blocks
-from undogmatic.report.words import Words, missing
+from undogmatic.report.words import words_for
 from undogmatic.report.workbench import bench
 from undogmatic.runs.folder import RunFolder
-from undogmatic.runs.outcome import SweepResult
 
 MULTIRUN = "multirun.yaml"  # Hydra leaves in it what was typed
 SEARCHING = ("hydra/sweeper", "hydra.sweeper.", "hydra/launcher", "hydra.launcher.")
@@ -38,7 +39,7 @@ MOST_JOBS = 12  # on the terminal; the report has all
 def write(sweep: SweepResult, folder: Path, beside: str = "") -> None:
     """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`; `beside` as for a
     run."""
-    words = Words.of(sweep)
+    words = words_for(sweep)
     words.beside = beside
     blocks = list(_blocks(sweep, words, folder))
     foot = words.text("common.offline_note" if sweep.scores.empty else "bench.foot")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from undogmatic.records.results import Told
+from undogmatic.records.words import Words, missing
 from undogmatic.report.document import Block, Paragraph, Table
-from undogmatic.report.words import Words, missing
 from undogmatic.safety import files
 from undogmatic.stats.estimate import Unit
 

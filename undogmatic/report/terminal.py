@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.records.results import Answer, Finding, Weight
+from undogmatic.records.sweep_result import SweepResult
+from undogmatic.records.words import Words
 from undogmatic.report.document import Answered, Table
-from undogmatic.report.words import Words
+from undogmatic.report.words import words_for
 from undogmatic.runs.folder import METRICS, SCORES, RunFolder
-from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
+from undogmatic.safety.terminal import console, put, put_paths
 
-PLAIN_WIDTH = 120
 # on old terminals
 PLAIN_MARKS: Mapping[Answer, str] = {
     "yes": "+",
@@ -50,7 +52,7 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     )
     from undogmatic.report.tables import key_figures
 
-    words = Words.of(run)
+    words = words_for(run)
     said = answers(run, words) or [words.text("common.no_verdict")]
     if brief:
         varied = ", ".join(RunFolder(run.folder).varied)
@@ -118,7 +120,7 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
     from undogmatic.report.contents import scale_notes
     from undogmatic.report.sweep import MOST_JOBS, answers, leaderboard, title
 
-    words = Words.of(sweep)
+    words = words_for(sweep)
     table, lines = leaderboard(sweep, words, MOST_JOBS), [""]
     if table is not None and len(table.rows) < len(sweep.jobs):
         lines.insert(
@@ -150,7 +152,9 @@ def _print(
     put(["", title], style="bold")
     for each in said:
         put_answer(each) if isinstance(each, Answered) else put([each])
-    put(lines, table)
+    if table is not None:
+        put_table(table)
+    put(lines)
     named = {key: str(as_typed(path)) for key, path in paths.items()} | (
         {} if where is None else {"tracking": where}
     )
@@ -172,58 +176,33 @@ def put_answer(said: Answered) -> None:
         + Text(f"{said.word}.", STYLES[said.answer])
         + Text(f" {visible(about + said.text)}")
     )
-    console = _console()
-    console.print(line, soft_wrap=not sys.stdout.isatty())
+    console().print(line, soft_wrap=not sys.stdout.isatty())
     put([line.replace("`", "") for line in said.below])
 
 
-def _console() -> Any:
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else PLAIN_WIDTH
-    return Console(
-        file=sys.stdout, highlight=False, width=width, emoji=False, markup=False
-    )
-
-
-def put(
-    lines: Sequence[str] = (), table: Table | None = None, style: str | None = None
-) -> None:
-    """Print a table and then lines as they are: nothing in them is markup, and control characters
-    do nothing."""
+def put_table(table: Table) -> None:
+    """Print a table as it is: nothing in it is markup, and control characters do nothing."""
+    from rich import box
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    plain, console = not sys.stdout.isatty(), _console()
-    if table is not None:
-        from rich import box
-        from rich.table import Table as RichTable
-
-        look: dict[str, Any] = {
-            "box": box.SIMPLE_HEAD,
-            "title_justify": "left",
-            "title_style": "",
-            "pad_edge": False,
-        }
-        shown = RichTable(title=table.caption, **look)
-        for k, (header, numeric) in enumerate(
-            zip(table.headers, table.numeric, strict=True)
-        ):
-            # an interval stays in one line
-            whole = any(row[k].startswith("[") for row in table.rows)
-            shown.add_column(
-                Text(visible(header)),
-                justify="right" if numeric else "left",
-                no_wrap=whole,
-            )
-        for row in table.rows:
-            shown.add_row(*(Text(visible(cell)) for cell in row))
-        console.print(shown)
-    for line in lines:
-        console.print(visible(line), style=style, soft_wrap=plain)
-
-
-def put_paths(named: Mapping[str, str]) -> None:
-    """Print what was written where, one below the other; a path broken over two lines cannot be
-    copied."""
-    for label, path in named.items():
-        print(visible(f"{label:<{max(map(len, named))}}  {path}"))
+    look: dict[str, Any] = {
+        "box": box.SIMPLE_HEAD,
+        "title_justify": "left",
+        "title_style": "",
+        "pad_edge": False,
+    }
+    shown = RichTable(title=table.caption, **look)
+    for k, (header, numeric) in enumerate(
+        zip(table.headers, table.numeric, strict=True)
+    ):
+        # an interval stays in one line
+        whole = any(row[k].startswith("[") for row in table.rows)
+        shown.add_column(
+            Text(visible(header)),
+            justify="right" if numeric else "left",
+            no_wrap=whole,
+        )
+    for row in table.rows:
+        shown.add_row(*(Text(visible(cell)) for cell in row))
+    console().print(shown)

@@ -14,7 +14,7 @@ from undogmatic.examinations import injected
 from undogmatic.examinations.surface_rival import LEAST_SHARE
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.results import Finding, Subject, Told, Weight
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.stats.estimate import Estimate
 
 Part = Literal["not_for", "not_known"]

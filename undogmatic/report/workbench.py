@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from undogmatic.records.words import NOTHING, Words
 from undogmatic.report.document import Bench, Table
 from undogmatic.report.listed import EXCERPT, LEVELS, MOST, Listed, cut, some
 from undogmatic.report.parts import Part
 from undogmatic.report.tables import digits_of
-from undogmatic.report.words import NOTHING, Words
 from undogmatic.safety.outside import visible
 
 PACKED, PLAIN = (300_000, 480), (150_000, 480)

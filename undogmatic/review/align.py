@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.examinations.run_items import items_of
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review import labels
 from undogmatic.review.server import LocalServer, PageHandler
 from undogmatic.review.session import Edit, Labelled, Look, Said, Session, share
@@ -40,7 +41,7 @@ def labelled_of(folder: RunFolder, task: str) -> Labelled:
     """The labelled items of a run and what its judge said of them. Raises ConfigError and
     DataError."""
     judge, criterion = voice_of(folder)
-    rubric, items = folder.rubric, folder.items()
+    rubric, items = folder.rubric, items_of(folder)
     people, undecided = _people(folder, items, rubric, criterion)
     first = {
         judgment.item_id: said(judgment)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from undogmatic.datasets.cells import number_of
 from undogmatic.datasets.labels import seem_rescaled
-from undogmatic.datasets.rows import empty, listed, table_file, table_rows
+from undogmatic.datasets.rows import empty, table_file, table_rows
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import IN_VIEW, Filled, Label
@@ -25,7 +25,7 @@ from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.runs.index import read_records
 from undogmatic.safety import files
-from undogmatic.safety.outside import brief, opened
+from undogmatic.safety.outside import brief, listed, opened
 
 FILE, ALL, LABELLED = "labels.jsonl", "with_labels.jsonl", "labelled.jsonl"
 NAMELESS = "anonymous"

@@ -14,6 +14,7 @@ import pandas as pd
 from undogmatic.datasets.instrument import FILE, is_copy
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.calibration import Measure, choose, measured, uncertainties
+from undogmatic.examinations.run_items import items_of
 from undogmatic.records.records import (
     NO_VERDICT,
     Failure,
@@ -69,8 +70,8 @@ class Queue(NamedTuple):
 
 def for_people(folder: RunFolder) -> Sequence[Item]:
     """The items of a run that people may label: of an instrument test its texts without the copies
-    that were made of them. Raises ConfigError, DataError as `RunFolder.items`."""
-    items = folder.items()
+    that were made of them. Raises ConfigError, DataError as `items_of`."""
+    items = items_of(folder)
     if not (folder.path / FILE).is_file():
         return items
     return [item for item in items if not is_copy(item)]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from undogmatic.errors import ConfigError
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.reward.scoring import OF_THE_TEXT, Reward
 from undogmatic.safety.outside import brief
 from undogmatic.stats.follow import FEWEST, Following, Sample, following

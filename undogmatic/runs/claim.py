@@ -18,9 +18,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.errors import ConfigError, StorageError, UndogmaticError
 from undogmatic.runs.folder import JOURNAL, SWEEP_MANIFEST
-from undogmatic.safety.command import SWEEP_FOLDER, as_typed
+from undogmatic.safety import files
+from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER, as_typed
 from undogmatic.safety.files import refused
 
 LOCK = ".lock"  # in a claimed folder
@@ -123,6 +124,18 @@ def keep(folder: Path) -> None:
     """Whatever was judged, the folder stays: there is something in it to be read."""
     if found := _held.get(folder.resolve()):
         found.made = []
+
+
+def leave(folder: Path, why: str, kept: bool) -> bool:
+    """Write into a run's folder why it has no result; where that is to be `kept`, the folder stays.
+    Whether it could be written: it may be why the run ended."""
+    try:
+        files.write(folder / ERROR_FILE, why)
+    except StorageError:
+        return False
+    if kept:
+        keep(folder)
+    return True
 
 
 def _make(folder: Path, fresh: bool) -> list[Path] | None:

@@ -31,7 +31,7 @@ from undogmatic.safety.secrets import scrub_words
 if TYPE_CHECKING:
     import pandas as pd
 
-    from undogmatic.records.records import Item, Judgment
+    from undogmatic.records.records import Judgment
     from undogmatic.records.rubric import Rubric
     from undogmatic.runs.index import Records
 
@@ -466,60 +466,20 @@ class RunFolder:
             else None
         )
 
-    def items(self) -> Sequence[Item]:
-        """The items as the run judged them: loaded again from where it was started, and what its
-        steps made of them. Raises ConfigError or DataError where the dataset is gone, or no longer
-        what was judged."""
+    def dataset(self) -> Any:
+        """Its dataset, built again; its relative paths are those of `at_start`."""
         from undogmatic.config.build import build
-        from undogmatic.datasets.labels import on_scale
-        from undogmatic.records.kept import gathered
-        from undogmatic.records.records import OVERALL, Failure, Made, items_digest
-        from undogmatic.runs.index import Records
 
-        node, limit = self.section("dataset"), self.section("run").get("limit")
-        # The folder from which the run was started, to which its relative paths refer; here, if
-        # that one is gone.
+        return build(self.section("dataset"), "dataset")
+
+    @contextlib.contextmanager
+    def at_start(self) -> Iterator[None]:
+        """Be in the folder from which the run was started; here, if that one is gone."""
         start = self.noted(HYDRA, "hydra", "runtime", "cwd")
         with contextlib.chdir(
             start if isinstance(start, str) and start and os.path.isdir(start) else "."
         ):
-            loaded = on_scale(build(node, "dataset").load(), self.rubric)
-        items, judged_as = loaded[:limit], self.facts.get("dataset_digest")
-        # an optimisation judges its test split, and examples are kept back
-        if items_digest(items) != judged_as:
-            judged = {judgment.item_id for judgment in self.judgments}
-            items = [item for item in loaded if item.id in judged]
-        if items_digest(items) != judged_as:
-            what = (
-                f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has"
-                " changed"
-            )
-            why = "since it was judged, so its texts may not be what the judge saw"
-            raise DataError(
-                f"{what} {why}. Put the earlier file back, or judge it again."
-            )
-        # an item at which a step failed, or never came, stands for itself
-        stopped: set[str] = set()
-        for name in self.facts.get("steps", ()):
-            made = Records(self.path / "steps" / f"{name}.jsonl", Made)
-
-            def reached(
-                before: Sequence[Item], made: Records[Made], name: str
-            ) -> Iterator[Item]:
-                for item in before:
-                    record = (
-                        None
-                        if item.id in stopped
-                        else made.get((item.id, name, OVERALL, 0))
-                    )
-                    if record is None or isinstance(record.outcome, Failure):
-                        stopped.add(item.id)
-                        yield item
-                    else:
-                        yield from record.outcome.items
-
-            items = gathered(reached(items, made, name))
-        return items
+            yield
 
     @cached_property
     def _config(self) -> Any:

@@ -1,25 +1,21 @@
 """A finished run: what report and tracking read, and the tables it leaves in its folder. Nothing
 here computes a statistic."""
 
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from undogmatic.records.own_scale import OwnScale
-from undogmatic.records.records import Cost, Item, Judgment, LabelScale, text_mark
-from undogmatic.records.results import FigureData, Finding, Told, part_names
+from undogmatic.records.records import Item, Judgment, LabelScale, text_mark
+from undogmatic.records.results import Finding, Told, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts, voices
 from undogmatic.records.wordings import Licence
 from undogmatic.safety import files
-from undogmatic.stats.estimate import Unit
 
 _SCORES = (
     "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds"
@@ -167,67 +163,6 @@ class FinishedRun:
         return "\n\n".join(way.text for way in self.asked if way.uses_prompt)
 
 
-@dataclass(frozen=True)
-class SweepResult:
-    """What a sweep yielded over its jobs; `report.sweep.write` and `report.terminal.show_sweep`
-    read it.
-
-    Attributes:
-        jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`,
-            `status` ("finished", "stopped" or "failed"), one column per config key that varies (and
-            `judge`, `criterion`), `standing` (the worst of its own verdicts, None where none was
-            noted), then `headline` with `low` and `high` (NaN where there is none), then further
-            metrics under their own names.
-        choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
-        headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no
-            job yielded one.
-        comparisons: What was tested between jobs, all measures with one correction: `left`,
-            `right`, `measure`, `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed`
-            (see `stats.compare`).
-        agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per
-            coefficient.
-        unit: Of the headline. columns: Name of a table ("jobs", "comparisons", "agreement", or of
-            `tables`) -> column -> its unit, of those that have one.
-    """
-
-    name: str
-    folder: Path
-    language: str
-    jobs: pd.DataFrame
-    choices: Sequence[str]
-    headline: str | None
-    comparisons: pd.DataFrame
-    agreement: pd.DataFrame
-    # the first `verdicts` of them are verdicts, one per criterion
-    findings: Sequence[Finding] = ()
-    figures: Sequence[FigureData] = ()
-    failed: Sequence[tuple[str, str]] = ()  # job and message, of those without a result
-    # e.g. the worth of the jobs' uncertainty
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    unit: Unit = ""
-    columns: Mapping[str, Mapping[str, Unit]] = field(default_factory=dict)
-    rubric: Rubric | None = None  # of the first job with a result
-    # files with the words of the sweep and of the jobs' analyses
-    texts: Sequence[Path] = ()
-    verdicts: int = 1
-    # of each item (row) by each job (its name), best first
-    scores: pd.DataFrame = field(default_factory=pd.DataFrame)
-    numbers: Mapping[str, int] = field(default_factory=dict)  # of the jobs by name
-    items: Sequence[Item] = ()  # what the jobs judged, where it could be read again
-    unread: str = ""  # why it could not
-    redacted: bool = False  # the jobs' folders hold no judged text
-    # from which difference on scores matter, where all jobs have the same
-    margin: float | None = None
-    # the scale that all its numbers are on, where people gave labels on one that is not the
-    # rubric's; the `rubric` is then on it, too
-    own: OwnScale | None = None
-
-    @property
-    def count(self) -> int:
-        """How many jobs there were."""
-        return int(self.jobs["number"].nunique())
-
-
 def keep_scores(folder: Path, frame: Any, graded: OwnScale | None = None) -> None:
     """Write scores.csv: one row per item, judge and criterion (the first repeat), in input order;
     labels.csv beside it where there are labels, with the `text_mark` that tells of which texts they
@@ -270,56 +205,3 @@ def keep_scores(folder: Path, frame: Any, graded: OwnScale | None = None) -> Non
     files.write(folder / "scores.csv", kept(columns, scored))
     if any(rows["label"].notna().any() for rows in in_parts(frame, ["label"])):
         files.write(folder / "labels.csv", kept([*keys, "label", "text"], marked))
-
-
-UNITS: Mapping[str, Unit] = dict.fromkeys(
-    ("judged", "failed", "calls", "calls_cached", "input_tokens", "output_tokens"),
-    "count",
-)
-"""Of the numbers that every run has."""
-
-
-def metric_units(results: Sequence[Told]) -> dict[str, Unit]:
-    """The unit of each of the numbers of a run that has one."""
-    told = {
-        result.full(name): unit
-        for result in results
-        for name, unit in result.metric_units.items()
-    }
-    return {**UNITS, "judging_seconds": "seconds", "usd": "usd"} | told
-
-
-def metrics(
-    frame: pd.DataFrame,
-    costs: Iterable[Cost],
-    made: int,
-    seconds: float,
-    results: Sequence[Told],
-) -> dict[str, float]:
-    """The flat numbers of a run, from its rows, the `costs` of its judgments and of what its
-    steps made, and the results of its analyses. `made` and `seconds` are the judgments made now and
-    the time they took: a continued run is as fast as these, and one with nothing left has no rate.
-    """
-    failed = sum(
-        int(rows["error"].notna().sum()) for rows in in_parts(frame, ["error"])
-    )
-    totals, prices = Counter[str](), array("d")
-    for cost in costs:
-        totals.update(
-            {
-                name: getattr(cost, name)
-                for name in ("calls", "cached", "input_tokens", "output_tokens")
-            }
-        )
-        prices.append(np.nan if cost.usd is None else cost.usd)
-    numbers = {"judged": float(len(frame) - failed), "failed": float(failed)}
-    for name in ("calls", "cached", "input_tokens", "output_tokens"):
-        numbers["calls_cached" if name == "cached" else name] = float(totals[name])
-    numbers |= {"judging_seconds": seconds} | (
-        {"judgments_per_second": made / seconds} if made else {}
-    )
-    usd = pd.Series(np.array(prices), dtype=float)
-    numbers |= {"usd": float(usd.sum())} if usd.notna().all() else {}
-    for result in results:
-        numbers |= {result.full(k): float(v) for k, v in result.metrics.items()}
-    return numbers

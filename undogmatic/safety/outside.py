@@ -16,7 +16,7 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader, StringIO
 from pathlib import Path
@@ -60,6 +60,7 @@ _SAID_BY_THE_PARSER = {
     "did not find expected ',' or '}'": "a brace is left open, or a comma is missing",
 }
 _LONG = "it holds an endless number"
+TWICE = "the key {} stands in it a second time"
 _HALF = "it holds half of a character (a lone surrogate)"
 _JSON = {
     "recursion limit": _DEEP,
@@ -259,6 +260,15 @@ def brief(value: Any, most: int = 120) -> str:
     return shown if len(shown) <= most + 2 else f"{shown[:most]}..."
 
 
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Some names for a message."""
+    shown = [
+        name if len(name) <= 40 and name.isprintable() else brief(name, 40)
+        for name in names[:most]
+    ]
+    return ", ".join(shown) + (f", ... ({len(names):,})" if len(names) > most else "")
+
+
 def visible(text: str) -> str:
     """The text with control and direction characters replaced by a visible mark; line breaks and
     tabs stay."""
@@ -389,6 +399,32 @@ def read_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, bytes]
     Raises DataError."""
     for number, _, line in placed_lines(path, most):
         yield number, line.rstrip(b"\r\n")
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON Lines file with their line numbers; blank lines are skipped. Raises
+    DataError with file and line for a line that is no JSON object, or in which a key stands twice.
+    """
+    for number, raw in read_lines(path, ROW_BYTES):
+        try:
+            yield number, json_object(decoded(raw))
+        except Unreadable as error:
+            raise DataError(
+                f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object."
+            ) from None
+
+
+def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
+    """The JSON object that a line is (`infinite`: NaN may be in it). Raises Unreadable, also where
+    a key stands in it twice."""
+    value = json_value(text, infinite=infinite)
+    if not isinstance(value, dict):
+        raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
+    # Which of the two values is meant, nobody knows; a reader that takes the last one
+    # would say nothing.
+    if (twice := doubled_key(json_with_doubled(text))) is not None:
+        raise Unreadable(f"not JSON that can be used ({TWICE.format(brief(twice))})")
+    return value
 
 
 def placed_lines(

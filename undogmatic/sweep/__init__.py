@@ -238,9 +238,9 @@ def again(folder: Path, language: str | None) -> tuple[Any, str]:
 
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:
     """Compare the jobs, write and log the report, and print it."""
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.report import sweep as report
     from undogmatic.report import terminal
-    from undogmatic.runs.progress import doing, speaking
     from undogmatic.sweep.compare import compare
 
     manifest = RunFolder(folder).sweep

@@ -14,6 +14,7 @@ from undogmatic.errors import UndogmaticError
 from undogmatic.examinations.compared import DESCRIBED, FOLLOWS, OF_NUMBERS
 from undogmatic.examinations.reliability import RELIABLE, TENTATIVE
 from undogmatic.examinations.ruling import AT_ONCE
+from undogmatic.examinations.run_items import items_of
 from undogmatic.examinations.variance import (
     COMPONENT_UNITS,
     Divided,
@@ -23,9 +24,9 @@ from undogmatic.examinations.variance import (
 from undogmatic.records.kept import joined
 from undogmatic.records.records import Item
 from undogmatic.records.results import Finding, Told
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.records.wordings import texts_beside, texts_noted
 from undogmatic.runs.folder import RunFolder
-from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import agreement, means, review
 from undogmatic.stats.compare import NOISE, front, letter_display, twins
 from undogmatic.stats.estimate import Unit
@@ -221,7 +222,7 @@ def _matrix(
         str(job.facts.get("dataset_digest")): job.number for job in jobs.values()
     }.values():
         try:
-            read.append(RunFolder(folder / str(number)).items())
+            read.append(items_of(RunFolder(folder / str(number))))
         except UndogmaticError as error:
             known["unread"] = str(error)
     if ranked:

@@ -13,7 +13,7 @@ from undogmatic.config.build import paired_settings
 from undogmatic.examinations.compared import COMPARED, FOLLOWS, OF_NUMBERS
 from undogmatic.examinations.pairs import contrast
 from undogmatic.examinations.truth import Margin, margin_of
-from undogmatic.runs.progress import doing
+from undogmatic.records.progress import doing
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.compare import (

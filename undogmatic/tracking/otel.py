@@ -27,9 +27,10 @@ from undogmatic.records.evidence import settings_of_judges
 from undogmatic.records.records import OVERALL, Failure, Judgment
 from undogmatic.records.redaction import redact_judgment
 from undogmatic.records.results import Number, Subject, Told
+from undogmatic.records.words import Words
 from undogmatic.report.check import uses_of
 from undogmatic.report.uses import Uses, uses
-from undogmatic.report.words import Words
+from undogmatic.report.words import words_for
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.runs.versions import versions
 from undogmatic.safety.extras import needs
@@ -78,7 +79,7 @@ def of_check(result: CheckResult, words: Words) -> Iterator[Evaluation]:
 def of_run(run: FinishedRun, hide: bool) -> Iterator[Evaluation]:
     """The answers of a run, and then what each judge said of each item. With `hide` the texts of
     judges are hashes, as in everything else that the run keeps."""
-    words, times = Words.of(run), (run.started, run.started + run.seconds)
+    words, times = words_for(run), (run.started, run.started + run.seconds)
     digests: dict[tuple[str, str], Mapping[str, str]] = {}
     settings = _settings(run)
     for told in run.results:

@@ -4,8 +4,8 @@
 Apart from `registry`, so that what only logs runs need not load DSPy.
 """
 
+from undogmatic.engine.programs import UNNAMED_PROGRAM, Program, ProgramPrompt, parse
 from undogmatic.errors import ConfigError
-from undogmatic.optimize.programs import UNNAMED_PROGRAM, Program, ProgramPrompt, parse
 from undogmatic.tracking import registry
 
 

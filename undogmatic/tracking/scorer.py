@@ -14,10 +14,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from undogmatic.engine.module import Composed, compares
 from undogmatic.errors import ConfigError
 from undogmatic.examinations.check import check
 from undogmatic.examinations.of_run import kept_evidence
-from undogmatic.optimize.module import Composed, compares
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.records import OVERALL, Judgment
 from undogmatic.report.check import uses_of, words_of

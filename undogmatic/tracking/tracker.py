@@ -17,14 +17,15 @@ import yaml
 from pydantic import Field
 
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.progress import doing
 from undogmatic.records.records import Failure, Verdict
 from undogmatic.records.redaction import redact_item, redact_judgment
 from undogmatic.records.results import ANSWERS, STANDINGS, headline_of
 from undogmatic.records.stored import voices
+from undogmatic.records.sweep_result import SweepResult
 from undogmatic.runs.ahead import Step
 from undogmatic.runs.folder import RunFolder
-from undogmatic.runs.outcome import FinishedRun, SweepResult
-from undogmatic.runs.progress import doing
+from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.entailment import Pair, fitted, overlap, pairs, threshold
-from undogmatic.datasets.rows import json_lines
+from undogmatic.safety.outside import json_lines
 from undogmatic.safety.paths import data_folder
 
 CONTRADICTED = {

@@ -23,7 +23,7 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.readouts.chat import LanguageModel
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.runs.index import read_records
 from undogmatic.safety.paths import conf_folder

@@ -28,7 +28,7 @@ from undogmatic.judges.base import Judge
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.questions import numbers
 from undogmatic.judges.selective import Rules, SelectiveJudge
-from undogmatic.readouts.chat import LanguageModel
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import (
     OVERALL,

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 from undogmatic.constructs.faithfulness.document import SUFFIXES as DOCUMENTS
 from undogmatic.constructs.faithfulness.document import read_document
-from undogmatic.datasets.base import make_item, unique
-from undogmatic.datasets.rows import listed, table_file, table_rows
+from undogmatic.datasets.rows import table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.items import make_item, unique
 from undogmatic.records.records import UNNAMED, Item
-from undogmatic.safety.outside import brief, read_bytes, read_text
+from undogmatic.safety.outside import brief, listed, read_bytes, read_text
 from undogmatic.safety.paths import data_folder
 
 TEXTS = (".txt", ".md")

@@ -15,7 +15,7 @@ from undogmatic.errors import ConfigError, UnfitInput, UnparseableAnswer
 from undogmatic.judges.base import Judge, Source
 from undogmatic.models.base import Model
 from undogmatic.models.embeddings import Embeddings
-from undogmatic.readouts.chat import LanguageModel
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Verdict
 

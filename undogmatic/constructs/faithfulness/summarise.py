@@ -22,8 +22,9 @@ from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.engine.step import Step
 from undogmatic.errors import ConfigError, DataError, UnparseableAnswer
 from undogmatic.models.base import Chats, Continues, Model, Summarises
+from undogmatic.models.language_model import LanguageModel
 from undogmatic.readouts import adapter
-from undogmatic.readouts.chat import LanguageModel, ask, insisting
+from undogmatic.readouts.chat import ask, insisting
 from undogmatic.readouts.prompt import FixedWords
 from undogmatic.readouts.prompt import language as words_of
 from undogmatic.records.records import Item, Record

@@ -13,16 +13,21 @@ import pandas as pd
 
 from undogmatic.constructs.faithfulness.facts.accusations import citations
 from undogmatic.constructs.precedents.grammar import Grammar
-from undogmatic.datasets.base import make_item, unique
-from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.base import Limited, Share, Unsuited
 from undogmatic.examinations.ruling import Rule, Rules, Values, always, known, verdict
 from undogmatic.examinations.run_evidence import RunEvidence
+from undogmatic.records.items import make_item, unique
 from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.results import Finding, Standing, Told
 from undogmatic.safety.existing import existing_file
-from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml
+from undogmatic.safety.outside import (
+    Unreadable,
+    brief,
+    json_lines,
+    json_value,
+    read_yaml,
+)
 from undogmatic.safety.paths import data_folder
 from undogmatic.safety.secrets import is_redacted
 from undogmatic.stats import agreement, limits

@@ -17,13 +17,12 @@ from undogmatic.constructs.gating.hierarchy import (
     parse,
 )
 from undogmatic.constructs.gating.metrics import metrics
-from undogmatic.datasets.base import make_item, unique
-from undogmatic.datasets.rows import json_lines, listed
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.items import make_item, unique
 from undogmatic.records.records import Item
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.existing import existing_file
-from undogmatic.safety.outside import brief, without_halves
+from undogmatic.safety.outside import brief, json_lines, listed, without_halves
 from undogmatic.safety.paths import data_folder
 
 TRUTH, PREDICTIONS = "ground_truth.jsonl", "predictions.jsonl"

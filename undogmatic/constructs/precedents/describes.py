@@ -10,8 +10,8 @@ from math import log
 from typing import Any, Literal, NamedTuple, get_args
 
 from undogmatic.constructs.precedents.grammar import Citation, fold
-from undogmatic.datasets.rows import json_lines
 from undogmatic.records.results import Finding
+from undogmatic.safety.outside import json_lines
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from undogmatic.constructs.precedents.describes import Measured
     from undogmatic.constructs.precedents.table import LookedUp
     from undogmatic.records.results import Told
-    from undogmatic.report.words import Words
+    from undogmatic.records.words import Words
 
 TEXTS = (".txt", ".md")
 COLUMN, DESCRIBES = "columns.", "precedents.describes"
@@ -86,10 +86,10 @@ def run(typed: argparse.Namespace) -> None:
     )
     from undogmatic.constructs.precedents.table import Precedents
     from undogmatic.datasets import table
+    from undogmatic.records.progress import doing, speaking
     from undogmatic.records.wordings import texts_beside
-    from undogmatic.report.terminal import put
-    from undogmatic.report.words import Words
-    from undogmatic.runs.progress import doing, speaking
+    from undogmatic.records.words import Words
+    from undogmatic.safety.terminal import put
 
     if typed.file == IMPORT:
         bring(typed)

@@ -20,10 +20,9 @@ import pandas as pd
 from undogmatic.constructs.precedents.grammar import Grammar, fold
 from undogmatic.constructs.precedents.table import FIELDS, Precedents
 from undogmatic.datasets.frames import read_frame
-from undogmatic.datasets.rows import listed
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety import files
-from undogmatic.safety.outside import read_bytes
+from undogmatic.safety.outside import listed, read_bytes
 
 NAMES: Mapping[str, str] = {
     "kind": "tipoprecedente tipodeprecedente tipo classe especie kind",

@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args
 
 from undogmatic.constructs.precedents import describes as describing
 from undogmatic.constructs.precedents.grammar import Citation, Grammar
-from undogmatic.datasets.rows import empty, listed, table_file, table_rows
+from undogmatic.datasets.rows import empty, table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety.existing import existing_file
-from undogmatic.safety.outside import brief
+from undogmatic.safety.outside import brief, listed
 from undogmatic.safety.paths import data_folder
 
 Outcome = Literal["found", "other_court", "changed", "not_listed"]

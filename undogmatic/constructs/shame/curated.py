@@ -14,13 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from undogmatic.datasets.base import make_item, unique
-from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.items import make_item, unique
 from undogmatic.records.records import Item, digest
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.existing import existing_file
-from undogmatic.safety.outside import brief, read_yaml
+from undogmatic.safety.outside import brief, json_lines, read_yaml
 from undogmatic.safety.paths import data_folder
 
 # The texts of a thesis; the last, the hybrid, may be missing in a file of the user's.

@@ -13,8 +13,8 @@ from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.judges.score import ScoreJudge
+from undogmatic.models.language_model import served_model
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.integers import IntegersReadout
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.rubric import Bands, NumericScale, Rubric, UnorderedScale

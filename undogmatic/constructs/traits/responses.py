@@ -5,14 +5,14 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from undogmatic.datasets.base import make_item, unique
-from undogmatic.datasets.rows import Names, json_lines, listed
+from undogmatic.datasets.rows import Names
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.items import make_item, unique
 from undogmatic.records.records import UNNAMED, Item
 from undogmatic.records.wordings import Licence
 from undogmatic.safety.existing import existing_file
-from undogmatic.safety.outside import brief
+from undogmatic.safety.outside import brief, json_lines, listed
 from undogmatic.safety.paths import data_folder
 
 RESPONSE = "response"

@@ -14,8 +14,8 @@ import undogmatic
 from tests.conftest import environment, put
 from tests.optimize import scripted
 from tests.optimize.conftest import texts
+from undogmatic.engine.module import JudgeModule
 from undogmatic.errors import ConfigError, DataError, ModelError
-from undogmatic.optimize.module import JudgeModule
 
 HIGH, LOW = "barn kestrel 0123", "barn lantern 01"
 FOLDER = "conf"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from undogmatic.cli.upcoming import upcoming
 from undogmatic.review.page import Sheet, read_entries, scale_of
-from undogmatic.review.upcoming import upcoming
 
 
 def write(path: Path, texts: list[str]) -> None:

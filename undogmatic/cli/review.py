@@ -9,19 +9,20 @@ import numpy as np
 
 from undogmatic.datasets.labels import TEXTS, seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.examinations.run_items import items_of
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale
 from undogmatic.records.wordings import FALLBACK
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review import labels, queue
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.apart import keep_apart, named
 from undogmatic.tracking.assessments import Note, Said, log_notes, read_labels
 from undogmatic.tracking.notes import of_human, of_judge
 
-OWN_TEXTS = Path(__file__).with_name("commands.texts.yaml")
+OWN_TEXTS = Path(__file__).with_name("review.texts.yaml")
 
 
 def export(
@@ -188,7 +189,7 @@ def _as_dataset(
     without them)."""
     rubric = folder.rubric
     try:
-        items = folder.items()
+        items = items_of(folder)
         weighted = labels.write_datasets(folder.path, items, standing, rubric)
         odd = seem_rescaled([label.label for label in standing], rubric) is not None
     except UndogmaticError as error:

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.conftest import Capture, Patch
+from undogmatic.records import progress
+from undogmatic.records.progress import doing
 from undogmatic.records.records import Judgment
-from undogmatic.runs import progress
-from undogmatic.runs.progress import doing
 
 
 def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from undogmatic.cli.review import OWN_TEXTS
 from undogmatic.datasets.instrument import FILE
 from undogmatic.datasets.labels import TEXTS
 from undogmatic.records.redaction import redact_item
-from undogmatic.report.words import Words
+from undogmatic.records.words import Words
 from undogmatic.review import labels, queue
-from undogmatic.review.commands import OWN_TEXTS
 from undogmatic.review.drawn import drawn
 from undogmatic.review.kept import LabelFile
 from undogmatic.review.page import Entry, found_in, read_entries
