@@ -329,8 +329,14 @@ def pairs_of(words: Sequence[str], option: str) -> dict[str, str]:
                 if key in pairs
                 else "is not of the form KEY=VALUE"
             )
+            known = Path(word).is_file()
             raise ConfigError(
-                f"{option}: {brief(word)} {why}, e.g. model=gpt-5 prompt=@prompt.txt"
+                f"{option}: {brief(word)} {why}, e.g. model=gpt-5 prompt=@prompt.txt."
+                + (
+                    " It is a file: which option takes it, --help says."
+                    if known
+                    else ""
+                )
             )
         pairs[key] = read_text(Path(value[1:])) if value.startswith("@") else value
     return pairs

@@ -100,6 +100,10 @@ def check(
             here = Told()
             view = _of_all(table, criterion)
             examination.ask(_of_scope("criterion", asked), view, options, here)
+            if len(table.criteria) > 1:  # else five sentences would begin alike
+                here.findings = [
+                    replace(found, criterion=criterion) for found in here.findings
+                ]
             own = table.verdicts[table.verdicts["criterion"] == criterion]
             for judge in own["judge"].unique():
                 view = table.of(str(judge), criterion)

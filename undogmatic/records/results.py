@@ -114,6 +114,7 @@ class Finding:
         subject: What it is about, where other findings hang on it.
         needs: What has to hold so that it may be used.
         face: Of a fault that grades which are too high or too low may account for.
+        criterion: The one that it is about, where what is told has several.
     """
 
     key: str
@@ -124,6 +125,7 @@ class Finding:
     subject: Subject | None = None
     needs: Needs | None = None
     face: Face | None = None
+    criterion: str = ""
 
     @property
     def inner(self) -> Finding:

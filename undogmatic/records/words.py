@@ -195,7 +195,8 @@ class Words:
         """A finding as a sentence; without wording it is shown by its key and values (`strict`:
         MissingWording)."""
         try:
-            return self.text(finding.key, **finding.values)
+            said = self.text(finding.key, **finding.values)
+            return f"{finding.criterion}: {said}" if finding.criterion else said
         except MissingWording:
             # In a report an odd line is better than none; in a test it is a sentence
             # that was forgotten.
