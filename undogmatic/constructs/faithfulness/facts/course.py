@@ -22,7 +22,6 @@ from undogmatic.constructs.faithfulness.facts.decisions import (
     NAMED,
     NEAR,
     NEXT,
-    PASSIVE,
     REACH,
     REMANDED,
     RESTORED,
@@ -31,27 +30,19 @@ from undogmatic.constructs.faithfulness.facts.decisions import (
     THING,
     Decision,
     decisions,
-    source,
 )
 from undogmatic.constructs.faithfulness.facts.parties import LONGEST, Parties
 from undogmatic.constructs.faithfulness.facts.reading import in_part, undecided
 from undogmatic.constructs.faithfulness.facts.words import (
     compiled,
+    grammar,
     lexicon,
     plain,
+    source,
 )
 
 LEVELS = ("below", "jury", "trial", "appeal", "top")
 WITHIN = 30  # as many, where no other court is named
-_UNTIL = r"\b.*?(?=, (?:but|mas|and|e|while|whereas|enquanto) |[.;]|$)"
-_REASON = {
-    "en": re.compile(rf"\b(?:because|since|as|so that){_UNTIL}"),
-    "pt": re.compile(rf"\b(?:porque|pois|ja que|uma vez que|por entender){_UNTIL}"),
-}
-_BEFORE_WHOM = (
-    r"(?:(?:by|in|before|at|pel[oa]s?|n[oa]s?|em|perante) (?:the |an? |o |both the )?"
-    r"|the (?=appeal\b))"
-)
 
 STRICT = ((NAMED, THING, CLAIMED, *REVIEWS), (REMANDED,))
 TIERS = ((NAMED,), (THING, CLAIMED), REVIEWS, (REMANDED,))
@@ -295,7 +286,9 @@ class _Reader:
     def read(self, place: int, sentence: str) -> Iterator[Step]:
         """What one sentence tells."""
         text = plain(sentence)
-        text = _REASON[self.who.language].sub(lambda match: " " * len(match[0]), text)
+        text = grammar(f"reason_{self.who.language}").sub(
+            lambda match: " " * len(match[0]), text
+        )
         costs_told = self.known is None or COSTS in self.known.beside
         told = decisions(text, self.who, self.recent, costs_told)
         every, seen = _instances(text), 0
@@ -335,7 +328,10 @@ class _Reader:
         levels = _deciding(text, named, one, seen)
         if len(levels) > 1 and self.known is not None:
             levels = [level for level in levels if level in self.known.told]
-        if one.how in REVIEWS and PASSIVE.search(text[: one.start]) is not None:
+        if (
+            one.how in REVIEWS
+            and grammar("passive").search(text[: one.start]) is not None
+        ):
             acting = [at for at, _ in named if at < one.start]
             only = acting and not _adverbial(text, acting[-1])
             if len(levels) == 1 and only and not _acts_behind(text, one):
@@ -360,7 +356,7 @@ class _Reader:
     def _follows(self, text: str, one: Decision) -> list[str]:
         """The instance of a decision for which the sentence names none: that of "the court" is the
         one named last, that of a claim the first one, and else the one that decided last."""
-        generic = _in_clause_of(_GENERIC, text, one.start)
+        generic = _in_clause_of(grammar("generic"), text, one.start)
         claim = one.how == CLAIMED or compiled(source("appeals", "claims")).search(
             text[one.start : one.end]
         )
@@ -382,9 +378,12 @@ def _deciding(
         level
         for at, level in named
         if since <= at < one.end
-        and not (_AGENT.search(text[:at]) and _APART.search(text[at : one.start]))
+        and not (
+            grammar("agent").search(text[:at])
+            and grammar("apart").search(text[at : one.start])
+        )
     ]
-    if _SEVERAL.search(text[seen : one.end]) is not None:
+    if grammar("several").search(text[seen : one.end]) is not None:
         levels = [level for at, level in named if seen <= at < one.end]
     else:
         levels = levels[-1:]
@@ -400,12 +399,11 @@ def _deciding(
 
 def _acts_behind(text: str, one: Decision) -> list[tuple[int, str]]:
     """The instances that a preposition names behind a verb, with their places behind that."""
-    behind = re.match(
-        rf"[\w$.' ]{{0,40}}?(?P<court>{_BEFORE_WHOM}.{{0,60}})",
-        text[one.end : one.end + 2 * REACH],
-    )
+    behind = grammar("acts_behind").match(text[one.end : one.end + 2 * REACH])
     return (
-        _instances(_ELSEWHERE.split(behind["court"])[0]) if behind is not None else []
+        _instances(grammar("elsewhere").split(behind["court"])[0])
+        if behind is not None
+        else []
     )
 
 
@@ -413,7 +411,7 @@ def _object(text: str, named: Sequence[tuple[int, str]], one: Decision) -> str:
     """The instance whose decision is reviewed, where it is named behind an active verb, or before a
     passive one: "upheld the trial court's ruling", "a sentença foi mantida"."""
     before = text[: one.start]
-    if PASSIVE.search(before) is not None:
+    if grammar("passive").search(before) is not None:
         clause = max(before.rfind(mark) for mark in (",", ";", "."))
         inside = [
             level
@@ -421,15 +419,15 @@ def _object(text: str, named: Sequence[tuple[int, str]], one: Decision) -> str:
             if clause < at < one.start and not _adverbial(text, at)
         ]
         return inside[-1] if inside else ""
-    behind = re.split(_AWAY, text[one.end :][:NEAR])[0]
+    behind = grammar("away").split(text[one.end :][:NEAR])[0]
     inside = [level for at, level in named if one.end <= at < one.end + len(behind)]
     return inside[0] if inside else ""
 
 
 def _adverbial(text: str, at: int) -> bool:
     """Whether an instance is named by "in the ..." or "by the ..."."""
-    itself = text[at:].startswith(("on ", "at ", "em ", "na "))
-    return itself or _ADVERBIAL.search(text[:at]) is not None
+    itself = grammar("in_court").match(text[at:]) is not None
+    return itself or grammar("adverbial").search(text[:at]) is not None
 
 
 def _in_clause_of(form: re.Pattern[str], text: str, start: int) -> bool:
@@ -450,29 +448,10 @@ def _in_part(text: str, one: Decision) -> bool:
 def _reviewed(text: str, at: int, told: Sequence[Decision]) -> bool:
     """Whether an instance is named as the one whose decision is reviewed, right behind the verb."""
     return any(
-        _BETWEEN.fullmatch(text[one.end : at]) is not None
+        grammar("between").fullmatch(text[one.end : at]) is not None
         for one in told
         if one.how not in (END, COSTS) and one.end < at
     )
-
-
-_BETWEEN = re.compile(
-    r" (?:(?:the|an?|that|this|os?|as?|essa|esta|aquela|tal|sua) )?"
-    r"(?:\w+ (?:of|d[aeo]) (?:the |os? |as? )?)?"
-)
-_AWAY = r"[,;.:]| (?:by|pel[oa]|and|e|after|when|where|which|that|que|depois|quando|onde|as) "
-_AGENT = re.compile(r"\b(?:by|pel[oa]s?) (?:the |an? )?$")
-_APART = re.compile(r",(?! (?:que|which|who)\b)")
-_ADVERBIAL = re.compile(
-    r"\b(?:by|in|before|at|on|from|pel[oa]s?|n[oa]s?|em|perante) (?:the |an? |o )?$"
-)
-_GENERIC = re.compile(
-    r"\b(?:the court|the panel|o tribunal|a corte|a turma|a camara) (?!of\b)"
-)
-_SEVERAL = re.compile(r"\b(both|ambos|ambas|tanto|all (three )?courts)\b")
-_ELSEWHERE = re.compile(
-    r"[,:;.]|\bbut\b|\bmas\b| and (?!again|also|then)| e (?!tambem|depois|de novo)"
-)
 
 
 @functools.cache

@@ -6,7 +6,6 @@ bears the costs.
 What the verbs and nouns are stands in course.yaml.
 """
 
-import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -15,7 +14,9 @@ from undogmatic.constructs.faithfulness.facts.parties import Parties
 from undogmatic.constructs.faithfulness.facts.words import (
     blanked,
     compiled,
+    grammar,
     lexicon,
+    source,
     word_set,
     words,
 )
@@ -110,7 +111,7 @@ class _Sentence:
     def denied(self, match: re.Match[str]) -> bool:
         """Whether a negator stands close before a verb."""
         close = self.text[max(0, match.start() - 25) : match.start()]
-        close = re.split(r",| (?:and|e) ", close)[-1]
+        close = grammar("joins").split(close)[-1]
         return not self.negators.isdisjoint(words(close)[-3:])
 
     def within(self, start: int, end: int) -> list[int]:
@@ -135,7 +136,7 @@ class _Sentence:
             ("remands", REMANDED),
         ):
             for match in self.matches(name):
-                own = match[0].startswith(("nao", "declined", "refused", "did not"))
+                own = grammar("denies_itself").match(match[0]) is not None
                 turned = self.denied(match) and not own
                 told = {STANDS: FALLS, FALLS: STANDS, RESTORED: LEFT}
                 if how != REMANDED or not turned:
@@ -155,7 +156,7 @@ class _Sentence:
             before = re.split(r"[,;.:]", self.text[: one.start])[-1][-NEAR:]
             behind = re.split(r"[,;.:]", self.text[one.end :])[0][:NEAR]
             verb = self.text[one.start : one.end]
-            subject = PASSIVE.search(before) or _ALONE.match(verb)
+            subject = grammar("passive").search(before) or grammar("alone").match(verb)
             for side, form in enumerate(lexicon("course")["things"][kind]):
                 thing = compiled(form).search(before if subject else behind)
                 if thing is not None:
@@ -169,8 +170,8 @@ class _Sentence:
     def _condemned(self, one: Decision, thing: re.Match[str]) -> int | None:
         """Who is condemned, where "a condenação do banco" names them."""
         start = one.end + thing.end()
-        of = re.match(r" d[aeo]s? ", self.text[start:])
-        if of is None or not thing[0].startswith("condenac"):
+        of = grammar("of").match(self.text[start:])
+        if of is None or not grammar("condemns").match(thing[0]):
             return None
         near = self.within(start + of.end(), start + of.end() + NEXT)
         return near[0] if near else None
@@ -193,23 +194,24 @@ class _Sentence:
         for name, winner in (("wins_after", 0), ("loses_after", 1)):
             for match in self.matches(name):
                 end = match.end()
-                phrase = _PHRASE.split(self.text[end : end + REACH])[0]
+                phrase = grammar("phrase").split(self.text[end : end + REACH])[0]
                 near = self.within(end, end + len(phrase) + 1)
-                pronoun = _PRONOUN.match(self.text[end:])
-                own = match[0].split()[1] if match[0].startswith(_OWN) else ""
-                whose = _POSSESSIVE.match(self.text[end:])
+                pronoun = grammar("pronoun").match(self.text[end:])
+                its = grammar("own").match(match[0])
+                own = its[1] if its is not None else ""
+                whose = grammar("possessive").match(self.text[end:])
                 if whose is not None and whose[1] not in self.stop:
                     near = self.within(end, end + REACH)  # "her neighbor, Martin Hale"
-                elif pronoun is not None and match[0].endswith("agreed with"):
+                elif pronoun is not None and grammar("agrees_with").search(match[0]):
                     near = []  # with a judge
                 elif pronoun is not None or own:
                     near = self.meant(pronoun[1] if pronoun else own, match.start(), -1)
                 # "the judgment against the orchard was reversed" tells what became of it
                 told_of = any(0 <= each.start - end <= UNDONE for each in reviews)
-                noun = told_of and _NOUN.match(match[0])
+                noun = told_of and grammar("noun").match(match[0])
                 noun = noun or (
-                    match[0].startswith("agreed")
-                    and _JUDGE.search(self.text[: match.start()])
+                    grammar("agrees").match(match[0])
+                    and grammar("judge").search(self.text[: match.start()])
                 )
                 if near and not noun and not self.denied(match):
                     yield Decision(*match.span(), NAMED, abs(winner - near[0]))
@@ -228,17 +230,19 @@ class _Sentence:
                     n
                     for at, n in self.named
                     if clause <= at < match.start()
-                    and not _OBJECT.search(self.text[:at])
+                    and not grammar("object").search(self.text[:at])
                     and not _OWNED.match(self.text[at:])
                 ]
-                if _HELD.search(self.text[: match.start()]):
+                if grammar("held").search(self.text[: match.start()]):
                     continue  # a reason, not what became of the case
-                if match[0].endswith(("vencer", "perder")):
+                if grammar("infinitive").search(match[0]):
                     near = self.within(match.end(), match.end() + REACH)[:1]
-                subject = _SUBJECTS.search(self.text[: match.start()])
+                subject = grammar("subjects").search(self.text[: match.start()])
                 if subject is not None:
                     near = self.meant(subject[1], match.start(), 0)
-                elif not near and _NO_SUBJECT.search(self.text[: match.start()]):
+                elif not near and grammar("no_subject").search(
+                    self.text[: match.start()]
+                ):
                     owned = self.within(0, match.start())[-1:]
                     near = owned or self.meant("", match.start(), 0)
                 if near and not self.denied(match):
@@ -248,7 +252,7 @@ class _Sentence:
         """What became of an appeal, for whoever it is of: "the landlord's appeal failed", "negou
         provimento ao recurso da empresa"."""
         for noun in self.matches("appeals", "nouns"):
-            if self.text[: noun.start()].endswith(("on ", "em ")):
+            if grammar("about_it").search(self.text[: noun.start()]):
                 continue
             start, end, owner = self._owned(noun)
             alone = compiled(source("appeals", "alone")).fullmatch(noun[0])
@@ -267,25 +271,21 @@ class _Sentence:
     def _owned(self, noun: re.Match[str]) -> tuple[int, int, int | None]:
         """Where an appeal is named from and to, and whose it is."""
         before, behind = self.text[: noun.start()], self.text[noun.end() :]
-        whose = re.search(r"(?P<whom>[\w .-]{2,40})(?:'s|s') $", before)
+        whose = grammar("genitive").search(before)
         if whose is not None:
             inside = self.within(*whose.span("whom"))
             start = max(
                 (at for at, _ in self.named if at < noun.start()), default=noun.start()
             )
             return (start, noun.end(), inside[-1]) if inside else (*noun.span(), None)
-        of = re.match(
-            r"(?: (?:interpost|apresentad|ajuizad)[oa])? (?:d[aeo]s?|pel[oa]s?|by|of)"
-            r" (?P<whom>[\w .'-]{2,40})",
-            behind,
-        )
+        of = grammar("owner").match(behind)
         if of is not None:
             start, end = (noun.end() + at for at in of.span("whom"))
             places = [(at, n) for at, n in self.named if start <= at < end]
             if places:
                 return noun.start(), places[0][0], places[0][1]
-        theirs = re.match(r" (?:dele|dela|deles|delas)\b", behind)
-        own = re.search(r"\b(his|her|its|their|seu|sua) $", before)
+        theirs = grammar("theirs").match(behind)
+        own = grammar("possessive_before").search(before)
         if theirs or own:
             near = self.meant(own[1] if own else "", noun.start(), -1)
             named = {*self.within(0, noun.start())}
@@ -299,19 +299,15 @@ class _Sentence:
         for name, succeeds in (("denies", False), ("grants", True)):
             for match in self.matches("appeals", name):
                 between = self.text[match.end() : start]
-                if match.end() <= start and re.fullmatch(
-                    r"(?:,[^,]{2,40},)? ?"
-                    r"(?:(?:the|an?|his|her|its|their|ao?s?|os?|d[oae]s?|seu|sua|de) ?)*",
-                    between,
-                ):
-                    own = match[0].startswith(("nao", "nem", "sequer", "did"))
+                if match.end() <= start and grammar("to_appeal").fullmatch(between):
+                    own = grammar("denies_hearing").match(match[0]) is not None
                     turned = not own and self.denied(match)
                     return match.span(), succeeds != turned
         return None
 
     def _passive(self, end: int) -> tuple[tuple[int, int], bool] | None:
         """The verb behind an appeal in its clause, and whether it succeeds."""
-        clause = _ANOTHER.split(self.text[end:])[0][: 2 * REACH]
+        clause = grammar("another").split(self.text[end:])[0][: 2 * REACH]
         found = []
         for name, succeeds in (("succeeds", True), ("fails", False), ("unheard", True)):
             for match in self.matches("appeals", name):
@@ -328,24 +324,15 @@ class _Sentence:
             return
         for name, winner in (("given", 0), ("refused", 1)):
             for match in self.matches("claims", name):
-                theirs = _COUNTER.search(self.text[: match.start()])
+                theirs = grammar("counter").search(self.text[: match.start()])
                 if not self.denied(match) and theirs is None:
                     yield Decision(*match.span(), CLAIMED, winner)
-        thing = compiled(source("claims", "objects"))
         for name, winner in (("gives", 0), ("takes", 1)):
             for match in self.matches("claims", name):
                 after = self.text[match.end() : match.end() + NEAR]
-                active = re.match(
-                    r" (?:(?:the|an?|his|her|its|their|o|os|as?|seu|sua) )?"
-                    rf"(?:[\w'-]+ ){{0,2}}?{thing.pattern}",
-                    after,
-                )
+                active = grammar("asked_active").match(after)
                 before = self.text[max(0, match.start() - NEAR) : match.start()]
-                passive = re.search(
-                    rf"{thing.pattern}(?: [\w'-]+){{0,3}}"
-                    r" (?:was|were|is|been|foi|foram|fora|restou|julgad[oa]) (?:\w+ )?$",
-                    before,
-                )
+                passive = grammar("asked_passive").search(before)
                 by_party = any(
                     _DIRECTLY.fullmatch(self.text[at : match.start()])
                     for at, _ in self.named
@@ -363,7 +350,9 @@ class _Sentence:
                     re.split(r"[,;.:]", self.text[match.end() :])[0][:NEAR],
                     match[0],
                 )
-                decision = compiled(_DECISION).search(around[1])
+                decision = compiled(lexicon("course")["grammar"]["decision"]).search(
+                    around[1]
+                )
                 if any(map(nouns.search, around)) and not decision:
                     turned = self.denied(match)
                     yield Decision(*match.span(), LAW, 1 - winner if turned else winner)
@@ -374,12 +363,12 @@ class _Sentence:
             for match in self.matches(name):
                 before = self.text[max(0, match.start() - NEAR) : match.start()]
                 near = self.within(match.start() - NEAR, match.start())[-1:]
-                subject = _SUBJECTS.search(self.text[: match.start()])
+                subject = grammar("subjects").search(self.text[: match.start()])
                 if not near and subject is not None:
                     near = self.meant(subject[1], match.start(), 0)
-                if near and _ANYBODY.search(before) is None:
+                if near and grammar("anybody").search(before) is None:
                     lost = winner if not self.denied(match) else 1 - winner
-                    if match[0].startswith(("need not", "owes nothing")):
+                    if grammar("owes_nothing").match(match[0]):
                         lost = 0
                     yield Decision(*match.span(), END, abs(lost - near[0]))
 
@@ -387,10 +376,13 @@ class _Sentence:
         """Who bears the costs."""
         for noun in self.matches("costs", "nouns"):
             start = max(
-                (each.end() for each in _CLAUSE.finditer(self.text, 0, noun.start())),
+                (
+                    each.end()
+                    for each in grammar("clause").finditer(self.text, 0, noun.start())
+                ),
                 default=0,
             )
-            stop = _STOP.search(self.text, noun.end())
+            stop = grammar("stop").search(self.text, noun.end())
             end = stop.start() if stop is not None else len(self.text)
             clause = self.text[start:end]
             paid = compiled(source("costs", "to")).search(clause)
@@ -400,65 +392,11 @@ class _Sentence:
                 continue
             before = self.within(start, start + verb.start())
             behind = self.within(start + verb.end(), end)
-            award = verb[0].startswith("award")
+            award = grammar("award").match(verb[0])
             near = behind[:1] if award else before[-1:] or behind[:1]
             if near:
                 yield Decision(start, end, COSTS, near[0] if paid else 1 - near[0])
 
 
-_COUNTER = re.compile(
-    r"\b(?:embargos|reconvencao|excecao|impugnacao|contestacao)\b[^.;]*$"
-)
-_ANOTHER = re.compile(
-    r"[;.:]|, (?:but|mas|e|and|where|which|who|that|onde|que|em que|so|while|enquanto) "
-)
-_CLAUSE = re.compile(r"[,;.](?!\d) ?| (?:and|but|e|mas) ")
-_STOP = re.compile(r"[;.](?!\d)| (?:and|but|e|mas) ")
-_ALONE = re.compile(
-    r"surviv|stood|stand|remain|resisti|sobreviv|subsist|prevalece|caiu"
-    r"|fic|segu|continua|perman|volt"
-)
-_PHRASE = re.compile(r"[,;.:(]| (?:that|que|because|and|but|e|mas|holding) ")
-_PRONOUN = re.compile(
-    r"\W*(her|him|them|it|its|his|their|ela|ele|elas|eles|dela|dele)\b"
-)
 _DIRECTLY = re.compile(r"\w+(?: \w+)? ")
-_ANYBODY = re.compile(
-    r"\b(?:who|whoever|anybody|anyone|every|any|an?|quem|todo|qualquer)\b"
-)
-_POSSESSIVE = re.compile(r"\W*(?:her|his|its|their) ([a-z]{3,})\b")
-_SUBJECTS = re.compile(r"\b(he|she|it|they|ele|ela|eles|elas) (?:\w+ ){0,2}$")
 _OWNED = re.compile(r"[\w-]+'")
-_HELD = re.compile(
-    r"\b(?:held|found|concluded|reasoned|noted|explained|wrote|said|stressed|observed|ruled"
-    r"|decidiu|entendeu|afirmou|concluiu|considerou|disse) (?:\w+ )?(?:that|que)\b[^;]*$"
-)
-_NO_SUBJECT = re.compile(
-    r"(?:^|[,;:(]|\b(?:and|but|then|e|mas|depois))"
-    r"(?: ?(?:(?:in|at|on|before|em|n[ao]s?|perante|depois d[aeo]|apos)\b[^,;:(]*|\w+)?,?)? ?$"
-)
-_OBJECT = re.compile(
-    r"\b(contra|against|from|to|with|com|of|d[aeo]s?|a favor d[aeo]s?)"
-    r"( (the|an?|o|as?|os)| \w+)?(?: [\w'-]+){0,1} $"
-)
-_JUDGE = re.compile(
-    r"\b(?:justice|judge|ministr[oa]|desembargadora?) (?:[\w.'-]+ ){1,3}$"
-)
-_NOUN = re.compile(r"judgment|verdict|ruling|award")
-_OWN = ("in its", "in his", "in her", "in their")
-_DECISION = (
-    "judgments?|decisions?|rulings?|orders?|verdicts?|convictions?|sentencas?|acordaos?"
-    "|decis(ao|oes)|condenac(ao|oes)"
-)
-PASSIVE = re.compile(
-    r"\b(?:was|were|been|is|be|foi|foram|fora|sido|ser|seja) (?:\w+ ){0,2}$"
-)
-
-
-@functools.cache
-def source(*name: str) -> str:
-    """A pattern of course.yaml; of several, any."""
-    found = lexicon("course")
-    for key in name:
-        found = found[key]
-    return "|".join(found) if isinstance(found, list) else str(found)

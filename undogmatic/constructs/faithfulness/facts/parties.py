@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from undogmatic.constructs.faithfulness.facts.reading import NAME
 from undogmatic.constructs.faithfulness.facts.words import (
+    NAME,
     Language,
     compiled,
+    grammar,
     lexicon,
     plain,
+    source,
     stem,
     word_set,
 )
@@ -51,9 +53,9 @@ class Parties(NamedTuple):
         """Whom "she" or "it" stands for, where only one side can be."""
         if self.person is None or self.language != "en":
             return None
-        if pronoun in ("he", "she", "him", "her", "his"):
+        if grammar("person").fullmatch(pronoun):
             return self.person
-        return 1 - self.person if pronoun in ("it", "its") else None
+        return 1 - self.person if grammar("thing").fullmatch(pronoun) else None
 
 
 def parties(sentences: Sequence[str], language: Language) -> Parties:
@@ -99,16 +101,24 @@ def _civil(sentences: Sequence[str], names: "Names") -> Parties | None:
             apart = [
                 own
                 for start, own in before
-                if not _PREPOSITION.search(sentence[:start].lower())
+                if not grammar("preposition").search(sentence[:start].lower())
             ]
-            relative = _RELATIVE.search(sentence[: match.start()]) is not None
+            relative = grammar("relative").search(sentence[: match.start()]) is not None
             if relative or not apart:
                 apart = [own for _, own in before]
             first = apart[-1:]
-            if len(before) > 1 and _TWO.search(sentence[before[-2][0] : match.start()]):
+            if len(before) > 1 and grammar("two").search(
+                sentence[before[-2][0] : match.start()]
+            ):
                 first = [before[-2][1] | before[-1][1]]
-            against = _AGAINST.match(sentence[match.end() :].lower()) is not None
-            of = _NOUN_OF.search(sentence[: before[-1][0]]) if before[-1:] else None
+            against = (
+                grammar("against").match(sentence[match.end() :].lower()) is not None
+            )
+            of = (
+                grammar("noun_of").search(sentence[: before[-1][0]])
+                if before[-1:]
+                else None
+            )
             if first and of is not None and not _kind(first[0]):
                 first = [first[0] | {plain(of[1])}]
             if not first:
@@ -226,41 +236,12 @@ def _stems(own: frozenset[str], language: Language) -> frozenset[str]:
 def _subject(before: str, language: Language, against: bool) -> frozenset[str]:
     """The noun right before a verb: "the mother", "a mãe"; of "players sued" (`against` somebody)
     also without an article."""
-    found = _SUBJECT.search(plain(before))
+    found = grammar("subject").search(plain(before))
     if found is None and against:
-        found = re.search(r"\b([a-z]{4,}) $", plain(before))
+        found = grammar("plain_subject").search(plain(before))
     word = "" if found is None else found[1]
     known = word and word not in word_set("stop function", language)
     return frozenset({word}) if known else frozenset()
-
-
-_SUBJECT = re.compile(
-    r"\b(?:the|an?|his|her|its|their|os?|as?|uma?|seu|sua) (?:\w+ )?([a-z]{3,}) (?:\w+ )?$"
-)
-_NAMES = re.compile(
-    r"(?:(?P<article>[A-Za-zÀ-ÿ]+) (?:(?P<adjective>[a-zà-ÿ]+) )?(?P<noun>[a-zà-ÿ]{4,}) )?"
-    rf"(?P<name>{NAME}(?:(?: (?:of|for|&|d[aeo]s?))? {NAME})*)"
-)
-_PREPOSITION = re.compile(
-    r"\b(?:of|for|with|to|from|by|against|contra|com|para|perante|d[aeo]s?|n[ao]s?|pel[ao]s?)"
-    r" (?:the |an? |his |her |its |their |[ao]s? )?(?:[a-zà-ÿ]+ )?$"
-)
-_RELATIVE = re.compile(r"(?:que|who|which) (?:\w+ )?$")
-_AGAINST = re.compile(r"[\w ]{0,20}(?:against|contra) ")
-_NOUN_OF = re.compile(r"\b(?!filed|suit)([A-Za-zà-ÿ]{4,}) (?:of|d[aeo]s?) (?:the )?$")
-_TWO = re.compile(rf"^{NAME}(?: {NAME})* (?:e|and) {NAME}(?: {NAME})* (?:\w+ )?$")
-_BEHIND = re.compile(
-    r", (?:(?:an? |the |uma? )(?P<noun>[a-zà-ÿ]{4,})(?=,| in | of | at | d[aeo] | employed)"
-    r"|(?P<alone>[a-zà-ÿ]{4,}),)"
-)
-_ARTICLES = frozenset(
-    "the a an his her its their o as os um uma da do das dos na no pela pelo ao à seu sua".split()
-)
-_STARTS = frozenset(
-    "The A An In On It Its He She His Her They This That There After Before When An As By One For"
-    " O Os As Uma Um Em No Na Ao Por Ele Ela Depois Quando Para Ficou Todos Janeiro Judge Justice"
-    " Officer December May March Chief Ministro Ministra".split()
-)
 
 
 class Names:
@@ -275,7 +256,7 @@ class Names:
         }
         alone, first, last = set[str](), set[str](), set[str]()
         for sentence in sentences:
-            for match in _NAMES.finditer(sentence):
+            for match in grammar("names").finditer(sentence):
                 parts = plain(match["name"]).replace("'s", "").split()
                 if len(parts) == 1:
                     alone.add(parts[0])
@@ -285,7 +266,7 @@ class Names:
         self.places = frozenset(
             plain(word)
             for sentence in sentences
-            for word in re.findall(rf"{NAME} of ({NAME})", sentence)
+            for word in grammar("place").findall(sentence)
         )
         starts = [sentence.split(" ")[0] for sentence in sentences]
         self.inside |= {
@@ -297,7 +278,7 @@ class Names:
         }
         # "Gail Moss" is later called Moss, "Trident Marine" Trident
         self.companies = frozenset((alone & first) - last)
-        self.stop = word_set("stop function", language) | {"estado", "rio", "new"}
+        self.stop = word_set("stop function", language) | _listed("parts")
 
     def kind(self, own: frozenset[str]) -> str:
         """Which kind of party has such a name: "" for a person, or one that is not known."""
@@ -313,9 +294,9 @@ class Names:
         title, courts = re.compile(lexicon()["titles"] + r" $"), _courts()
         nobody = compiled(lexicon("course")["nobody"])
         past = re.compile(lexicon("support")["past"][self.language])
-        for match in _NAMES.finditer(text):
+        for match in grammar("names").finditer(text):
             parts = match["name"].split()
-            while parts and parts[0] in _STARTS:
+            while parts and parts[0] in _listed("starts"):
                 parts = parts[1:]
             name = " ".join(parts)
             if not name:
@@ -331,42 +312,48 @@ class Names:
                 continue
             if lone and plain(name).removesuffix("'s") not in self.inside:
                 continue  # where any word has a capital
-            if _CITED.search(before) or _CITED.match(text[match.end() :]):
+            if grammar("cited").search(before) or grammar("cited").match(
+                text[match.end() :]
+            ):
                 continue
             every = list(parts)
             article = (match["article"] or "").lower()
             first = (article, (match["adjective"] or "").lower())
             noun = match["noun"] or ""
             verb = past.fullmatch(plain(noun)) is not None
-            if noun and not verb and not _ARTICLES.isdisjoint(first):
+            if noun and not verb and not _listed("articles").isdisjoint(first):
                 every.append(noun)
-            behind = _BEHIND.match(text[match.end() :])
+            behind = grammar("behind").match(text[match.end() :])
             if behind is not None and (behind["noun"] or self.language == "pt"):
                 every.append(behind["noun"] or behind["alone"])
             folded = (plain(word).removesuffix("'s") for word in every)
             own = frozenset(w for w in folded if w not in self.stop and len(w) > 1)
-            if own - _FORMS:
+            if own - _listed("forms"):
                 yield start, own
-
-
-_FORMS = frozenset("llc inc ltd corp co plc llp ltda sa cia".split())
 
 
 def _nobody(word: str, language: Language) -> bool:
     """Whether a word at the beginning of sentences names nobody."""
     generic = lexicon("support")["generic"][language].split()
-    known = {*word_set("stop function", language), *generic, *map(plain, _STARTS)}
-    return word in known or word.endswith(("ly", "mente")) or word in _CONNECT
-
-
-_CONNECT = frozenset(
-    "however instead moreover thus therefore later then two both several many some porem assim"
-    " contudo todavia tambem dois ambos apos segundo conforme".split()
-)
-_CITED = re.compile(r"(?:^| )vs?\. (?:the )?")
+    known = {
+        *word_set("stop function", language),
+        *generic,
+        *map(plain, _listed("starts")),
+    }
+    return (
+        word in known
+        or grammar("adverb").search(word) is not None
+        or word in _listed("connect")
+    )
 
 
 @functools.cache
 def _courts() -> re.Pattern[str]:
     every = [*lexicon()["levels"].values(), *lexicon("course")["levels"].values()]
-    return compiled("|".join(every) + "|justica|trabalho|turma|division")
+    return compiled("|".join(every) + "|" + source("grammar", "court"))
+
+
+@functools.cache
+def _listed(name: str) -> frozenset[str]:
+    """The words of a list of course.yaml."""
+    return frozenset(lexicon("course")["listed"][name].split())

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from undogmatic.constructs.faithfulness.facts.words import (
+    NAME,
     Language,
     blanked,
     compiled,
@@ -579,7 +580,6 @@ def turned(one: str, other: str, language: Language) -> list[str] | None:
     return quotes
 
 
-NAME = r"[A-ZÀ-Ý][\w'’-]+"
 _NAMES = rf"{NAME}(?: (?:{NAME}|d[aeo]s?|[A-Z]\.))*"
 BEHIND = 70  # characters behind a verb in which somebody is named
 

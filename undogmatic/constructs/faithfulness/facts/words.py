@@ -15,6 +15,7 @@ from typing import Any, Literal
 from undogmatic.safety.outside import read_yaml
 
 Language = Literal["en", "pt"]
+NAME = r"[A-ZÀ-Ý][\w'’-]+"
 _BEFORE_ANYTHING = (
     "al art arts cf des desa dep desemb exmo exma fl fls ilmo ilma min mins rel rela relª rev sec"
     " secs sr sra srs dr dra drs prof profa supp súm sum v vs"
@@ -102,6 +103,30 @@ def pattern(name: str) -> re.Pattern[str]:
 def compiled(source: str) -> re.Pattern[str]:
     """A pattern that begins and ends where a word does."""
     return re.compile(rf"(?<!\w)(?:{source})(?!\w)")
+
+
+@functools.cache
+def source(*name: str) -> str:
+    """A pattern of course.yaml; of several, any."""
+    found = lexicon("course")
+    for key in name:
+        found = found[key]
+    return "|".join(found) if isinstance(found, list) else str(found)
+
+
+@functools.cache
+def grammar(name: str) -> re.Pattern[str]:
+    """A pattern of the grammar in course.yaml, which may begin and end within words."""
+    objects = compiled(source("claims", "objects")).pattern
+    parts = {
+        "{NAME}": NAME,
+        "{objects}": objects,
+        "{until}": source("grammar", "until"),
+    }
+    form = source("grammar", name)
+    for part, own in parts.items():
+        form = form.replace(part, own)
+    return re.compile(form)
 
 
 @functools.lru_cache(maxsize=20_000)
