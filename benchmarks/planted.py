@@ -154,7 +154,17 @@ def retold(split: str) -> list[Told]:
     return found
 
 
-FRESH = ("first", "second", "third", "fourth", "fifth", "sixth", "development")
+FRESH = (
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "development",
+)
 MENDED_ON = ("first", "second", "fourth", "fifth", "development")
 """The parts that rules were mended on; the others are measured and never developed on."""
 AFTER = "fifth"

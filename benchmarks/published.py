@@ -234,7 +234,13 @@ def _planted() -> list[str]:
         ("fifth", "second", "| fifth | those of the third |" + every),
         ("fifth", "fourth", "| fifth | mended in sight of the fourth |" + every),
         ("sixth", "second", "| sixth | those of the third |" + every),
-        ("sixth", "fifth", "| **sixth** | mended in sight of the fifth |" + every),
+        ("sixth", "fifth", "| sixth | mended in sight of the fifth |" + every),
+        (
+            "seventh",
+            "fifth",
+            "| **seventh**, by another author | those of the sixth |" + every,
+        ),
+        ("eighth", "fifth", "| **eighth**, by the same | those of the sixth |" + every),
         ("third", "fifth", "| **third**, again | those of the sixth |" + every),
     )
     kinds = ("outcome", "party", "perfect")
@@ -347,7 +353,7 @@ LISTED = (
     Quoted(
         "docs/faithfulness.md",
         "What the pillars can and cannot see",
-        P + "planted --fresh sixth --write",
+        P + "planted --fresh eighth --write",
         "2026-11-29",
         ("planted.csv",),
         _planted,
@@ -788,7 +794,7 @@ MADE_BY = {
     "systems.csv": "systems",
     "taxonomy.csv": "taxonomy --reference FOLDER --write",
     "guide.csv": "guide --model MODEL.gguf --write",
-    "planted.csv": "planted --fresh sixth --write",
+    "planted.csv": "planted --fresh eighth --write",
 }
 """The command behind `python -m benchmarks.` that makes each stored result."""
 RULES = {
