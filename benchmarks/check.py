@@ -509,6 +509,10 @@ def believed(
     and why else not."""
     with ProcessPoolExecutor(os.cpu_count()) as workers:
         for source, name, n in itertools.product(texts, judges, items):
+            if name == "tfidf_1000" and source != INVENTED:
+                # There are 400 and 1,317 real texts, so that it would be fitted to most
+                # of those that it judges.
+                continue
             if source in UNLABELLED and (
                 name.endswith("good_worded") or name.startswith("tfidf")
             ):
