@@ -94,7 +94,7 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
         and re.search("j0 +not known", said)
     )
     assert (
-        "9 further judges are in the report" in said
+        "9 further lines of this table are in the report" in said
         and "What would change it? label 40 more items." in said
     )
 

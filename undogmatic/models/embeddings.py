@@ -495,9 +495,9 @@ class CountsEmbeddings(Embeddings):
         Model.connect(self, gateway)
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Each count as a point on a quarter of a circle, which it runs along as it grows: so all
+        """Each count as a place on a quarter of a circle, which it runs along as it grows: so all
         vectors have length 1, and none of the counts outweighs the others. Shape (n_texts, two
         numbers for each count)."""
         angles = np.arctan(np.log1p(counts(texts)) / 2)
-        points = np.hstack([np.cos(angles), np.sin(angles)])
-        return np.asarray(points / np.sqrt(angles.shape[1]), dtype=np.float32)
+        places = np.hstack([np.cos(angles), np.sin(angles)])
+        return np.asarray(places / np.sqrt(angles.shape[1]), dtype=np.float32)
