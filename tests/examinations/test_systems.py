@@ -1,6 +1,7 @@
 """What systems deserve: which estimator follows from which choice of labels, refusals, rankings,
 both languages."""
 
+import inspect
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 from benchmarks.check_arena import compare
 from tests.examinations.builders import evidence_of
 from tests.examinations.conftest import placeholders, words_of
-from undogmatic.examinations import alone, examination, kin, systems
+from undogmatic.examinations import alone, examination, kin, of_run, systems
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.examination import Examination
@@ -311,3 +312,11 @@ def test_sets_that_never_meet_are_not_ranked_but_named(
     told, said = tell(pairs(rng, sets=2))
     assert said["systems.disconnected"].values["sets"] == "s0, s1, s2 | t0, t1, t2"
     assert not told.numbers
+
+
+def test_a_run_has_the_words_of_every_examination_that_a_check_asks() -> None:
+    known = set(of_run.words("labelled"))
+    for each in examination.OURS:
+        module = Path(inspect.getfile(each.examine))
+        own = module.with_name(f"{module.stem}.texts.yaml")
+        assert not own.is_file() or own in known, own.name

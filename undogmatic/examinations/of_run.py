@@ -3,6 +3,7 @@ judge on the same items gets the same answer from both."""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,10 +98,13 @@ def answers(name: str, judged: RunEvidence, options: CheckOptions) -> list[Told]
 
 def words(name: str) -> tuple[Path, ...]:
     """The files with the words of an analysis of this name that asks what a check asks."""
+    asked = (Path(inspect.getfile(each.examine)).stem for each in examination.OURS)
     own_words = (
-        Path(__file__).with_name(f"{part}.texts.yaml") for part in (name, *PARTS)
+        Path(__file__).with_name(f"{part}.texts.yaml")
+        for part in dict.fromkeys((name, *PARTS, *asked))
     )
-    return (*own_words, OF_TABLES, *examination.texts())
+    found = (file for file in own_words if file.is_file())
+    return (*found, OF_TABLES, *examination.texts())
 
 
 def _renamed(name: str, told: Told) -> Told:
