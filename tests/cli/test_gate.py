@@ -91,6 +91,15 @@ def test_a_threshold_is_held_against_the_limit(
     ) or "agreement.kappa" in comment
 
 
+def test_a_file_in_the_place_of_a_setting_is_named_as_one(tmp_path: Path) -> None:
+    demanded = "agreement.kappa: {at_least: 0.6}"
+    status, said = run(tmp_path, "card.json", "undogmatic-gate.yaml", demanded=demanded)
+    assert status == 3 and "is not of the form KEY=VALUE" in said
+    assert "It is a file: --help says which option takes it. So it does not" in said
+    status, said = run(tmp_path, "card.json", demanded=demanded)
+    assert status == 3 and "{at_least: 0.6}}. So it does not pass" in said
+
+
 def test_another_model_or_prompt_makes_the_card_void(tmp_path: Path) -> None:
     known = {"model": "gpt-5", "prompt": "Judge this text.\n" * 20}
     put(tmp_path / "same.txt", "Judge this text.\n" * 20)

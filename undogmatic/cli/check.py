@@ -329,14 +329,12 @@ def pairs_of(words: Sequence[str], option: str) -> dict[str, str]:
                 if key in pairs
                 else "is not of the form KEY=VALUE"
             )
-            known = Path(word).is_file()
+            is_file = Path(word).is_file()
+            hint = (
+                " It is a file: --help says which option takes it." if is_file else ""
+            )
             raise ConfigError(
-                f"{option}: {brief(word)} {why}, e.g. model=gpt-5 prompt=@prompt.txt."
-                + (
-                    " It is a file: which option takes it, --help says."
-                    if known
-                    else ""
-                )
+                f"{option}: {brief(word)} {why}, e.g. model=gpt-5 prompt=@prompt.txt.{hint}"
             )
         pairs[key] = read_text(Path(value[1:])) if value.startswith("@") else value
     return pairs

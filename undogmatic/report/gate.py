@@ -40,7 +40,10 @@ def in_lines(result: GateResult, words: Words) -> list[str]:
         if result.status
         else []
     )
-    first = " ".join([first_line(result, words), *stops])
+    said = first_line(result, words)
+    # What an error says may end with an example.
+    ended = said if said.endswith((".", "!", "?")) else f"{said}."
+    first = " ".join([ended, *stops])
     each = [] if result.why else lines(result, words)
     notes = [words.say(note) for note in result.notes]
     return [
