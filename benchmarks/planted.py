@@ -24,13 +24,16 @@ import pandas as pd
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from benchmarks import outcomes, stored
 from undogmatic.api import judge_items
-from undogmatic.constructs.faithfulness.cases import CasesDataset
+from undogmatic.constructs.faithfulness.cases import (
+    LANGUAGES,
+    CasesDataset,
+    short_summaries,
+)
 from undogmatic.constructs.faithfulness.facts.accusations import (
     CONTRADICTED,
     HEDGED,
     INVENTED,
 )
-from undogmatic.errors import DataError
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import data_folder
@@ -174,21 +177,17 @@ AFTER = "fifth"
 def fresh(part: str) -> list[Told]:
     """The short summaries of a part of data/faith/fresh.yaml, faithful, and each with one phrase
     replaced. They have a reference and no opinion."""
-    found = []
-    for case, own in read_yaml(data_folder() / "faith" / "fresh.yaml")[part].items():
-        for n, each in enumerate(own["summaries"], 1):
-            for kind, (said, wrong) in ({FAITHFUL: ("", "")} | each["wrong"]).items():
-                if said not in each["text"]:
-                    raise DataError(
-                        f"fresh.yaml, {case}: {said!r} stands not in summary {n}"
-                    )
-                text = each["text"].replace(said, wrong) if said else each["text"]
-                item = Item(
-                    id=f"{case}/{n}/{kind}",
-                    inputs={SUMMARY: text, "reference": own["reference"]},
-                )
-                found.append(Told(item, wrong, kind))
-    return found
+    return [
+        Told(
+            Item(
+                id=f"{each.case}/{each.n}/{each.kind}",
+                inputs={SUMMARY: each.text, "reference": each.reference},
+            ),
+            each.planted,
+            each.kind,
+        )
+        for each in short_summaries(part)
+    ]
 
 
 def fresh_table(part: str) -> pd.DataFrame:
@@ -207,7 +206,7 @@ def fresh_table(part: str) -> pd.DataFrame:
             {
                 "part": part,
                 "rules": AFTER,
-                "language": {"us": "en", "br": "pt"}[each.item.id[:2]],
+                "language": LANGUAGES[each.item.id[:2]],
                 "kind": each.kind,
                 "named": bool(own),
                 "cost": any(row["bucket"] < 5 for row in own),

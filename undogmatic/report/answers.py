@@ -77,7 +77,11 @@ def _together(said: Sequence[Answered], words: Words) -> Answered:
     """The answer of several analyses of one judge together: the gravest, with what follows it."""
     worst = min(said, key=lambda each: GRAVITY.index(each.answer))
     counts = {answer: sum(each.answer == answer for each in said) for answer in GRAVITY}
-    sentence = words.text("common.together", n=len(said), about=worst.about, **counts)
+    gravest = [each.about for each in said if each.answer == worst.answer]
+    gravest = gravest[:1] if worst.answer == "yes" else gravest
+    sentence = words.text(
+        "common.together", n=len(said), gravest=len(gravest), about=gravest, **counts
+    )
     return Answered(worst.answer, worst.word, sentence, worst.below)
 
 

@@ -680,6 +680,7 @@ class TestTaxonomy:
 def test_all_parts_read_one_composite_and_what_does_not_suit_is_named() -> None:
     analysis = configured("meta")
     own = (
+        analysis.pairwise_accuracy,
         analysis.agreement,
         analysis.pillars,
         analysis.baselines,
@@ -692,6 +693,7 @@ def test_all_parts_read_one_composite_and_what_does_not_suit_is_named() -> None:
     )
     assert [result.name for result in results] == [
         "composite",
+        "pairwise_accuracy",
         "pillars",
         "length_bias",
         "meta",

@@ -16,12 +16,27 @@ from undogmatic.constructs.faithfulness.document import read_document
 from undogmatic.datasets.rows import table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.items import make_item, unique
-from undogmatic.records.records import UNNAMED, Item
-from undogmatic.safety.outside import brief, listed, read_bytes, read_text
+from undogmatic.records.records import TYPED_GROUP, UNNAMED, Item
+from undogmatic.safety.outside import brief, listed, read_bytes, read_text, read_yaml
 from undogmatic.safety.paths import data_folder
 
 TEXTS = (".txt", ".md")
 SHIPPED = "shipped"
+SHORT = "short"
+FAITHFUL = "perfect"
+OUTCOME, PARTY = "reversed_outcome", "wrong_party"
+KINDS = {"outcome": OUTCOME, "party": PARTY}
+"""What the kinds of errors of fresh.yaml are called as systems."""
+GRADES = {FAITHFUL: 1.0, OUTCOME: 0.4, PARTY: 0.4}
+"""The label of each kind: the bucket of the rubric that follows from what was planted, over 5."""
+FRESH = "fresh.yaml"
+OURS = {SHIPPED: "the shipped cases", SHORT: "further invented cases"}
+PLANTED = "planted"
+"""Who labels a short summary: nobody who looked at it, but what was planted in it."""
+LANGUAGES = {"us": "en", "br": "pt"}
+"""By how the name of a case in fresh.yaml begins."""
+OF_OTHERS = ("seventh", "eighth")
+"""The parts of fresh.yaml whose author had not seen the rules."""
 MOST_FILES = 100_000  # that are looked at in one folder
 _LICENCE = {
     "en": (
@@ -45,6 +60,33 @@ class Case(NamedTuple):
     about: dict[str, Any]
 
 
+class Short(NamedTuple):
+    """A short summary of an invented case, the `n`th of it: faithful, or with one phrase replaced,
+    so that `planted` stands there."""
+
+    case: str
+    n: int
+    kind: str
+    reference: str
+    text: str
+    planted: str
+
+
+def short_summaries(part: str) -> Iterator[Short]:
+    """The short summaries of a part of data/faith/fresh.yaml. Raises DataError where a phrase that
+    is to be replaced is not there."""
+    for case, own in read_yaml(data_folder() / "faith" / FRESH)[part].items():
+        for n, each in enumerate(own["summaries"], 1):
+            yield Short(case, n, FAITHFUL, own["reference"], each["text"], "")
+            for kind, (said, planted) in each["wrong"].items():
+                if said not in each["text"]:
+                    raise DataError(
+                        f"{FRESH}, {case}: {brief(said)} is not in the summary {n}"
+                    )
+                text = each["text"].replace(said, planted)
+                yield Short(case, n, kind, own["reference"], text, planted)
+
+
 class CasesDataset:
     """Cases to be summarised or, with `summaries`, the summaries of them.
 
@@ -61,9 +103,12 @@ class CasesDataset:
         summaries: A table with case, text and system (or model; without either the file's name),
             and where people labelled them `labels`, {criterion: score} or {criterion: {rater:
             score}} in the units of the rubric;
-            "shipped": those of the shipped cases, with planted errors; None: none.
-        split: "test" (of the shipped cases those that nobody looked at while the rules were made),
-            "dev" (the others) or "all"; a case of the user's own that names no split is in "test".
+            "shipped": those of the shipped cases, with planted errors; "short": short ones of
+            further invented cases, faithful and with a wrong outcome or a wrong party, which bring
+            their references; None: none.
+        split: "test" (of the shipped cases those that nobody looked at while the rules were made,
+            of the short summaries those of an author who had not seen the rules), "dev" (the
+            others) or "all"; a case of the user's own that names no split is in "test".
         document: The column of a table that holds the document's path; the shipped one has
             `document` (Markdown) and `pdf`.
         needs_reference: Whether a case without reference is refused; judges that read it fail for
@@ -85,9 +130,9 @@ class CasesDataset:
             document,
             needs_reference,
         )
-        if summaries == SHIPPED and path is not None:
+        if summaries in OURS and path is not None:
             raise ConfigError(
-                f"`dataset.summaries` is {SHIPPED}, which are summaries of the shipped cases, but"
+                f"`dataset.summaries` is {summaries}, which are summaries of {OURS[summaries]}, but"
                 " `dataset.path` names others. Name a file of their summaries, or leave out"
                 " `dataset.path`."
             )
@@ -95,27 +140,25 @@ class CasesDataset:
         self.path = shipped / "cases.jsonl" if path is None else _table_or_folder(path)
         self.summaries = None
         if summaries is not None:
-            if (
-                summaries != SHIPPED
-                and "." not in summaries
-                and get_close_matches(summaries.lower(), [SHIPPED], 1)
-            ):
+            close = get_close_matches(summaries.lower(), [*OURS], 1)
+            if summaries not in OURS and "." not in summaries and close:
                 raise ConfigError(
-                    f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?"
+                    f"`dataset.summaries` is {brief(summaries)}. Did you mean {close[0]}?"
                 )
-            typed = (
-                str(shipped / "summaries.jsonl") if summaries == SHIPPED else summaries
-            )
+            typed = str(shipped / "summaries.jsonl") if summaries in OURS else summaries
             self.summaries = table_file(typed, "dataset.summaries")
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
         self.about = (
             f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
         )
-        ours = path is None and self.summaries in (None, shipped / "summaries.jsonl")
+        self.short = summaries == SHORT
+        ours = path is None and (summaries is None or summaries in OURS)
         self.licence = _LICENCE if ours else None  # none is known of the user's
 
     def load(self) -> Sequence[Item]:
         """The cases, or the summaries, in file order. Raises DataError naming file and line."""
+        if self.short:
+            return unique(_short_items(self.split), FRESH)
         cases: dict[str, Case] = {}
         for case in (
             _of_folder(self.path)
@@ -172,6 +215,33 @@ class CasesDataset:
                 )
             )
         return items
+
+
+def _short_items(split: str) -> Iterator[tuple[str, Item]]:
+    """The short summaries with their places, each labelled by what was planted in it."""
+    parts = read_yaml(data_folder() / "faith" / FRESH)
+    for part in parts:
+        if split not in ("all", "test" if part in OF_OTHERS else "dev"):
+            continue
+        for each in short_summaries(part):
+            case = f"{part}/{each.case}/{each.n}"
+            system = KINDS.get(each.kind, each.kind)
+            about = {
+                "case": case,
+                "system": system,
+                "word_count": len(each.text.split()),
+                "language": LANGUAGES[each.case[:2]],
+                TYPED_GROUP: f"{part}/{each.case}",
+            }
+            place = f"{FRESH}, {case}"
+            fields = {
+                "id": f"{case}/{system}",
+                "inputs": {"summary": each.text, "reference": each.reference},
+                "pair": case,
+                "metadata": about,
+                "labels": {"factual_accuracy": {PLANTED: GRADES[system]}},
+            }
+            yield place, make_item(place, fields)
 
 
 def _table_or_folder(path: str) -> Path:

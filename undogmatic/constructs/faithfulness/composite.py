@@ -360,6 +360,35 @@ def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
     return table.reindex(index=about["case"].unique(), columns=about["system"].unique())
 
 
+def labelled(
+    judged: RunEvidence, where: str, key: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores of the first repeat (item_id, judge, criterion, pair_id, group, score), and the labels
+    of each item by criterion: those of a run's folder, or with HERE of this run. `key` is where the
+    folder was named. Raises ConfigError where it is none, DataError where nothing has labels."""
+    if where == HERE:
+        scores = labels = judged.first()
+    else:
+        folder = labelled_folder(where, key)
+        scores = folder.table(
+            SCORES, ("item_id", "judge", "criterion", "pair_id", "group")
+        )
+        if not folder.has(LABELS):
+            raise DataError(
+                f"{folder.named}, a run over texts without labels. Name a run over labelled"
+                f" texts, or {HERE!r} where the texts of this run have labels."
+            )
+        labels = folder.table(LABELS, ("item_id", "criterion"))
+    once = labels.drop_duplicates(["item_id", "criterion"])
+    wide = once.pivot(index="item_id", columns="criterion", values="label")
+    return scores, wide.astype(float)
+
+
+def labelled_folder(typed: str, key: str) -> RunFolder:
+    """The folder of a run with scores, which was typed for a key. Raises ConfigError."""
+    return RunFolder.open(typed, f"`{key}`", [SCORES])
+
+
 @dataclass(frozen=True)
 class CompositeAnalysis(Limited):
     """Weighted mean of pillars, ranking of systems with intervals over cases, tests between every
@@ -417,7 +446,9 @@ class CompositeAnalysis(Limited):
                     f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}."
                 )
         if self.history not in (None, HERE):
-            self._history()  # before anything is asked
+            labelled_folder(
+                self.history, "analysis.history"
+            )  # before anything is asked
         lows = list(self.bands.values())
         if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
             raise ConfigError(
@@ -455,6 +486,33 @@ class CompositeAnalysis(Limited):
         patched = int((gaps.any(axis=1) & composite.notna()).sum())
         return Scores(about, wide, pillars, composite, voices, worth, patched)
 
+    def of_rows(
+        self, rows: pd.DataFrame, here: Mapping[str, pd.DataFrame], key: str, where: str
+    ) -> tuple[pd.Series, Mapping[str, pd.DataFrame]]:
+        """The composite of each item of a table of scores (item_id, judge, criterion, score) by the
+        judges of this run, who weigh the same, and their scores by pillar. `key` names the run
+        (`where`) that the table is of. Raises ConfigError where one of the judges is not in it."""
+        voices = self._same(rows, here, key, where)
+        return self._weighed(voices, self.missing == "renormalise")[1], voices
+
+    def _same(
+        self, rows: pd.DataFrame, here: Mapping[str, pd.DataFrame], key: str, where: str
+    ) -> dict[str, pd.DataFrame]:
+        """What the judges of this run (`here`) say in the rows of another, by pillar."""
+        found = self._voices(
+            rows.pivot(index="item_id", columns=["judge", "criterion"], values="score")
+        )
+        for pillar, own in here.items():
+            there = found[pillar]
+            if unknown := [judge for judge in map(str, own) if judge not in there]:
+                options = ", ".join(map(str, there)) or "none"
+                raise ConfigError(
+                    f"`{key}` is {where!r}, a run in which {unknown[0]!r} gives"
+                    f" no {' and '.join(self.of(pillar))} (judges that do: {options}). Judge the"
+                    " labelled texts with the same judges, by the same names."
+                )
+        return {pillar: found[pillar][[*own]] for pillar, own in here.items()}
+
     def _voices(self, wide: pd.DataFrame) -> dict[str, pd.DataFrame]:
         """A table per pillar, with the mean of its criteria by each judge that gives all of
         them."""
@@ -485,21 +543,11 @@ class CompositeAnalysis(Limited):
         """What the judges of each pillar with several were worth on the labelled texts."""
         table, labels = self._labelled(judged)
         ranked, worth = set(judged.frame["item_id"]), {}
-        wide = table.pivot(
-            index="item_id", columns=["judge", "criterion"], values="score"
-        )
+        several = {pillar: own for pillar, own in voices.items() if own.shape[1] > 1}
+        same = self._same(table, several, "analysis.history", str(self.history))
         group = table.drop_duplicates("item_id").set_index("item_id")["group"]
-        for pillar, here in voices.items():
-            if here.shape[1] < 2:
-                continue
-            there = self._voices(wide)[pillar]
-            if unknown := [judge for judge in map(str, here) if judge not in there]:
-                options = ", ".join(map(str, there)) or "none"
-                raise ConfigError(
-                    f"`analysis.history` is {self.history!r}, a run in which {unknown[0]!r} gives"
-                    f" no {' and '.join(self.of(pillar))} (judges that do: {options}). Judge the"
-                    " labelled texts with the same judges, by the same names."
-                )
+        for pillar, here in several.items():
+            there = same[pillar]
             truth = labels.reindex(columns=self.of(pillar)).mean(axis=1, skipna=False)
             both = there[[*here]].assign(truth=truth.reindex(there.index)).dropna()
             squared = both[[*here]].sub(both["truth"], axis=0).to_numpy() ** 2
@@ -527,28 +575,8 @@ class CompositeAnalysis(Limited):
         return worth
 
     def _labelled(self, judged: RunEvidence) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Scores of the first repeat (item_id, judge, criterion, group, score), and the labels of
-        each item by criterion."""
-        if self.history == HERE:
-            scores = judged.first()
-            labels = scores
-        else:
-            folder = self._history()
-            scores = folder.table(SCORES, ("item_id", "judge", "criterion", "group"))
-            if not folder.has(LABELS):
-                raise DataError(
-                    f"{folder.named}, a run over texts without labels. Name a run over labelled"
-                    f" texts, or {HERE!r} where the texts of this run have labels."
-                )
-            labels = folder.table(LABELS, ("item_id", "criterion"))
-        once = labels.drop_duplicates(["item_id", "criterion"])
-        wide = once.pivot(index="item_id", columns="criterion", values="label").astype(
-            float
-        )
-        return scores, wide
-
-    def _history(self) -> RunFolder:
-        return RunFolder.open(str(self.history), "`analysis.history`", [SCORES])
+        """Scores of the first repeat and the labels of each item by criterion (`history`)."""
+        return labelled(judged, str(self.history), "analysis.history")
 
     def _weighed(
         self,
