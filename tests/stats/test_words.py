@@ -1,6 +1,8 @@
 """The judge that reads nothing: what it counts, that it never sees what it foretells, how short a
 list it writes."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,14 @@ def test_counts_are_those_of_each_text_alone() -> None:
         assert column == pytest.approx(expected[:, surface.COUNTS.index(name)]), name
     assert found[0, words.COUNTS.index("sentences")] == 3
     assert words.counts([]).shape == (0, len(words.COUNTS))
+
+
+def test_a_list_of_the_users_may_be_named_like_a_count(rng: Rng) -> None:
+    texts, pattern = invented(40, rng), re.compile("kalo|zuve")
+    own, like = (
+        words.marks(texts, lists={name: pattern}) for name in ("mine", "words")
+    )
+    assert own.features[1] == pytest.approx(like.features[1])
 
 
 def test_a_list_names_the_words_of_a_pattern_and_nothing_of_chance(rng: Rng) -> None:

@@ -127,7 +127,7 @@ def test_a_judge_that_may_not_be_believed_is_refused_with_the_reason(
 ) -> None:
     folder = made_run(tmp_path / "no", rows(trusted=False))
     with pytest.raises(
-        ConfigError, match=r"may not be trusted, so it is no scorer of MLflow\. No"
+        ConfigError, match=r"should not be trusted, so it is no scorer of MLflow\. No"
     ):
         undogmatic.scorer(folder)
 

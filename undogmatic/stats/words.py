@@ -203,13 +203,13 @@ class _Read(NamedTuple):
             "last_place": numbers(_place(last) for _, last in self.ends),
         }
         known = {word for own in self.words for word in own}
-        for name, pattern in lists.items():
+        listed = []
+        for pattern in lists.values():
             # Each different word is looked at once, however often it stands in the texts.
-            listed_words = {word for word in known if pattern.fullmatch(word.lower())}
-            found[name] = words(listed_words.__contains__)
+            those = {word for word in known if pattern.fullmatch(word.lower())}
+            listed.append(words(those.__contains__))
         # In the order of COUNTS, and not in that in which they were counted above.
-        what = (*COUNTS, *lists)
-        return np.column_stack([found[name] for name in what])
+        return np.column_stack([*(found[name] for name in COUNTS), *listed])
 
     def _count_signs(self, those: Callable[[str], bool]) -> Array:
         """How many such characters each text has, shape (n_texts,)."""

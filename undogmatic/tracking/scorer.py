@@ -2,7 +2,7 @@
 
 The judge is the one of a run that was held against labels, asked as it was there; the scorer's
 description is the answer of its check: what it may be used for, what not, and what is not known.
-One that may not be trusted is refused with the reason.
+One that should not be trusted is refused with the reason.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def scorer(run: str | Path, name: str | None = None) -> Scorer:
         The scorer. Its own `register()` keeps it in the store, for which MLflow wants
         MLFLOW_SERVER_ENABLE_CUSTOM_SCORERS=true wherever that is no Databricks.
     Raises:
-        ConfigError: The judge may not be trusted, or cannot be asked again; the message says why.
+        ConfigError: The judge should not be trusted, or cannot be asked again; the message says
+            why.
     """
     folder = RunFolder(Path(run))
     if not folder.has(COMPOSED) or not folder.has(RESULTS):
@@ -86,7 +87,7 @@ def register(store: Store, run: FinishedRun) -> dict[str, str]:
     if any(result.standing != "supported" for result in labelled):
         # The run's own answer says why; it is printed in a moment.
         say(
-            "The judge is not registered as a scorer of MLflow, as it may not be trusted."
+            "The judge is not registered as a scorer of MLflow, as it should not be trusted."
         )
         return {}
     try:
@@ -158,7 +159,7 @@ def _card(folder: Path) -> str:
         lines += [named, *titled(uses_of(result, each, words), words)]
         if each.standing != "supported":
             raise ConfigError(
-                f"{each.judge} of {folder} may not be trusted, so it is no scorer of MLflow."
+                f"{each.judge} of {folder} should not be trusted, so it is no scorer of MLflow."
                 f" {answer}"
             )
     return "\n".join(lines)

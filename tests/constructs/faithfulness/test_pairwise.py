@@ -81,11 +81,18 @@ def told(evidence: RunEvidence, **changes: Any) -> Told:
 
 
 def test_a_judge_who_scores_as_people_label_tells_texts_apart(said: Said) -> None:
-    result = told(judged(lambda label, rng: label))
+    result = told(judged(lambda label, rng: label - 0.1))
     assert result.standing == "supported"
     assert "pairwise_accuracy.verdict_told_apart" in said(result)
     assert result.metrics["pairwise_accuracy.composite"] == 1
     assert result.answer.values["n"] == 90 and result.answer.values["groups"] == 30
+
+
+def test_scores_that_are_the_labels_are_said_to_be(said: Said) -> None:
+    """A copy, or a judge who is right each time: the reader can tell which."""
+    result = told(judged(lambda label, rng: label))
+    assert "pairwise_accuracy.verdict_told_apart_same" in said(result)
+    assert result.answer.values["judges"] == ["j"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Do the judges behind a ranking tell a better text from a worse one? Asked of texts of one case
 whose labels say which is the better one."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ class PairwiseFacts:
     """Counts the `n` pairs of texts of one case with different labels, the `unjudged` of them, and
     those with `equal` scores. `accuracy` is the share in which the better text has the higher
     composite, the unjudged left out; `lowest` and `highest` count these as wrong and as right. None
-    where there is no pair, or none was judged."""
+    where there is no pair, or none was judged. The scores of the judges `same` are all the same as
+    the labels."""
 
     n: int
     equal: int
@@ -44,6 +45,7 @@ class PairwiseFacts:
     accuracy: Estimate | None
     lowest: Estimate | None
     highest: Estimate | None
+    same: Sequence[str] = ()
 
 
 def _accuracy(facts: PairwiseFacts) -> Values:
@@ -68,6 +70,12 @@ PAIRWISE = Rules[PairwiseFacts](
     "pairwise_accuracy.verdict_",
     (
         Rule("none", "not_yet", lambda f: not f.n),
+        Rule(
+            "told_apart_same",
+            "supported",
+            lambda f: known(f.lowest).low > f.least and f.same,
+            lambda f: _accuracy(f) | {"judges": f.same},
+        ),
         Rule(
             "told_apart",
             "supported",
@@ -141,7 +149,9 @@ class PairwiseAccuracyAnalysis(OfComposite):
             self._tell_judges(tell, pairs, order)
             if SYSTEM in texts:
                 _tell_kinds(tell, pairs, order["composite"])
-        return Found(verdict(PAIRWISE, self._facts(pairs, order["composite"])))
+        facts = self._facts(pairs, order["composite"])
+        same = _same_as_labels(rows, labels)
+        return Found(verdict(PAIRWISE, replace(facts, same=same)))
 
     def _facts(self, pairs: pd.DataFrame, order: pd.Series) -> PairwiseFacts:
         judged = order != UNJUDGED
@@ -180,6 +190,15 @@ class PairwiseAccuracyAnalysis(OfComposite):
                 )
         if rows:
             tell.table("judges", pd.DataFrame(rows), accuracy="share")
+
+
+def _same_as_labels(rows: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
+    """The judges whose scores are all the same as the labels of a criterion."""
+    long = labels.reset_index().melt("item_id", value_name="truth").dropna()
+    both = rows.merge(long, on=["item_id", "criterion"])
+    equal = (both["score"] - both["truth"]).abs() < SAME
+    all_equal = equal.groupby(both["judge"]).all()
+    return [str(judge) for judge, same in all_equal.items() if same]
 
 
 def pairs_of(texts: pd.DataFrame, labels: pd.Series, margin: float) -> pd.DataFrame:
