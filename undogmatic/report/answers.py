@@ -74,15 +74,24 @@ def assumed_about(run: FinishedRun, subject: Subject) -> Finding | None:
 
 
 def _together(said: Sequence[Answered], words: Words) -> Answered:
-    """The answer of several analyses of one judge together: the gravest, with what follows it."""
+    """The answer of several analyses of one judge together: the gravest, with what follows it. Each
+    No is a reason of its own, beside which a Not yet still has its next step; else the first of the
+    gravest speaks for all."""
     worst = min(said, key=lambda each: GRAVITY.index(each.answer))
     counts = {answer: sum(each.answer == answer for each in said) for answer in GRAVITY}
-    gravest = [each.about for each in said if each.answer == worst.answer]
-    gravest = gravest[:1] if worst.answer == "yes" else gravest
+    gravest = [worst]
+    if worst.answer == "no":
+        gravest = [each for each in said if each.answer == worst.answer]
     sentence = words.text(
-        "common.together", n=len(said), gravest=len(gravest), about=gravest, **counts
+        "common.together",
+        n=len(said),
+        gravest=len(gravest),
+        about=[each.about for each in gravest],
+        **counts,
     )
-    return Answered(worst.answer, worst.word, sentence, worst.below)
+    open_ = [each for each in said if worst.answer == "no" and each.answer == "not_yet"]
+    below = list(dict.fromkeys(line for each in gravest + open_ for line in each.below))
+    return Answered(worst.answer, worst.word, sentence, below)
 
 
 def verdicts(run: FinishedRun, words: Words) -> list[str]:

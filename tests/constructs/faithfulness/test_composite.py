@@ -150,6 +150,7 @@ NEAR = {
     "a": noise(30, 0.7, 0.1, 3),
     "b": noise(30, 0.7, 0.1, 3) + noise(30, 0.5, 0.06, 4) - 0.5,
 }
+LEVEL = NEAR | {"c": NEAR["a"] - noise(30, 0.06, 0.08, 8)}
 FEW = {
     name: noise(6, 0.5, 0.05, 5) + more
     for name, more in (("a", 0.4), ("b", 0), ("c", -0.2))
@@ -160,11 +161,13 @@ FEW = {
     ("systems", "standing", "key"),
     [
         (NEAR, "refuted", "equal"),
+        (LEVEL, "refuted", "level"),
         (FEW, "undecided", "few_needed"),
         ({"a": noise(8, 0.5, 0.1, 0)}, "undecided", "one"),
     ],
     ids=[
         "systems within the margin are equal",
+        "the first is level with the second, whatever the third is",
         "six cases cannot show which of three is ahead",
         "one system",
     ],

@@ -214,4 +214,4 @@ def test_a_ranking_by_rules_is_not_believed_once_they_have_judged_short_summarie
     assert ranked.returncode == 0, ranked.stderr
     said = " ".join(ranked.stdout.split())
     assert "These judges do not tell better texts from worse ones" in said
-    assert "The gravest counts: Better and worse texts told apart" in said
+    assert "The gravest decides: Better and worse texts told apart" in said

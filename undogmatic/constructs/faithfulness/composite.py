@@ -183,6 +183,15 @@ def _few(facts: CompositeFacts) -> Values:
     }
 
 
+def _level(facts: CompositeFacts) -> list[str]:
+    """The systems that are shown to lie within the margin of the first, where no system may lie
+    above it by more."""
+    shown = [known(pair.claim).estimate.low for pair in facts.ahead if pair.claim]
+    if len(shown) < len(facts.ahead) or min(shown) <= -facts.margin:
+        return []
+    return [pair.right for pair in facts.ahead if pair.apart.outcome == "within"]
+
+
 COMPOSITE = Rules[CompositeFacts](
     "composite.verdict_",
     (
@@ -199,6 +208,19 @@ COMPOSITE = Rules[CompositeFacts](
             "refuted",
             lambda f: all(pair.apart.outcome == "within" for pair in f.pairs),
             lambda f: {"systems": f.systems, "margin": f.margin, "n": f.n},
+        ),
+        Rule(
+            "level",
+            "refuted",
+            _level,
+            lambda f: {
+                "first": f.first,
+                "mean": f.mean,
+                "level": _level(f),
+                "n_level": len(_level(f)),
+                "margin": f.margin,
+                "n": f.n,
+            },
         ),
         Rule(
             "few_needed",

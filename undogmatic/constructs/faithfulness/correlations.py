@@ -232,10 +232,10 @@ BASELINES = Rules[BaselinesFacts](
 
 @dataclass(frozen=True)
 class LengthFacts:
-    """Names the judges whose scores are shown to go with the number of words beyond the `bound`,
-    and those of whom it is not shown that they stay within it (`open`)."""
+    """Names the `judges`, those whose scores are shown to go with the number of words beyond the
+    `bound` (`biased`), and those of whom it is not shown that they stay within it (`open`)."""
 
-    judges: int
+    judges: Sequence[str]
     bound: float
     level: float
     biased: Sequence[str]
@@ -259,7 +259,7 @@ LENGTH = Rules[LengthFacts](
             "none",
             "supported",
             lambda f: f.judges and not f.open,
-            lambda f: _bound(f) | {"judges": f.judges},
+            lambda f: _bound(f) | {"names": f.judges, "judges": len(f.judges)},
         ),
         Rule("open", "undecided", always, lambda f: _bound(f) | {"names": f.open}),
     ),
@@ -908,5 +908,5 @@ class LengthBiasAnalysis(OfComposite):
             for judge, r in plain.items()
             if not (r.low > -self.bound and r.high < self.bound)
         ]
-        facts = LengthFacts(len(plain), self.bound, self.level, biased, open_)
+        facts = LengthFacts(list(plain), self.bound, self.level, biased, open_)
         return Found(verdict(LENGTH, facts))

@@ -32,20 +32,23 @@ RIGHT, EQUAL, WRONG, UNJUDGED = "right", "equal", "wrong", "unjudged"
 
 @dataclass(frozen=True)
 class PairwiseFacts:
-    """Counts the `n` pairs of texts of one case with different labels, the `unjudged` of them, and
-    those with `equal` scores. `accuracy` is the share in which the better text has the higher
-    composite, the unjudged left out; `lowest` and `highest` count these as wrong and as right. None
-    where there is no pair, or none was judged. The scores of the judges `same` are all the same as
-    the labels."""
+    """Counts the `n` pairs of texts of one case with different labels, those with `equal` scores,
+    those in which the worse text scores higher (`wrong`), and the `unjudged`. `accuracy` is the
+    share in which the better text has the higher composite, the unjudged left out; `lowest` and
+    `highest` count these as wrong and as right. None where there is no pair, or none was judged.
+    The scores of the judges `same` are all the same as the labels; `here`: the labels are those of
+    this run."""
 
     n: int
     equal: int
+    wrong: int
     unjudged: int
     least: float
     accuracy: Estimate | None
     lowest: Estimate | None
     highest: Estimate | None
     same: Sequence[str] = ()
+    here: bool = True
 
 
 def _accuracy(facts: PairwiseFacts) -> Values:
@@ -55,15 +58,23 @@ def _accuracy(facts: PairwiseFacts) -> Values:
         "groups": accuracy.n_groups,
         "level": accuracy.level,
         "least": facts.least,
+        "here": int(facts.here),
     }
 
 
-def _equal(facts: PairwiseFacts) -> Values:
-    return _accuracy(facts) | {"equal": facts.equal / (facts.n - facts.unjudged)}
+def _order(facts: PairwiseFacts) -> Values:
+    judged = facts.n - facts.unjudged
+    shares = {"equal": facts.equal / judged, "wrong": facts.wrong / judged}
+    return _accuracy(facts) | shares
 
 
 def _unjudged(facts: PairwiseFacts) -> Values:
-    return {"unjudged": facts.unjudged, "n": facts.n, "least": facts.least}
+    return {
+        "unjudged": facts.unjudged,
+        "n": facts.n,
+        "least": facts.least,
+        "here": int(facts.here),
+    }
 
 
 PAIRWISE = Rules[PairwiseFacts](
@@ -82,7 +93,18 @@ PAIRWISE = Rules[PairwiseFacts](
             lambda f: known(f.lowest).low > f.least,
             _accuracy,
         ),
-        Rule("alike", "refuted", lambda f: known(f.highest).high < f.least, _equal),
+        Rule(
+            "alike",
+            "refuted",
+            lambda f: f.here and known(f.highest).high < f.least,
+            _order,
+        ),
+        Rule(
+            "alike_elsewhere",
+            "refuted",
+            lambda f: known(f.highest).high < f.least,
+            _order,
+        ),
         Rule(
             "unjudged",
             "undecided",
@@ -151,13 +173,14 @@ class PairwiseAccuracyAnalysis(OfComposite):
                 _tell_kinds(tell, pairs, order["composite"])
         facts = self._facts(pairs, order["composite"])
         same = _same_as_labels(rows, labels)
-        return Found(verdict(PAIRWISE, replace(facts, same=same)))
+        return Found(verdict(PAIRWISE, replace(facts, same=same, here=here)))
 
     def _facts(self, pairs: pd.DataFrame, order: pd.Series) -> PairwiseFacts:
         judged = order != UNJUDGED
         return PairwiseFacts(
             n=len(pairs),
             equal=int((order == EQUAL).sum()),
+            wrong=int((order == WRONG).sum()),
             unjudged=int((~judged).sum()),
             least=self.least,
             accuracy=self._share(pairs[judged], order[judged] == RIGHT),
