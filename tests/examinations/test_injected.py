@@ -308,3 +308,27 @@ def test_labels_that_say_what_was_planted_are_no_people(rng) -> None:
 
     looked = of_two(rng, person)
     assert looked.verdict is not None and looked.standing == "supported"
+
+
+def of_grades(rng: np.random.Generator, label: Callable[[int], int]) -> Told:
+    """A judge that is mostly right about how grave each kind of defect is."""
+    grades = {CLEAN: 5, "defect:loop": 2, "defect:leak": 4}
+    rows = []
+    for n in range(150):
+        kind = list(grades)[rng.integers(3)]
+        truth = grades[kind]
+        said = int(np.clip(truth + rng.integers(-1, 2), 1, 5))
+        words = [f"w{k}" for k in rng.integers(0, 4000, 30)]
+        row = {"id": f"i{n}", "kind": kind, "judge": said, "human": label(truth)}
+        rows.append(row | {"text": " ".join(words)})
+    return tell(pd.DataFrame(rows), human=["human"])
+
+
+def test_labels_that_hang_on_the_kind_of_defect_alone_are_no_people(rng) -> None:
+    given = of_grades(rng, lambda truth: truth)
+    assert given.verdict is not None
+    assert given.verdict.key == "check.verdict_planted"
+    looked = of_grades(
+        rng, lambda truth: int(np.clip(truth + (rng.random() < 0.1), 1, 5))
+    )
+    assert looked.verdict is not None and looked.standing == "supported"

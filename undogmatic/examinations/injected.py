@@ -34,6 +34,8 @@ from undogmatic.stats.step_down import step_down
 Word = Literal["seen", "missed", "open"]
 HALF = 0.5
 """A kind of defect of which the judge is shown to see less than this share is missed."""
+ENOUGH = 5
+"""Items with a defect that people would hardly all label alike."""
 MOST_NAMED = 12
 """Kinds of defects that a sentence names; the table has all of them."""
 _ORDER: tuple[Word, ...] = ("missed", "open", "seen")
@@ -219,9 +221,10 @@ def planted(view: JudgeView, options: CheckOptions) -> Planted:
 
 
 def are_labels(view: JudgeView) -> bool:
-    """Whether the labels say what was planted and nothing else: one label for all items with a
-    defect, and one for all others. Whoever planted the defects gave them then, and nobody who
-    looked at the items has said anything."""
+    """Whether the labels say what was planted and nothing else: one label for all items in which
+    nothing was, and another for all with a defect, or for all with the same one (of which there are
+    enough that nobody who looked at them would say the same of each). Whoever planted the defects
+    gave them then, and nobody who looked at the items has said anything."""
     if "injected" not in view.table.items:
         return False
     labels = view.labels.dropna(subset=["label"])
@@ -229,10 +232,15 @@ def are_labels(view: JudgeView) -> bool:
     known = labels[kinds.notna()]
     if known.empty or len(known) < len(labels):
         return False
-    defect = kinds.astype(str).str.startswith(DEFECT)
-    of_defects, of_others = known.loc[defect, "label"], known.loc[~defect, "label"]
-    same = of_defects.nunique() == 1 == of_others.nunique()
-    return same and of_defects.iloc[0] != of_others.iloc[0]
+    kinds = kinds.astype(str)
+    defect = kinds.str.startswith(DEFECT)
+    of_others = known.loc[~defect, "label"]
+    if of_others.nunique() != 1 or known["label"].nunique() == 1:
+        return False
+    of_defects = known[defect].groupby(kinds[defect])["label"]
+    if known.loc[defect, "label"].nunique() == 1:
+        return True
+    return bool(of_defects.nunique().eq(1).all() and of_defects.size().ge(ENOUGH).all())
 
 
 def _ends(view: JudgeView, verdicts: pd.Series) -> tuple[float, float]:

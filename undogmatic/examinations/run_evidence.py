@@ -21,7 +21,9 @@ from undogmatic.examinations.steps import AT, NAMED, PLANTED
 from undogmatic.records.evidence import (
     AS_GIVEN,
     FIRST,
+    INJECTED,
     LABEL_COLUMNS,
+    PARENT,
     SECOND,
     SLICE,
     SWAPPED,
@@ -42,9 +44,6 @@ from undogmatic.records.records import (
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import StoredTable, voices
-
-INJECTED, PARENT = "injected", "parent"
-"""What was planted in an item, and of which item it is a copy."""
 
 
 class KnownSurface(Protocol):

@@ -28,6 +28,8 @@ FIRST, SECOND, TIE = "1", "2", "tie"
 """The categories of a pairwise choice, in the given numbering of the two outputs, whatever the
 order shown."""
 AS_GIVEN, SWAPPED = "as_given", "swapped"
+INJECTED, PARENT = "injected", "parent"
+"""Where metadata of an item say what was planted in it, and of which item it is a copy."""
 CLEAN, EQUIVALENT, DEFECT = "clean", "equivalent", "defect:"
 """What was planted in an item: nothing, an edit that must not matter, or a known defect, whose name
 stands behind the last of these."""

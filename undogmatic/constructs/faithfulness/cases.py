@@ -15,6 +15,7 @@ from undogmatic.constructs.faithfulness.document import SUFFIXES as DOCUMENTS
 from undogmatic.constructs.faithfulness.document import read_document
 from undogmatic.datasets.rows import table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.evidence import CLEAN, DEFECT, EQUIVALENT, INJECTED, PARENT
 from undogmatic.records.items import make_item, unique
 from undogmatic.records.records import TYPED_GROUP, UNNAMED, Item
 from undogmatic.safety.outside import brief, listed, read_bytes, read_text, read_yaml
@@ -23,7 +24,7 @@ from undogmatic.safety.paths import data_folder
 TEXTS = (".txt", ".md")
 SHIPPED = "shipped"
 SHORT = "short"
-FAITHFUL = "perfect"
+FAITHFUL, FILLER = "perfect", "verbose_filler"
 OUTCOME, PARTY = "reversed_outcome", "wrong_party"
 KINDS = {"outcome": OUTCOME, "party": PARTY}
 """What the kinds of errors of fresh.yaml are called as systems."""
@@ -151,7 +152,7 @@ class CasesDataset:
         self.about = (
             f"{SHIPPED if path is None else self.path.name} {what}, {split} split"
         )
-        self.short = summaries == SHORT
+        self.planted, self.short = summaries == SHIPPED, summaries == SHORT
         ours = path is None and (summaries is None or summaries in OURS)
         self.licence = _LICENCE if ours else None  # none is known of the user's
 
@@ -193,7 +194,7 @@ class CasesDataset:
                 )
         if self.summaries is not None:
             return unique(
-                _summary_items(self.summaries, cases, chosen),
+                _summary_items(self.summaries, cases, chosen, self.planted),
                 f"{self.summaries} (split {self.split})",
             )
         items = []
@@ -232,6 +233,7 @@ def _short_items(split: str) -> Iterator[tuple[str, Item]]:
                 "word_count": len(each.text.split()),
                 "language": LANGUAGES[each.case[:2]],
                 TYPED_GROUP: f"{part}/{each.case}",
+                **_injected(system, case),
             }
             place = f"{FRESH}, {case}"
             fields = {
@@ -242,6 +244,15 @@ def _short_items(split: str) -> Iterator[tuple[str, Item]]:
                 "labels": {"factual_accuracy": {PLANTED: GRADES[system]}},
             }
             yield place, make_item(place, fields)
+
+
+def _injected(kind: str, case: str) -> dict[str, str]:
+    """What was planted in a shipped summary, as metadata say it, and which summary it is a copy
+    of."""
+    said = {FAITHFUL: CLEAN, FILLER: EQUIVALENT}.get(kind, f"{DEFECT}{kind}")
+    return {INJECTED: said} | (
+        {} if kind == FAITHFUL else {PARENT: f"{case}/{FAITHFUL}"}
+    )
 
 
 def _table_or_folder(path: str) -> Path:
@@ -365,7 +376,10 @@ def _reference(place: str, folder: Path, written: str) -> str:
 
 
 def _summary_items(
-    path: Path, cases: Mapping[str, Case], chosen: Mapping[str, Case]
+    path: Path,
+    cases: Mapping[str, Case],
+    chosen: Mapping[str, Case],
+    shipped: bool,
 ) -> Iterator[tuple[str, Item]]:
     """The summaries of the chosen cases with their places; those of others are only checked. Raises
     DataError."""
@@ -397,6 +411,7 @@ def _summary_items(
             about = (
                 case.about
                 | cells
+                | (_injected(system, name) if shipped else {})
                 | {
                     "case": name,
                     "system": system,
