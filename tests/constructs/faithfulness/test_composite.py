@@ -156,6 +156,11 @@ FEW = {
     for name, more in (("a", 0.4), ("b", 0), ("c", -0.2))
 }
 
+TWO = {
+    name: noise(4, 0.5, 0.05, seed) + more
+    for name, more, seed in (("a", 0.2, 5), ("b", 0, 6))
+}
+
 
 @pytest.mark.parametrize(
     ("systems", "standing", "key"),
@@ -163,12 +168,14 @@ FEW = {
         (NEAR, "refuted", "equal"),
         (LEVEL, "refuted", "level"),
         (FEW, "undecided", "few_needed"),
+        (TWO, "undecided", "few_needed_one"),
         ({"a": noise(8, 0.5, 0.1, 0)}, "undecided", "one"),
     ],
     ids=[
         "systems within the margin are equal",
         "the first is level with the second, whatever the third is",
         "six cases cannot show which of three is ahead",
+        "four cases cannot show which of two is ahead",
         "one system",
     ],
 )

@@ -223,6 +223,12 @@ COMPOSITE = Rules[CompositeFacts](
             },
         ),
         Rule(
+            "few_needed_one",
+            "undecided",
+            lambda f: f.few and len(set(f.settling)) == 1,
+            lambda f: _few(f) | {"least": min(f.settling)},
+        ),
+        Rule(
             "few_needed",
             "undecided",
             lambda f: f.few and f.settling,
