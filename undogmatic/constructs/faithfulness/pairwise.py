@@ -158,7 +158,7 @@ class PairwiseAccuracyAnalysis(OfComposite):
         )
         texts = rows.drop_duplicates("item_id").set_index("item_id")
         case = scores.about["case"] if here else texts["pair_id"]
-        texts["case"] = case.where(case.notna(), texts["group"])
+        texts["case"] = case.where(case.notna(), texts.index.to_series())
         truth = labels.mean(axis=1).dropna()
         pairs = pairs_of(texts, truth, margin_of(judged.rubric).value)
         if not here:
@@ -227,23 +227,20 @@ def _same_as_labels(rows: pd.DataFrame, labels: pd.DataFrame) -> list[str]:
 def pairs_of(texts: pd.DataFrame, labels: pd.Series, margin: float) -> pd.DataFrame:
     """Every two texts of one case whose labels differ by more than `margin`: columns better, worse,
     group and, where the systems are known, worse_system."""
-    own = texts.assign(label=labels.reindex(texts.index)).dropna(subset=["label"])
-    found: list[pd.DataFrame] = []
-    for _, case in own.groupby("case", sort=False):
-        left, right = np.triu_indices(len(case), 1)
-        gap = case["label"].to_numpy()[left] - case["label"].to_numpy()[right]
-        apart = np.abs(gap) > margin + SAME
-        better = np.where(gap > 0, left, right)[apart]
-        worse = np.where(gap > 0, right, left)[apart]
-        made = {
-            "better": case.index[better],
-            "worse": case.index[worse],
-            "group": case["group"].to_numpy()[better],
-        }
-        if SYSTEM in case:
-            made["worse_system"] = case[SYSTEM].to_numpy()[worse]
-        found.append(pd.DataFrame(made))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+    columns = ["case", "group"] + [SYSTEM] * (SYSTEM in texts)
+    own = texts[columns].assign(label=labels.reindex(texts.index), text=texts.index)
+    own = own.dropna(subset=["label"]).reset_index(drop=True)
+    each = own.merge(own, on="case", suffixes=("", "_worse"))
+    pairs = each[each["label"] - each["label_worse"] > margin + SAME]
+    named = {
+        "better": "text",
+        "worse": "text_worse",
+        "group": "group",
+        "worse_system": f"{SYSTEM}_worse",
+    }
+    return pd.DataFrame(
+        {to: pairs[name] for to, name in named.items() if name in pairs}
+    ).reset_index(drop=True)
 
 
 def ordered(pairs: pd.DataFrame, scores: pd.Series) -> pd.Series:
