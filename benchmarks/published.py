@@ -219,6 +219,24 @@ def _taxonomy() -> list[str]:
     return page(_read("taxonomy.csv"))
 
 
+def _told_apart() -> list[str]:
+    found = _read("told_apart.csv").set_index(["judges", "voice"])
+    rules = found.loc["rules", "composite"]
+    said = [
+        f"**{rules['accuracy']:.0%}**".replace("%", " %")
+        + f" [{rules['low']:.0%}, {rules['high']:.0%}]".replace("%", "")
+        + f" of {rules['n']:.0f} pairs, give both the same in {rules['equal'] / rules['n']:.0%}".replace(
+            "%", " %"
+        )
+    ]
+    for _, own in found.drop("rules").groupby(level="judges"):
+        row = own.xs("judge (bucket)", level="voice").iloc[0]
+        said.append(
+            f"{row['right']:.0f} of {row['n']:.0f} pairs right, {row['equal']:.0f} the same, {row['wrong']:.0f} wrong"
+        )
+    return said
+
+
 def _planted() -> list[str]:
     from benchmarks.planted import AFTER, MENDED_ON
 
@@ -350,6 +368,14 @@ LISTED = (
         ("distill.csv",),
     ),
     Quoted("docs/faithfulness.md", "*", P + "planted", "2026-11-28"),
+    Quoted(
+        "docs/faithfulness.md",
+        "Do the judges see what is wrong?",
+        P + "told_apart --write",
+        "2026-11-30",
+        ("told_apart.csv",),
+        _told_apart,
+    ),
     Quoted(
         "docs/faithfulness.md",
         "What the pillars can and cannot see",
@@ -795,6 +821,7 @@ MADE_BY = {
     "taxonomy.csv": "taxonomy --reference FOLDER --write",
     "guide.csv": "guide --model MODEL.gguf --write",
     "planted.csv": "planted --fresh eighth --write",
+    "told_apart.csv": "told_apart --write",
 }
 """The command behind `python -m benchmarks.` that makes each stored result."""
 RULES = {
