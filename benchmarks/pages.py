@@ -446,6 +446,7 @@ PAGES = (
             "check.md",
             "align.md",
             "distill.md",
+            "faithfulness.md",
             "intervals.md",
             "reliability.md",
             "figures.md",

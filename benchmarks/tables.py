@@ -465,7 +465,29 @@ def students_developed() -> str:
     )
 
 
+def told_apart() -> str:
+    """Of pairs of a faithful and a wrong short summary, which one each judge puts higher."""
+    called = {
+        "composite": "all three together (composite)",
+        "nli (nli)": "`nli=rules`",
+        "judge (bucket_rules)": "`bucket_rules`",
+        "coverage (coverage)": "`coverage`",
+    }
+    rows = []
+    for row in stored.rows("told_apart"):
+        by_rules = row["judges"] == "rules"
+        if not by_rules and row["voice"] != "judge (bucket)":
+            continue
+        name = called[row["voice"]] if by_rules else f"`bucket` by {row['judges']}"
+        low, high = (f"{float(row[end]):.0%}" for end in ("low", "high"))
+        share = f"{float(row['accuracy']):.0%} [{low}, {high}]"
+        rows.append([name, row["n"], row["right"], row["equal"], row["wrong"], share])
+    heads = ["judge", "pairs", "right", "the same", "wrong", "right, of all"]
+    return table(heads, rows)
+
+
 BLOCKS = {
+    "told_apart": told_apart,
     "students": students,
     "students_developed": students_developed,
     "merit": merit,
