@@ -196,8 +196,6 @@ def _alarms() -> list[str]:
 
 
 def _toy() -> list[str]:
-    """Authority is written down as 0 % in each row but those of 1 %; below half a percent the page
-    says no more."""
     found = _read("reward_toy.csv")
     alarms = [f"{own.alarms} of {own.trainings}" for own in found.itertuples()]
     words = [f"**{100 * own.empty_words:.0f} %**" for own in found.itertuples()]
@@ -649,7 +647,7 @@ LISTED = (
         "docs/reward.md",
         "A toy that learns",
         P + "reward toy",
-        "2026-11-26",
+        "2026-11-30",
         ("reward_toy.csv",),
         _toy,
     ),
