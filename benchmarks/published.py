@@ -218,21 +218,14 @@ def _taxonomy() -> list[str]:
 
 
 def _told_apart() -> list[str]:
-    found = _read("told_apart.csv").set_index(["judges", "voice"])
-    rules = found.loc["rules", "composite"]
-    said = [
-        f"**{rules['accuracy']:.0%}**".replace("%", " %")
-        + f" [{rules['low']:.0%}, {rules['high']:.0%}]".replace("%", "")
-        + f" of {rules['n']:.0f} pairs, give both the same in {rules['equal'] / rules['n']:.0%}".replace(
-            "%", " %"
-        )
+    found = _read("told_apart.csv").set_index(["judges", "voice"]).sort_index()
+    rules = found.loc[("rules", "composite")]
+    n, equal = int(rules["n"]), rules["equal"] / rules["n"]
+    share, low, high = (100 * rules[each] for each in ("accuracy", "low", "high"))
+    return [
+        f"**{share:.0f} %** [{low:.0f}, {high:.0f}] of {n} pairs, give both the same in"
+        f" {100 * equal:.0f} %"
     ]
-    for _, own in found.drop("rules").groupby(level="judges"):
-        row = own.xs("judge (bucket)", level="voice").iloc[0]
-        said.append(
-            f"{row['right']:.0f} of {row['n']:.0f} pairs right, {row['equal']:.0f} the same, {row['wrong']:.0f} wrong"
-        )
-    return said
 
 
 def _planted() -> list[str]:

@@ -15,7 +15,7 @@ from undogmatic.report.figures import caption
 
 PACKAGE = Path(undogmatic.__file__).parent
 COMMANDS = frozenset(
-    "again other doubt alone handed fresh margined label labelled folder more".split()
+    "again other doubt alone handed fresh margined without_judges label labelled folder more".split()
 )
 """What `next_` wordings name besides the values of their verdict (`report/answers.py:commands`)."""
 SHIPPED = sorted(PACKAGE.rglob("*.texts.yaml"))

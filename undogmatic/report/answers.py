@@ -148,6 +148,7 @@ def commands(run: FinishedRun) -> dict[str, str]:
     other = OTHERS.get(run.choices.get("model", ""), "local")
     return {
         "again": again(run),
+        "without_judges": again(run, judges=None, judge=None),
         "folder": shlex.quote(folder),
         # The other one answers on this machine, and has no batches.
         "other": again(
