@@ -66,7 +66,7 @@ def test_of_several_checks_the_gravest_counts_and_says_what_is_next(
         and together.below
     )
     assert (
-        "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The gravest decides: labelled."
+        "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The answer comes from the gravest: labelled."
         in together.text
     )
     assert [each.below for each in others if isinstance(each, Answered)] == [(), (), ()]

@@ -85,7 +85,6 @@ def _together(said: Sequence[Answered], words: Words) -> Answered:
     sentence = words.text(
         "common.together",
         n=len(said),
-        gravest=len(gravest),
         about=[each.about for each in gravest],
         **counts,
     )

@@ -217,7 +217,6 @@ COMPOSITE = Rules[CompositeFacts](
                 "first": f.first,
                 "mean": f.mean,
                 "level": _level(f),
-                "n_level": len(_level(f)),
                 "margin": f.margin,
                 "n": f.n,
             },

@@ -36,8 +36,8 @@ class PairwiseFacts:
     those in which the worse text scores higher (`wrong`), and the `unjudged`. `accuracy` is the
     share in which the better text has the higher composite, the unjudged left out; `lowest` and
     `highest` count these as wrong and as right. None where there is no pair, or none was judged.
-    The scores of the judges `same` are all the same as the labels; `here`: the labels are those of
-    this run."""
+    `labelled` texts have a label. The scores of the judges `same` are all the same as the labels;
+    `here`: the labels are those of this run."""
 
     n: int
     equal: int
@@ -48,6 +48,7 @@ class PairwiseFacts:
     lowest: Estimate | None
     highest: Estimate | None
     same: Sequence[str] = ()
+    labelled: int = 0
     here: bool = True
 
 
@@ -80,6 +81,7 @@ def _unjudged(facts: PairwiseFacts) -> Values:
 PAIRWISE = Rules[PairwiseFacts](
     "pairwise_accuracy.verdict_",
     (
+        Rule("unlabelled", "not_yet", lambda f: not f.labelled),
         Rule("none", "not_yet", lambda f: not f.n),
         Rule(
             "told_apart_same",
@@ -173,7 +175,9 @@ class PairwiseAccuracyAnalysis(OfComposite):
                 _tell_kinds(tell, pairs, order["composite"])
         facts = self._facts(pairs, order["composite"])
         same = _same_as_labels(rows, labels)
-        return Found(verdict(PAIRWISE, replace(facts, same=same, here=here)))
+        return Found(
+            verdict(PAIRWISE, replace(facts, same=same, labelled=len(truth), here=here))
+        )
 
     def _facts(self, pairs: pd.DataFrame, order: pd.Series) -> PairwiseFacts:
         judged = order != UNJUDGED
