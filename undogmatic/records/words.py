@@ -391,8 +391,12 @@ class Words:
         return visible(written)
 
     def cell(self, column: str, value: Any, section: str | None = None) -> str:
-        """A table's cell that is no number, or one by itself."""
+        """A table's cell that is no number, or one by itself. `<section>.names` may have a word for
+        it in this column alone (`band_good`), so that a user's "good" elsewhere stays as it is."""
         if isinstance(value, str):
+            of = re.sub("_(low|high)$", "", column)
+            if (own := self.find(f"{section}.names.{of}_{value}")) is not None:
+                return own
             return (
                 self.name(value, section)
                 if column == "metric"

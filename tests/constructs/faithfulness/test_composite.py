@@ -13,7 +13,12 @@ import pytest
 from tests.examinations.builders import ORIGIN, Said, configured
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
-from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
+from undogmatic.constructs.faithfulness.cases import CasesDataset
+from undogmatic.constructs.faithfulness.composite import (
+    COMPOSITE,
+    CompositeAnalysis,
+    compare_systems,
+)
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.association import associate, partial
 from undogmatic.examinations.base import Unsuited
@@ -23,6 +28,8 @@ from undogmatic.examinations.run_rows import tabulate
 from undogmatic.examinations.truth import margin_of
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import Told
+from undogmatic.records.wordings import texts_beside
+from undogmatic.records.words import Words
 from undogmatic.safety.secrets import redacted
 
 CRITERIA = (
@@ -130,6 +137,21 @@ def test_the_composite_is_the_weighted_mean_with_a_band_and_a_system_well_ahead_
     assert result.standing == "supported" and "composite.verdict_first" in said(result)
     assert result.tables["tests"]["shown"].tolist() == ["better"] * 3
     assert result.metrics["composite.first_share.a"] == 1
+
+
+def test_a_system_is_called_as_the_user_calls_it_also_where_a_band_is_called_so() -> (
+    None
+):
+    of_run = [CompositeAnalysis, CasesDataset]
+    words = Words("pt", [file for each in of_run for file in texts_beside(each)])
+    for name in ("good", "open", "equal", "lower"):
+        assert words.value(name, "composite") == name
+    assert words.cell("band_low", "good", "composite") == "bom"
+    assert words.cell("shown", "open", "composite") == "em aberto"
+    level = LEVEL | {"good": LEVEL["a"]}
+    level.pop("a")
+    verdict = composite(run(level)).answer
+    assert "good" in words.say(verdict) and "bom" not in words.say(verdict)
 
 
 @pytest.mark.parametrize(
