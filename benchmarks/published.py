@@ -228,6 +228,13 @@ def _told_apart() -> list[str]:
     ]
 
 
+def _shipped_apart() -> list[str]:
+    found = _read("told_apart.csv").set_index(["judges", "voice"]).sort_index()
+    row = found.loc[("rules, shipped", "composite")]
+    share, low, high = (100 * row[each] for each in ("accuracy", "low", "high"))
+    return [f"of {row['n']:.0f} pairs", f"{share:.0f} % [{low:.0f}, {high:.0f}] only"]
+
+
 def _planted() -> list[str]:
     from benchmarks.planted import AFTER, MENDED_ON
 
@@ -490,6 +497,14 @@ LISTED = (
         "May you trust what it says of its own doubt?",
         U + "-m experiment=uncertainty_bakeoff dataset.n=150",
         "2026-11-29",
+    ),
+    Quoted(
+        "docs/measured.md",
+        "Whose summaries of court decisions may be trusted?",
+        P + "told_apart --write",
+        "2026-11-30",
+        ("told_apart.csv",),
+        _shipped_apart,
     ),
     Quoted(
         "docs/measured.md",

@@ -3,9 +3,10 @@
 python -m benchmarks.told_apart [--model FILE.gguf --limit 72] [--write]
 
 Runs `analysis=pairwise_accuracy` over the short summaries of the test split, as a user would: with
-the judges that need no key, and with `--model` (an instruction model) with that model as the judge
-`bucket` in the place of `bucket_rules`. `--limit` takes the first summaries alone; a model of 1.5
-billion parameters reads one in about ten seconds of two cores. `--write` keeps the rows in
+the judges that need no key (and over the summaries of the shipped cases, which have one planted
+error each), and with `--model` (an instruction model) with that model as the judge `bucket` in the
+place of `bucket_rules`. `--limit` takes the first summaries alone; a model of 1.5 billion
+parameters reads one in about ten seconds of two cores. `--write` keeps the rows in
 results/told_apart.csv.
 """
 
@@ -26,12 +27,11 @@ from benchmarks import stored
 
 RUN = (
     "experiment=faithfulness",
-    "dataset.summaries=short",
-    "dataset.split=test",
     "steps=[]",
     "analysis=pairwise_accuracy",
     "tracking=none",
 )
+SHORT = ("dataset.summaries=short", "dataset.split=test")
 BY_MODEL = (
     "judges=[nli,coverage,bucket]",
     "model=local",
@@ -80,10 +80,11 @@ def main() -> None:
     given = parser.parse_args()
     limit = () if given.limit is None else (f"run.limit={given.limit}",)
     if given.model is None:
-        found = rows("rules", limit, sha256="")
+        found = rows("rules", (*SHORT, *limit), sha256="")
+        found += rows("rules, shipped", ("dataset.summaries=shipped",), sha256="")
     else:
         digest = hashlib.sha256(given.model.read_bytes()).hexdigest()
-        own = (*BY_MODEL, f"model.path={given.model.resolve()}", *limit)
+        own = (*SHORT, *BY_MODEL, f"model.path={given.model.resolve()}", *limit)
         found = rows(given.model.stem, own, sha256=digest)
     print(pd.DataFrame(found).drop(columns="sha256").to_string(index=False))
     if given.write:
