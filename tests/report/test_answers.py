@@ -72,6 +72,24 @@ def test_of_several_checks_the_gravest_counts_and_says_what_is_next(
     assert [each.below for each in others if isinstance(each, Answered)] == [(), (), ()]
 
 
+def test_each_no_says_what_is_next_of_its_own_check_and_so_does_what_is_not_yet_shown(
+    finished: Build,
+) -> None:
+    run = finished(
+        results=[
+            ruled("no"),
+            ruled("no", "labelled"),
+            ruled("not_yet", "controls"),
+            ruled("undecided", "costs"),
+        ]
+    )
+    together, *others = answers(run, words_for(run))
+    assert isinstance(together, Answered) and together.answer == "no"
+    told = [each.about for each in others if isinstance(each, Answered)]
+    begins = [line for line in together.below if line.startswith(tuple(told))]
+    assert [line.partition(". ")[0] for line in begins] == told[:3]
+
+
 def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(
     finished: Build,
 ) -> None:

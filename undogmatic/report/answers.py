@@ -89,7 +89,12 @@ def _together(said: Sequence[Answered], words: Words) -> Answered:
         **counts,
     )
     open_ = [each for each in said if worst.answer == "no" and each.answer == "not_yet"]
-    below = list(dict.fromkeys(line for each in gravest + open_ for line in each.below))
+    below = list(worst.below)
+    if len(gravest + open_) > 1:  # each is told of its own check
+        below = []
+        for each in gravest + open_:
+            first, *rest = each.below or [""]
+            below += [f"{each.about}. {first}", *rest] if first else []
     return Answered(worst.answer, worst.word, sentence, below)
 
 
