@@ -72,7 +72,7 @@ def test_of_several_checks_the_gravest_counts_and_says_what_is_next(
     assert [each.below for each in others if isinstance(each, Answered)] == [(), (), ()]
 
 
-def test_each_no_says_what_is_next_of_its_own_check_and_so_does_what_is_not_yet_shown(
+def test_what_follows_from_several_checks_names_the_check_and_is_said_once(
     finished: Build,
 ) -> None:
     run = finished(
@@ -87,7 +87,12 @@ def test_each_no_says_what_is_next_of_its_own_check_and_so_does_what_is_not_yet_
     assert isinstance(together, Answered) and together.answer == "no"
     told = [each.about for each in others if isinstance(each, Answered)]
     begins = [line for line in together.below if line.startswith(tuple(told))]
-    assert [line.partition(". ")[0] for line in begins] == told[:3]
+    first, second, third = told[:3]
+    # the second No has no step of its own that the first has not
+    assert [line.partition(". ")[0] for line in begins] == [first, third]
+    assert second in together.text and "costs" not in " ".join(together.below)
+    steps = [line.removeprefix(f"{first}. ") for line in together.below]
+    assert len(set(steps)) == len(steps)
 
 
 def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(

@@ -89,12 +89,12 @@ def _together(said: Sequence[Answered], words: Words) -> Answered:
         **counts,
     )
     open_ = [each for each in said if worst.answer == "no" and each.answer == "not_yet"]
-    below = list(worst.below)
-    if len(gravest + open_) > 1:  # each is told of its own check
-        below = []
-        for each in gravest + open_:
-            first, *rest = each.below or [""]
-            below += [f"{each.about}. {first}", *rest] if first else []
+    told: dict[str, str] = {}  # what several checks say alike is told once
+    for each in gravest + open_:
+        new = [line for line in each.below if line not in told]
+        told |= dict.fromkeys(new, "") | ({new[0]: f"{each.about}. "} if new else {})
+    alone = len(gravest + open_) == 1
+    below = [line if alone else f"{about}{line}" for line, about in told.items()]
     return Answered(worst.answer, worst.word, sentence, below)
 
 
