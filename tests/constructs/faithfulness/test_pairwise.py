@@ -172,7 +172,7 @@ def test_labels_of_another_run_by_the_same_judges_answer_for_a_run_without_label
         configured("pairwise_accuracy", labelled=str(tmp_path / "nowhere"))
     others = pd.read_csv(tmp_path / "scores.csv").assign(judge="stranger")
     others.to_csv(tmp_path / "scores.csv", index=False)
-    with pytest.raises(ConfigError, match=r"`analysis\.labelled` .*'j' gives no"):
+    with pytest.raises(ConfigError, match=r"`labelled` .*'j' gives no"):
         told(here, labelled=str(tmp_path))
 
 

@@ -73,10 +73,17 @@ class Short(NamedTuple):
     planted: str
 
 
+@cache
+def _fresh() -> Mapping[str, Any]:
+    """The parts of data/faith/fresh.yaml, each with its cases."""
+    parts: Mapping[str, Any] = read_yaml(data_folder() / "faith" / FRESH)
+    return parts
+
+
 def short_summaries(part: str) -> Iterator[Short]:
     """The short summaries of a part of data/faith/fresh.yaml. Raises DataError where a phrase that
     is to be replaced is not there."""
-    for case, own in read_yaml(data_folder() / "faith" / FRESH)[part].items():
+    for case, own in _fresh()[part].items():
         for n, each in enumerate(own["summaries"], 1):
             yield Short(case, n, FAITHFUL, own["reference"], each["text"], "")
             for kind, (said, planted) in each["wrong"].items():
@@ -220,8 +227,7 @@ class CasesDataset:
 
 def _short_items(split: str) -> Iterator[tuple[str, Item]]:
     """The short summaries with their places, each labelled by what was planted in it."""
-    parts = read_yaml(data_folder() / "faith" / FRESH)
-    for part in parts:
+    for part in _fresh():
         if split not in ("all", "test" if part in OF_OTHERS else "dev"):
             continue
         for each in short_summaries(part):

@@ -186,8 +186,9 @@ def _few(facts: CompositeFacts) -> Values:
 def _level(facts: CompositeFacts) -> list[str]:
     """The systems that are shown to lie within the margin of the first, where no system may lie
     above it by more."""
-    shown = [known(pair.claim).estimate.low for pair in facts.ahead if pair.claim]
-    if len(shown) < len(facts.ahead) or min(shown) <= -facts.margin:
+    # the least by which the first leads, as far as that is shown
+    leads = [pair.apart.interval[0] for pair in facts.ahead]
+    if not all(lead > -facts.margin for lead in leads):
         return []
     return [pair.right for pair in facts.ahead if pair.apart.outcome == "within"]
 
@@ -387,7 +388,7 @@ def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
     return table.reindex(index=about["case"].unique(), columns=about["system"].unique())
 
 
-def labelled(
+def labelled_texts(
     judged: RunEvidence, where: str, key: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Scores of the first repeat (item_id, judge, criterion, pair_id, group, score), and the labels
@@ -473,9 +474,8 @@ class CompositeAnalysis(Limited):
                     f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}."
                 )
         if self.history not in (None, HERE):
-            labelled_folder(
-                self.history, "analysis.history"
-            )  # before anything is asked
+            # before anything is asked
+            labelled_folder(self.history, "analysis.history")
         lows = list(self.bands.values())
         if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
             raise ConfigError(
@@ -603,7 +603,7 @@ class CompositeAnalysis(Limited):
 
     def _labelled(self, judged: RunEvidence) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Scores of the first repeat and the labels of each item by criterion (`history`)."""
-        return labelled(judged, str(self.history), "analysis.history")
+        return labelled_texts(judged, str(self.history), "analysis.history")
 
     def _weighed(
         self,

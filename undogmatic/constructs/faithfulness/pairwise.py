@@ -2,7 +2,7 @@
 whose labels say which is the better one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from undogmatic.constructs.faithfulness.composite import (
     SAME,
     SYSTEM,
     Scores,
-    labelled,
     labelled_folder,
+    labelled_texts,
 )
 from undogmatic.constructs.faithfulness.correlations import Found, OfComposite
 from undogmatic.examinations.base import Share
@@ -25,7 +25,8 @@ from undogmatic.records.results import Told
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
-KEY = "analysis.labelled"
+KEY = "labelled"
+"""Typed as `analysis.labelled`, or among others as `analysis.pairwise_accuracy.labelled`."""
 RIGHT, EQUAL, WRONG, UNJUDGED = "right", "equal", "wrong", "unjudged"
 """How the scores of two texts stand to their labels."""
 
@@ -154,7 +155,7 @@ class PairwiseAccuracyAnalysis(OfComposite):
         here = self.labelled == HERE
         if here and "label" not in judged.frame:
             return Found(verdict(PAIRWISE, self._facts(pd.DataFrame(), pd.Series())))
-        rows, labels = labelled(judged, self.labelled, KEY)
+        rows, labels = labelled_texts(judged, self.labelled, KEY)
         composite, voices = self.composite.of_rows(
             rows, scores.voices, KEY, self.labelled
         )
@@ -173,13 +174,17 @@ class PairwiseAccuracyAnalysis(OfComposite):
             self._tell_judges(tell, pairs, order)
             if SYSTEM in texts:
                 _tell_kinds(tell, pairs, order["composite"])
-        facts = self._facts(pairs, order["composite"])
-        same = _same_as_labels(rows, labels)
-        return Found(
-            verdict(PAIRWISE, replace(facts, same=same, labelled=len(truth), here=here))
-        )
+        more = {
+            "same": _same_as_labels(rows, labels),
+            "labelled": len(truth),
+            "here": here,
+        }
+        facts = self._facts(pairs, order["composite"], **more)
+        return Found(verdict(PAIRWISE, facts))
 
-    def _facts(self, pairs: pd.DataFrame, order: pd.Series) -> PairwiseFacts:
+    def _facts(
+        self, pairs: pd.DataFrame, order: pd.Series, **more: Any
+    ) -> PairwiseFacts:
         judged = order != UNJUDGED
         return PairwiseFacts(
             n=len(pairs),
@@ -190,6 +195,7 @@ class PairwiseAccuracyAnalysis(OfComposite):
             accuracy=self._share(pairs[judged], order[judged] == RIGHT),
             lowest=self._share(pairs, order == RIGHT),
             highest=self._share(pairs, (order == RIGHT) | ~judged),
+            **more,
         )
 
     def _share(self, pairs: pd.DataFrame, right: pd.Series) -> Estimate | None:
